@@ -75,7 +75,13 @@ const DEFAULT_MODELS: ReadonlyArray<{ key: string; vendor: Vendor; base: string;
     fast: "claude-haiku-5-5",
     strong: "claude-opus-5-5",
   },
-  { key: "GEMINI_API_KEY", vendor: "google", base: "GEMINI_BASE_URL", fast: "gemini-3.8-flash", strong: "gemini-pro-latest" },
+  {
+    key: "GEMINI_API_KEY",
+    vendor: "google",
+    base: "GEMINI_BASE_URL",
+    fast: "gemini-3.8-flash",
+    strong: "gemini-pro-latest",
+  },
 ];
 
 const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map((tier) => ({
@@ -100,11 +106,21 @@ export function envToConfig(env: Env): Config {
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
     models: models(env),
-    timeouts: figures(env, "CHORUS_MODEL_TIMEOUTS_MS", { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 }),
+    timeouts: figures(env, "CHORUS_MODEL_TIMEOUTS_MS", {
+      connectMs: 5_000,
+      firstTokenMs: 60_000,
+      betweenChunksMs: 30_000,
+    }),
     rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }),
     deadlines: figures(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
-    bodyBudgetBytes: integer(env, "CHORUS_BODY_BUDGET_BYTES", 256 * 1024 * 1024, 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    bodyBudgetBytes: integer(
+      env,
+      "CHORUS_BODY_BUDGET_BYTES",
+      256 * 1024 * 1024,
+      64 * 1024 * 1024,
+      Number.MAX_SAFE_INTEGER,
+    ),
     stream: figures(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
     logLevel: env.LOG_LEVEL || "info",
   };
@@ -115,7 +131,9 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   if (!text) return fallback;
   const value = Number(text);
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`);
+    throw new ConfigError(
+      `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
+    );
   }
   return value;
 }
@@ -137,7 +155,9 @@ function databaseUrl(env: Env): string | undefined {
   const text = env.DATABASE_URL;
   if (!text) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) {
-    throw new ConfigError("DATABASE_URL must begin with postgres:// or postgresql://. Correct it, or unset it to use the embedded Postgres.");
+    throw new ConfigError(
+      "DATABASE_URL must begin with postgres:// or postgresql://. Correct it, or unset it to use the embedded Postgres.",
+    );
   }
   return text;
 }
@@ -166,8 +186,11 @@ function catalogue(env: Env, path: string): ModelEntry[] {
     throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS, or unset it.`);
   }
   const list = object(parse(text, where), where).models;
-  if (!Array.isArray(list) || list.length === 0) throw new ConfigError(`${where} must have a list "models" with at least one model.`);
-  const entries = list.map((item, i) => modelEntry(env, object(item, `${where}: models[${i}]`), `${where}: models[${i}]`));
+  if (!Array.isArray(list) || list.length === 0)
+    throw new ConfigError(`${where} must have a list "models" with at least one model.`);
+  const entries = list.map((item, i) =>
+    modelEntry(env, object(item, `${where}: models[${i}]`), `${where}: models[${i}]`),
+  );
   const names = new Set<string>();
   for (const { name } of entries) {
     if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Names must differ.`);
@@ -179,7 +202,8 @@ function catalogue(env: Env, path: string): ModelEntry[] {
 function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
   const string = (key: string): string | undefined => {
     const value = item[key];
-    if (value !== undefined && (typeof value !== "string" || value === "")) throw new ConfigError(`${where}.${key} must be a string.`);
+    if (value !== undefined && (typeof value !== "string" || value === ""))
+      throw new ConfigError(`${where}.${key} must be a string.`);
     return value as string | undefined;
   };
   const oneOf = <T extends string>(key: string, allowed: readonly T[]): T => {
@@ -194,11 +218,14 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   if (!name || !model) throw new ConfigError(`${where} needs "name" and "model".`);
   const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
   const keyEnv = string("api_key_env");
-  if (keyEnv && !env[keyEnv]) throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or leave the model out.`);
+  if (keyEnv && !env[keyEnv])
+    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or leave the model out.`);
   const apiKey = env[keyEnv ?? known?.key ?? ""];
-  if (known && !apiKey) throw new ConfigError(`${where} needs an API key: set ${known.key}, or name another variable in "api_key_env".`);
+  if (known && !apiKey)
+    throw new ConfigError(`${where} needs an API key: set ${known.key}, or name another variable in "api_key_env".`);
   const url = baseUrl(string("base_url") ?? env[known?.base ?? ""], `${where}.base_url`);
-  if (vendor === "openai-compatible" && !url.baseUrl) throw new ConfigError(`${where} needs "base_url", such as http://127.0.0.1:11434/v1.`);
+  if (vendor === "openai-compatible" && !url.baseUrl)
+    throw new ConfigError(`${where} needs "base_url", such as http://127.0.0.1:11434/v1.`);
   const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
   const context = item.context_tokens;
   if (context !== undefined && !(Number.isInteger(context) && (context as number) > 0)) {
@@ -222,7 +249,8 @@ function prices(value: unknown, where: string): { input: number; output: number;
   const given = object(value, where);
   const read = (key: string, fallback?: number): number => {
     const price = given[key] ?? fallback;
-    if (typeof price !== "number" || !(price >= 0)) throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0.`);
+    if (typeof price !== "number" || !(price >= 0))
+      throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0.`);
     return price;
   };
   const input = read("input");
@@ -252,6 +280,7 @@ function parse(text: string, expected: string): unknown {
 }
 
 function object(value: unknown, where: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new ConfigError(`${where} must be a JSON object.`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new ConfigError(`${where} must be a JSON object.`);
   return value as Record<string, unknown>;
 }

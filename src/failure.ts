@@ -97,7 +97,8 @@ export const FAILURES = {
     http: 502,
     code: "structured_output_failed",
     connect: Code.Internal,
-    message: "No answer satisfied the JSON Schema. Nothing was charged; a larger max_tokens or a simpler schema may help.",
+    message:
+      "No answer satisfied the JSON Schema. Nothing was charged; a larger max_tokens or a simpler schema may help.",
   },
   upstream_failed: {
     http: 502,

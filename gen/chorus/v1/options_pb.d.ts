@@ -38,6 +38,13 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: bool nullable = 3;
    */
   nullable: boolean;
+
+  /**
+   * Name of another field of the message: while that one is set and this one is not, this member is written as null.
+   *
+   * @generated from field: string null_beside = 4;
+   */
+  nullBeside: string;
 };
 
 /**

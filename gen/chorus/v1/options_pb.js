@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/v1/options.proto.
  */
 export const file_chorus_v1_options = /*@__PURE__*/
-  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIj4KCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCDpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCTpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message chorus.v1.JsonRule.

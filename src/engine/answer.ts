@@ -1,0 +1,272 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Prompt,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import type { Tier } from "../config.ts";
+import { Failure } from "../failure.ts";
+import { parseJson, stringifyJson } from "../json.ts";
+import type { Catalogue } from "../models/catalogue.ts";
+import { UpstreamError } from "../models/failover.ts";
+import { dropAddedNulls } from "../models/schema.ts";
+import { buildPrompt, buildReask, type Conversation } from "./prompt.ts";
+import { createStopper } from "./stop.ts";
+import { extractObject, repairJson } from "./structured/repair.ts";
+import type { Validators } from "./structured/validate.ts";
+import type { Tokenizer } from "./tokens.ts";
+
+/** Ceiling of an answer whose caller set none, in tokens. */
+const DEFAULT_CEILING = 32_000;
+
+export interface Question {
+  conversation: Conversation;
+  shape: "text" | "extract" | "json_schema";
+  schema: string | undefined;
+  tier: Tier;
+  temperature: number | undefined;
+  maxTokens: number | undefined;
+  stops: string[];
+  /** Whether pieces are wanted as they come. */
+  streamed: boolean;
+}
+
+export interface Step {
+  kind: "answer" | "repair" | "reask" | "escalate";
+  role: Tier | "service";
+  /** Absent when the step begins. */
+  outcome?: "ok" | "failed";
+}
+
+export interface Finish {
+  type: "finish";
+  /** `length`: the caller's max_tokens was reached. `cut`: the model ended it, without the caller having asked for that. */
+  reason: "stop" | "length" | "cut";
+  outputTokens: number;
+  cachedTokens: number;
+  /** Catalogue name of the model that answered, for the service's own books. */
+  model: string | undefined;
+  /** JSON text, in the two JSON modes; the text `null` when there is no object. */
+  structured?: string;
+  structuredError?: string;
+}
+
+export type EngineEvent = { type: "text"; text: string } | { type: "step"; step: Step } | Finish;
+
+export interface Engine {
+  models: Catalogue;
+  tokenizer: Tokenizer;
+  validators: Validators;
+}
+
+/**
+ * Answers a question: text events in order, then one finish. With a JSON Schema the one text event is the validated object.
+ * @throws Failure structured_output_failed or upstream_failed; the reason of `signal` once that has aborted.
+ */
+export function answer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  return question.shape === "json_schema"
+    ? strictAnswer(engine, question, signal)
+    : textAnswer(engine, question, signal);
+}
+
+async function* textAnswer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  const { stops, shape, tier, maxTokens } = question;
+  const model = engine.models.tier(tier);
+  const options = callOptions(question, signal, buildPrompt(question.conversation, shape));
+  const stopper = createStopper(stops);
+  const meter = engine.tokenizer.meter(maxTokens ?? DEFAULT_CEILING);
+  let whole = "";
+  let reason: Finish["reason"] | undefined;
+  let end: ModelEnd | undefined;
+
+  yield { type: "step", step: { kind: "answer", role: tier } };
+  // With stop sequences the model is read piece by piece even for a unary caller, so that its call ends where the answer ends.
+  const source = question.streamed || stops.length > 0 ? streamed(model, options) : unary(model, options);
+  try {
+    for await (const part of source) {
+      if (part.type === "end") {
+        end = part;
+        break;
+      }
+      const { text, stopped } = stopper.push(part.text);
+      const piece = meter.push(text);
+      if (piece !== "") {
+        if (shape === "extract") whole += piece;
+        yield { type: "text", text: piece };
+      }
+      if (meter.full) reason = "length";
+      else if (stopped) reason = "stop";
+      if (reason) break;
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : upstream(error);
+  }
+  if (!reason) {
+    const rest = meter.push(stopper.flush());
+    if (rest !== "") {
+      whole += rest;
+      yield { type: "text", text: rest };
+    }
+    reason = meter.full || (end?.reason.unified === "length" && maxTokens !== undefined) ? "length" : ended(end);
+  }
+  yield { type: "step", step: { kind: "answer", role: tier, outcome: "ok" } };
+  const finish: Finish = {
+    type: "finish",
+    reason,
+    outputTokens: meter.tokens,
+    cachedTokens: end?.cachedTokens ?? 0,
+    model: end?.model,
+  };
+  if (shape === "extract") {
+    const { structured, error } = extractObject(whole);
+    finish.structured = structured ?? "null";
+    if (error !== null) finish.structuredError = error;
+  }
+  yield finish;
+}
+
+/** The model ended the answer by itself; `length` without a cap of the caller's is the model's own limit. */
+function ended(end: ModelEnd | undefined): Finish["reason"] {
+  return end?.reason.unified === "length" ? "cut" : "stop";
+}
+
+/** Ladder of a strict answer: local repair of the syntax, one more try with the validator's errors, the other tier. */
+async function* strictAnswer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  const schema = question.schema ?? "";
+  const validator = engine.validators.get(schema);
+  const prompt = buildPrompt(question.conversation, "json_schema");
+  const responseFormat = { type: "json" as const, name: "answer", schema: JSON.parse(schema) };
+  const other: Tier = question.tier === "fast" ? "strong" : "fast";
+  let reask: LanguageModelV4Prompt | undefined;
+  let invalid = false;
+  let lastError: unknown;
+
+  for (const [kind, tier] of [
+    ["answer", question.tier],
+    ["reask", question.tier],
+    ["escalate", other],
+  ] as const) {
+    // A model that ran into the caller's cap, or that is not there, will do so again.
+    if (kind === "reask" && !reask) continue;
+    yield { type: "step", step: { kind, role: tier } };
+    let result: ModelAnswer;
+    try {
+      result = await call(engine.models.tier(tier), {
+        ...callOptions(question, signal, kind === "reask" && reask ? reask : prompt),
+        responseFormat,
+        providerOptions: { chorus: { schema } },
+      });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      lastError = error;
+      yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
+      continue;
+    }
+    const verdict = judge(result, (text) => validator(clean(text, schema)));
+    if (verdict.ok && engine.tokenizer.count(verdict.text) <= (question.maxTokens ?? DEFAULT_CEILING)) {
+      yield { type: "step", step: { kind, role: tier, outcome: "ok" } };
+      yield { type: "text", text: verdict.text };
+      yield {
+        type: "finish",
+        reason: "stop",
+        outputTokens: engine.tokenizer.count(verdict.text),
+        cachedTokens: result.end.cachedTokens,
+        model: result.end.model,
+        structured: verdict.text,
+      };
+      return;
+    }
+    invalid = true;
+    if (!verdict.ok && verdict.errors) reask = buildReask(prompt, result.text, verdict.errors);
+    yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
+  }
+  throw invalid ? new Failure("structured_output_failed") : upstream(lastError);
+}
+
+type Verdict = { ok: true; text: string } | { ok: false; errors?: string[] };
+
+function judge(
+  result: ModelAnswer,
+  validate: (text: string) => { ok: true; text: string } | { ok: false; errors: string[] },
+): Verdict {
+  // What was cut off may parse by luck, but it is not what the model meant to say.
+  if (result.end.reason.unified === "length") return { ok: false };
+  const text = repairJson(result.text);
+  return text === undefined ? { ok: false, errors: ["The answer is not one whole JSON object."] } : validate(text);
+}
+
+/** Takes out the nulls that stand for left-out members where a vendor's strict mode demands every member. */
+function clean(text: string, schema: string): string {
+  try {
+    return stringifyJson(dropAddedNulls(parseJson(text), parseJson(schema)));
+  } catch {
+    return text;
+  }
+}
+
+function callOptions(
+  question: Question,
+  signal: AbortSignal,
+  prompt: LanguageModelV4Prompt,
+): LanguageModelV4CallOptions {
+  const { shape, maxTokens } = question;
+  // JSON is wanted exact, prose as the model's maker tuned it.
+  const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
+  return {
+    prompt,
+    abortSignal: signal,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+    ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
+  };
+}
+
+interface ModelEnd {
+  type: "end";
+  reason: LanguageModelV4FinishReason;
+  cachedTokens: number;
+  model: string | undefined;
+}
+
+interface ModelAnswer {
+  text: string;
+  end: ModelEnd;
+}
+
+type ModelPart = { type: "text"; text: string } | ModelEnd;
+
+async function call(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<ModelAnswer> {
+  const { content, finishReason, usage, providerMetadata } = await model.doGenerate(options);
+  let text = "";
+  for (const part of content) if (part.type === "text") text += part.text;
+  return { text, end: modelEnd(finishReason, usage, providerMetadata?.chorus?.model) };
+}
+
+async function* unary(model: LanguageModelV4, options: LanguageModelV4CallOptions): AsyncGenerator<ModelPart> {
+  const { text, end } = await call(model, options);
+  yield { type: "text", text };
+  yield end;
+}
+
+async function* streamed(model: LanguageModelV4, options: LanguageModelV4CallOptions): AsyncGenerator<ModelPart> {
+  const { stream } = await model.doStream(options);
+  for await (const part of stream) {
+    if (part.type === "text-delta") yield { type: "text", text: part.delta };
+    else if (part.type === "finish")
+      yield modelEnd(part.finishReason, part.usage, part.providerMetadata?.chorus?.model);
+  }
+}
+
+function modelEnd(reason: LanguageModelV4FinishReason, usage: LanguageModelV4Usage, model: unknown): ModelEnd {
+  return {
+    type: "end",
+    reason,
+    cachedTokens: usage.inputTokens.cacheRead ?? 0,
+    model: typeof model === "string" ? model : undefined,
+  };
+}
+
+function upstream(error: unknown): unknown {
+  return error instanceof UpstreamError ? new Failure("upstream_failed", { cause: error }) : error;
+}

@@ -1,0 +1,63 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+
+/** One turn of the conversation. */
+export interface Turn {
+  role: "user" | "assistant";
+  text: string;
+}
+
+/** What the caller wants answered, in words. */
+export interface Conversation {
+  /** Instructions of the caller, in order: the `system` field, then messages with the role `system`. */
+  system: string[];
+  turns: Turn[];
+  /** Whether the last turn, an assistant's, is to be continued. */
+  continues: boolean;
+}
+
+const SERVICE =
+  "You answer requests that reach you through an API. Give the answer itself, without a preamble about the request. " +
+  "If you cannot know something, say so instead of inventing it.";
+
+const EXTRACT =
+  "Answer with one JSON object and nothing else: no prose, no code fence. Its members are the ones that the request asks for.";
+
+const STRICT =
+  "Answer with one JSON object and nothing else: no prose, no code fence. It must be valid against the JSON Schema of the response format.";
+
+const CONTINUE =
+  "Continue your last message exactly from where it stops. Do not repeat any of it, do not begin anew, do not comment.";
+
+/**
+ * Builds the prompt that a model sees. Every system text goes to the front, because not every vendor takes one between turns; empty
+ * turns are left out, because some vendors refuse them; and the last turn is always a user's, because newer models refuse to be
+ * prefilled with the beginning of their answer.
+ */
+export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "json_schema"): LanguageModelV4Prompt {
+  const instructions = [SERVICE];
+  if (shape === "extract") instructions.push(EXTRACT);
+  if (shape === "json_schema") instructions.push(STRICT);
+  const turns = asked.turns.filter((turn) => turn.text !== "");
+  const system = asked.system.filter((text) => text !== "");
+  if (turns.length === 0) turns.push({ role: "user", text: system.pop() ?? "" });
+  const prompt: LanguageModelV4Prompt = [{ role: "system", content: [...instructions, ...system].join("\n\n") }];
+  for (const { role, text } of turns) prompt.push({ role, content: [{ type: "text", text }] });
+  if (turns.at(-1)?.role === "assistant") {
+    prompt.push({ role: "user", content: [{ type: "text", text: asked.continues ? CONTINUE : "Go on." }] });
+  }
+  return prompt;
+}
+
+/** Adds an invalid answer and what is wrong with it, so that the model can correct itself. */
+export function buildReask(
+  prompt: LanguageModelV4Prompt,
+  answer: string,
+  errors: readonly string[],
+): LanguageModelV4Prompt {
+  const correction = `That is not valid:\n${errors.map((error) => `- ${error}`).join("\n")}\nSend the corrected JSON object, whole, and nothing else.`;
+  return [
+    ...prompt,
+    { role: "assistant", content: [{ type: "text", text: answer === "" ? "(empty)" : answer }] },
+    { role: "user", content: [{ type: "text", text: correction }] },
+  ];
+}

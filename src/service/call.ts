@@ -1,0 +1,37 @@
+import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
+import type { Caller } from "../admission/keys.ts";
+
+/** What surrounds a request, whichever way it came in. */
+export interface Call {
+  /** Identifier of the request, prefix `req_`. */
+  requestId: string;
+  caller: Caller;
+  /** Aborts when the caller has gone. */
+  signal: AbortSignal;
+  /** `performance.now()` at the arrival of the request. */
+  startedAt: number;
+  /** Notices that came up before the request reached the service. */
+  notices: Notice[];
+}
+
+/** One event of an answer: any number of `delta` and `trace`, then exactly one `done`. */
+export type Event =
+  | { type: "delta"; text: string }
+  | { type: "trace"; step: TraceStep }
+  | { type: "done"; done: StreamGenerateResponse_Done };
+
+/** The caller closed the connection or stopped reading. Nobody is left to be told. */
+export class CallerGone extends Error {
+  override name = "CallerGone";
+}
+
+/** The service ends the work on its side; the caller keeps what was delivered, uncharged. */
+export class CutShort extends Error {
+  override name = "CutShort";
+  readonly why: "deadline" | "drain";
+
+  constructor(why: "deadline" | "drain") {
+    super(why);
+    this.why = why;
+  }
+}

@@ -1,0 +1,161 @@
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  getOption,
+  hasOption,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { json } from "../../gen/chorus/v1/options_pb.js";
+import { invalid } from "../failure.ts";
+import { memberText } from "../json.ts";
+import { words } from "./encode.ts";
+
+/** Most unknown fields that are reported for one request. */
+const MAX_UNKNOWN = 20;
+
+interface Source {
+  /** The whole body, from which `inline` fields are cut. */
+  readonly text: string;
+  /** Paths of members that the message does not have; at most MAX_UNKNOWN. */
+  readonly unknown: string[];
+}
+
+/**
+ * Reads a JSON object of the public contract into a message. `text` must be the JSON text that `value` was parsed from.
+ * A null member counts as not given. Members that the message does not have are reported in `unknown`.
+ * @throws Failure invalid_request that names the field by its path, such as `messages[3].role`.
+ */
+export function decode<D extends DescMessage>(
+  desc: D,
+  text: string,
+  value: object,
+): { message: MessageShape<D>; unknown: string[] } {
+  const source: Source = { text, unknown: [] };
+  return { message: readMessage(desc, value, [], source) as MessageShape<D>, unknown: source.unknown };
+}
+
+/**
+ * Reads the parameters of a query into a message of scalar, enum and timestamp fields. Unknown parameters are skipped.
+ * @throws Failure invalid_request that names the parameter.
+ */
+export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchParams): MessageShape<D> {
+  const message = create(desc) as Record<string, unknown>;
+  for (const field of desc.fields) {
+    const text = query.get(field.name);
+    if (text !== null && text !== "")
+      message[field.localName] = readValue(field, text, [field.name], { text: "", unknown: [] });
+  }
+  return message as MessageShape<D>;
+}
+
+type Path = Array<string | number>;
+
+function pathText(path: Path): string {
+  return path.reduce<string>(
+    (text, part) => (typeof part === "number" ? `${text}[${part}]` : text ? `${text}.${part}` : part),
+    "",
+  );
+}
+
+const fieldsByName = new WeakMap<DescMessage, Map<string, DescField>>();
+
+function fieldsOf(desc: DescMessage): Map<string, DescField> {
+  let fields = fieldsByName.get(desc);
+  if (!fields) {
+    fields = new Map(desc.fields.map((field) => [field.name, field]));
+    fieldsByName.set(desc, fields);
+  }
+  return fields;
+}
+
+function readMessage(desc: DescMessage, value: unknown, path: Path, source: Source): Message {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(path, "an object");
+  const message = create(desc) as Message & Record<string, unknown>;
+  const fields = fieldsOf(desc);
+  for (const name of Object.keys(value)) {
+    const field = fields.get(name);
+    const at = [...path, name];
+    if (!field) {
+      if (source.unknown.length < MAX_UNKNOWN) source.unknown.push(pathText(at).slice(0, 200));
+      continue;
+    }
+    const member = (value as Record<string, unknown>)[name];
+    if (member !== null) message[field.localName] = readField(field, member, at, source);
+  }
+  for (const field of desc.fields) {
+    if (!hasOption(field, json) || !getOption(field, json).required) continue;
+    const member = Object.hasOwn(value, field.name) ? (value as Record<string, unknown>)[field.name] : null;
+    if (member === null)
+      throw invalid(pathText([...path, field.name]), `${pathText([...path, field.name])} is required. Add it.`);
+  }
+  return message;
+}
+
+function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
+  if (hasOption(field, json) && getOption(field, json).inline) return memberText(source.text, path.map(String));
+  if (field.fieldKind !== "list") return readValue(field, value, path, source);
+  if (!Array.isArray(value)) throw wrong(path, "a list");
+  return value.map((item, i) => readValue(field, item, [...path, i], source));
+}
+
+function readValue(field: DescField, value: unknown, path: Path, source: Source): unknown {
+  const { message, enum: enumeration, scalar } = field;
+  if (enumeration) return readEnum(enumeration, value, path);
+  if (message?.typeName === "google.protobuf.Timestamp") return readTimestamp(value, path);
+  if (message) return readMessage(message, value, path, source);
+  switch (scalar) {
+    case ScalarType.STRING:
+      if (typeof value !== "string") throw wrong(path, "a string");
+      // A lone surrogate is legal JSON but no legal text; U+FFFD stands for it, as in every UTF-8 encoder.
+      return value.toWellFormed();
+    case ScalarType.BOOL:
+      if (typeof value !== "boolean") throw wrong(path, "true or false");
+      return value;
+    case ScalarType.DOUBLE:
+      if (typeof value !== "number" || !Number.isFinite(value)) throw wrong(path, "a number");
+      return value;
+    case ScalarType.INT32:
+      if (typeof value !== "number" || !Number.isInteger(value)) throw wrong(path, "a whole number");
+      // What does not fit is out of every range that the service checks; the nearest value keeps the message of that check.
+      return Math.max(-2147483648, Math.min(2147483647, value));
+    case ScalarType.BYTES:
+      return readBytes(value, path);
+    default:
+      throw new TypeError(`The facade cannot read field ${field.toString()}.`);
+  }
+}
+
+function readEnum(desc: DescEnum, value: unknown, path: Path): number {
+  const allowed = words(desc);
+  for (const [number, word] of allowed) if (word === value) return number;
+  throw wrong(path, `one of ${[...allowed.values()].map((word) => `"${word}"`).join(", ")}`);
+}
+
+const RFC3339 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/i;
+
+function readTimestamp(value: unknown, path: Path): Message {
+  const expected = 'a time such as "2026-01-31T00:00:00Z", or a date';
+  if (typeof value !== "string" || !RFC3339.test(value)) throw wrong(path, expected);
+  const date = new Date(value);
+  if (Number.isNaN(date.getTime())) throw wrong(path, expected);
+  return timestampFromDate(date);
+}
+
+function readBytes(value: unknown, path: Path): Uint8Array {
+  if (typeof value !== "string") throw wrong(path, "a base64 string");
+  const bytes = Buffer.from(value, "base64");
+  // Buffer skips what is not base64, so the length tells whether every character counted.
+  const digits = value.length - (value.endsWith("==") ? 2 : value.endsWith("=") ? 1 : 0);
+  if (bytes.length !== Math.floor((digits * 3) / 4) || digits % 4 === 1) throw wrong(path, "a base64 string");
+  return bytes;
+}
+
+function wrong(path: Path, expected: string): Error {
+  const field = pathText(path);
+  return invalid(field, field === "" ? `The body must be ${expected}.` : `${field} must be ${expected}.`);
+}
