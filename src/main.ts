@@ -1,3 +1,4 @@
+import { bootstrap } from "./admission/bootstrap.ts";
 import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
 import { createUsage } from "./admission/usage.ts";
@@ -9,7 +10,6 @@ import { createLog, errorFacts, type Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
 import { createServices } from "./service/services.ts";
 import { createWork } from "./service/work.ts";
-import { bootstrap } from "./store/bootstrap.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
 import { openPool } from "./store/pool.ts";

@@ -12,12 +12,7 @@ import {
   type RevokeKeyResponse,
   RevokeKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import type { KeyRecord, Keys } from "../admission/keys.ts";
-import { invalid } from "../failure.ts";
-
-/** Largest page of keys, and the page when none is asked for. */
-const MAX_PAGE = 1_000;
-const DEFAULT_PAGE = 100;
+import type { ApiKey, Keys } from "../admission/keys.ts";
 
 /** Keys as operators see them; the rules on names, scopes and expiry are in admission. */
 export interface KeyAdmin {
@@ -35,13 +30,11 @@ export function createKeyAdmin(keys: Keys): KeyAdmin {
         scopes,
         ...(expiresAt ? { expiresAt: timestampDate(expiresAt) } : {}),
       });
-      return create(CreateKeyResponseSchema, { key: keyMessage(created.key), secret: created.secret });
+      return create(CreateKeyResponseSchema, { key: keyMessage(created), secret: created.secret });
     },
     async listKeys({ workspace, pageSize, pageToken }) {
-      if (pageSize < 0 || pageSize > MAX_PAGE)
-        throw invalid("page_size", `page_size must be a whole number from 1 to ${MAX_PAGE}.`);
       const page = await keys.list({
-        pageSize: pageSize || DEFAULT_PAGE,
+        pageSize,
         ...(workspace === "" ? {} : { workspace }),
         ...(pageToken === "" ? {} : { pageToken }),
       });
@@ -56,7 +49,7 @@ export function createKeyAdmin(keys: Keys): KeyAdmin {
   };
 }
 
-function keyMessage(key: KeyRecord): MessageInitShape<typeof KeySchema> {
+function keyMessage(key: ApiKey): MessageInitShape<typeof KeySchema> {
   return {
     id: key.id,
     workspace: key.workspace,

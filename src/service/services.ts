@@ -41,7 +41,7 @@ export function createServices({ engine, admission, keys, usage, work, deadlines
     },
     authorizeOperator: (token) => keys.authenticateOperator(token),
     generation: createGeneration(engine, admission, work, deadlines),
-    quotas: (caller) => quotas(usage, caller, new Date()),
+    quotas: (caller) => quotas(usage, admission, caller, new Date()),
     metrics: (request, caller) => metrics(usage, request, caller, new Date()),
     keys: createKeyAdmin(keys),
     ready: () => !work.draining,

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { TestContext } from "node:test";
+import { testDatabase } from "./database.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
+
+export interface TestService {
+  /** Address of the public listener. */
+  readonly url: string;
+  /** Address of the internal listener. */
+  readonly rpcUrl: string;
+  readonly apiKey: string;
+  readonly operatorToken: string;
+  readonly databaseUrl: string;
+  readonly dataDir: string;
+  readonly process: ChildProcess;
+  /** What the service has printed so far, standard output and log together. */
+  output(): string;
+  /** Sends a signal and gives the exit code, or the signal that ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+  /** POSTs a JSON body (a string is sent as it is) with the API key. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+}
+
+export interface TestServiceOptions {
+  env?: Record<string, string>;
+  /** Default: a database of its own, dropped after the test. */
+  databaseUrl?: string;
+  dataDir?: string;
+}
+
+/** Starts the real service as a process of its own, on free ports, and ends it after the test. */
+export async function startService(t: TestContext, options: TestServiceOptions = {}): Promise<TestService> {
+  const databaseUrl = options.databaseUrl ?? (await testDatabase(t)).url;
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
+  const apiKey = "test-key-0123456789abcdef";
+  const operatorToken = "test-operator-0123456789abcdef";
+  const child = spawn(process.execPath, [MAIN], {
+    // Away from the repository, so that no catalogue file of a developer is picked up.
+    cwd: dataDir,
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOST: "127.0.0.1",
+      PORT: "0",
+      RPC_PORT: "0",
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: dataDir,
+      BOOTSTRAP_API_KEY: apiKey,
+      OPERATOR_TOKEN: operatorToken,
+      LOG_LEVEL: "warn",
+      ...options.env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const exited = once(child, "exit");
+  t.after(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+    await exited;
+    if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
+  });
+  const ready = new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk;
+      if (output.includes("Try it:")) resolve();
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    exited.then(() => reject(new Error(`the service ended before it was ready:\n${output}`)));
+  });
+  await ready;
+  const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
+  const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
+  return {
+    url,
+    rpcUrl,
+    apiKey,
+    operatorToken,
+    databaseUrl,
+    dataDir,
+    process: child,
+    output: () => output,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      const [code, by] = await exited;
+      return code ?? by;
+    },
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { "x-api-key": apiKey, "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    get: (path, headers = {}) => fetch(url + path, { headers: { "x-api-key": apiKey, ...headers } }),
+  };
+}
+
+export interface SseEvent {
+  event: string;
+  data: Record<string, unknown>;
+}
+
+/** Reads server-sent events to their end. */
+export async function readEvents(response: Response): Promise<SseEvent[]> {
+  const events: SseEvent[] = [];
+  for (const block of (await response.text()).split("\n\n")) {
+    const [, event] = /^event: (.+)$/m.exec(block) ?? [];
+    const [, data] = /^data: (.+)$/m.exec(block) ?? [];
+    if (event && data) events.push({ event, data: JSON.parse(data) });
+  }
+  return events;
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+
+const SRC = resolve(import.meta.dirname, "../src");
+
+/** Files at the top of src that anybody may import. */
+const LEAVES = new Set(["config", "failure", "json", "log", "local"]);
+
+/** Folders that each folder may import; itself is always allowed. */
+const ARROWS: Record<string, string[]> = {
+  transport: ["service", "admission"],
+  service: ["engine", "admission"],
+  engine: ["models"],
+  models: [],
+  admission: ["store"],
+  store: [],
+  cli: [],
+};
+
+function sources(): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const entry of readdirSync(SRC, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !entry.name.endsWith(".ts")) continue;
+    const path = join(entry.parentPath, entry.name);
+    const text = readFileSync(path, "utf8");
+    const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+\.ts)"/g)].map(([, to = ""]) =>
+      relative(SRC, resolve(dirname(path), to)),
+    );
+    found.set(relative(SRC, path), imports);
+  }
+  return found;
+}
+
+function place(file: string): string {
+  return file.includes("/") ? (file.split("/")[0] ?? "") : file.replace(/\.ts$/, "");
+}
+
+test("arrows run only as the architecture draws them", () => {
+  const wrong: string[] = [];
+  for (const [file, imports] of sources()) {
+    const from = place(file);
+    if (from === "main") continue;
+    for (const to of imports) {
+      const target = place(to);
+      const allowed = target === from || LEAVES.has(target) || (ARROWS[from] ?? []).includes(target);
+      if (!allowed) wrong.push(`${file} → ${to}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("the engine knows no HTTP server, the transport no SQL, admission no model", () => {
+  const forbidden: Array<[folder: string, pattern: RegExp]> = [
+    ["engine", /"node:(http|http2|net)"|"@connectrpc/],
+    ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
+    ["admission", /"@ai-sdk/],
+    ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
+  ];
+  for (const file of sources().keys()) {
+    const text = readFileSync(join(SRC, file), "utf8");
+    for (const [folder, pattern] of forbidden) if (place(file) === folder) assert.doesNotMatch(text, pattern, file);
+  }
+});
+
+test("only main and the command line touch the process", () => {
+  for (const file of sources().keys()) {
+    if (place(file) === "main" || place(file) === "cli") continue;
+    assert.doesNotMatch(readFileSync(join(SRC, file), "utf8"), /\bprocess\.(env|exit|on|argv|cwd|std)/, file);
+  }
+});
+
+test("no file imports itself by a way around", () => {
+  const graph = sources();
+  const done = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    const at = path.indexOf(file);
+    assert.equal(at, -1, `cycle: ${[...path.slice(at), file].join(" → ")}`);
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+});
