@@ -77,7 +77,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   const stopper = createStopper(stops);
   const meter = engine.tokenizer.meter(maxTokens ?? DEFAULT_CEILING);
   let whole = "";
-  let reason: Finish["reason"] | undefined;
+  let isStopped = false;
   let end: ModelEnd | undefined;
 
   yield { type: "step", step: { kind: "answer", role: tier } };
@@ -95,25 +95,21 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
         if (shape === "extract") whole += piece;
         yield { type: "text", text: piece };
       }
-      if (meter.full) reason = "length";
-      else if (stopped) reason = "stop";
-      if (reason) break;
+      isStopped = stopped;
+      if (stopped || meter.full) break;
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : upstream(error);
   }
-  if (!reason) {
-    const rest = meter.push(stopper.flush());
-    if (rest !== "") {
-      whole += rest;
-      yield { type: "text", text: rest };
-    }
-    reason = meter.full || (end?.reason.unified === "length" && maxTokens !== undefined) ? "length" : ended(end);
+  const rest = meter.push(isStopped ? "" : stopper.flush()) + meter.flush();
+  if (rest !== "") {
+    whole += rest;
+    yield { type: "text", text: rest };
   }
   yield { type: "step", step: { kind: "answer", role: tier, outcome: "ok" } };
   const finish: Finish = {
     type: "finish",
-    reason,
+    reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, maxTokens !== undefined),
     outputTokens: meter.tokens,
     cachedTokens: end?.cachedTokens ?? 0,
     model: end?.model,
@@ -126,9 +122,10 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   yield finish;
 }
 
-/** The model ended the answer by itself; `length` without a cap of the caller's is the model's own limit. */
-function ended(end: ModelEnd | undefined): Finish["reason"] {
-  return end?.reason.unified === "length" ? "cut" : "stop";
+/** Why an answer ended that the model ended: without a cap of the caller's, `length` is the model's own limit. */
+function endReason(end: ModelEnd | undefined, isCapped: boolean): Finish["reason"] {
+  if (end?.reason.unified === "length") return isCapped ? "length" : "cut";
+  return end?.reason.unified === "stop" ? "stop" : "cut";
 }
 
 /** Ladder of a strict answer: local repair of the syntax, one more try with the validator's errors, the other tier. */

@@ -140,7 +140,7 @@ export function createRestServer(
     const { retryAfterMs } = failure;
     if (retryAfterMs !== undefined) response.setHeader("Retry-After", Math.max(1, Math.ceil(retryAfterMs / 1000)));
     const text = failureBody(failure, ex.requestId);
-    if (request.complete) sendJson(response, failure.row.http, text);
+    if (request.complete || !hasBody(request)) sendJson(response, failure.row.http, text);
     else {
       response.setHeader("Connection", "close");
       sendHead(response, failure.row.http, text);
@@ -219,6 +219,11 @@ function sendHead(response: ServerResponse, status: number, text: string): void 
 function sendJson(response: ServerResponse, status: number, text: string): void {
   sendHead(response, status, text);
   response.end(text);
+}
+
+/** RFC 9112, section 6.3. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /** Ends a refused exchange whose body was not read: a connection closed with unread bytes would be reset, and the answer lost. */

@@ -314,11 +314,11 @@ export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
   durationMs?: number | undefined;
 
   /**
-   * How it ended: `ok` or `failed`; empty while it runs.
+   * How it ended: `ok` or `failed`; not set while it runs.
    *
-   * @generated from field: string outcome = 5;
+   * @generated from field: optional string outcome = 5;
    */
-  outcome: string;
+  outcome?: string | undefined;
 };
 
 /**

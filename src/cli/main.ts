@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import { ConnectError } from "@connectrpc/connect";
+import { Command, CommanderError } from "commander";
+import { addAsk } from "./ask.ts";
+import { addKeys } from "./keys.ts";
+import { CliError } from "./service.ts";
+
+const program = new Command("chorus")
+  .description("Operates a Chorus service through its internal listener.")
+  .option(
+    "--rpc-url <url>",
+    "address of the internal listener (default: CHORUS_RPC_URL, else a service beside this one)",
+  )
+  .option("--json", "print one JSON document instead of a table")
+  .addHelpText(
+    "after",
+    "\nThe operator token is read from OPERATOR_TOKEN, else from DATA_DIR (.chorus), where a service beside this one keeps it.",
+  )
+  .exitOverride();
+addKeys(program);
+addAsk(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode;
+  else {
+    process.stderr.write(`chorus: ${message(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function message(error: unknown): string {
+  if (error instanceof ConnectError) return error.rawMessage;
+  if (error instanceof CliError) return error.message;
+  throw error;
+}
