@@ -1,0 +1,60 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { read } from "./read.ts";
+import { respond } from "./respond.ts";
+import type { Tier } from "./summarise.ts";
+
+/**
+ * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,
+ * and says so where it cannot know. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters.
+ */
+export function createOfflineModel(tier: Tier): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider: "offline",
+    modelId: `offline-${tier}`,
+    supportedUrls: {},
+    async doGenerate(options) {
+      const { text, ...rest } = generate(tier, options);
+      return { content: [{ type: "text", text }], warnings: [], ...rest };
+    },
+    async doStream(options) {
+      return { stream: ReadableStream.from(parts(generate(tier, options), options.abortSignal)) };
+    },
+  };
+}
+
+function generate(tier: Tier, { prompt, ...options }: LanguageModelV4CallOptions) {
+  options.abortSignal?.throwIfAborted();
+  const { responseFormat, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
+  const reading = read(prompt);
+  const answer = respond(
+    reading,
+    tier,
+    responseFormat?.type === "json",
+    responseFormat?.type === "json" ? responseFormat.schema : undefined,
+  );
+  const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
+  const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
+  const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];
+  const text = characters.slice(0, maxOutputTokens * 4).join("");
+  const [input, output] = [JSON.stringify(prompt), text].map((part) => Math.ceil(part.length / 4));
+  const finishReason = {
+    unified: characters.length > maxOutputTokens * 4 ? "length" : "stop",
+    raw: undefined,
+  } as const;
+  const inputTokens = { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 };
+  return { text, finishReason, usage: { inputTokens, outputTokens: { total: output, text: output, reasoning: 0 } } };
+}
+
+/** Word by word. The next part is made when the reader asks for it, so that nothing is buffered and an abort shows at once. */
+function* parts(answer: ReturnType<typeof generate>, signal?: AbortSignal): Generator<LanguageModelV4StreamPart> {
+  yield { type: "stream-start", warnings: [] };
+  yield { type: "text-start", id: "0" };
+  for (const [delta] of answer.text.matchAll(/\s*\S{1,80}|\s+/gu)) {
+    signal?.throwIfAborted();
+    yield { type: "text-delta", id: "0", delta };
+  }
+  signal?.throwIfAborted();
+  yield { type: "text-end", id: "0" };
+  yield { type: "finish", finishReason: answer.finishReason, usage: answer.usage };
+}

@@ -1,0 +1,54 @@
+import { type Sentence, terms } from "./language.ts";
+
+export type Tier = "fast" | "strong";
+
+const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const COUNT = new RegExp(
+  `\\b(\\d+|${COUNTS.join("|")}|an?|une?|eine?m?) (?:\\p{L}+ ){0,2}(?:sentence|phrase|s[äa]tz|bullet|point|stichpunkt)`,
+  "iu",
+);
+
+/**
+ * A summary made of sentences of the text, in their order: a fifth of them and five at most, unless the instruction names a number of
+ * sentences, points or words, or a topic. `fast` takes the leading ones, `strong` the most telling ones.
+ */
+export function summarise(all: readonly Sentence[], instruction: string, tier: Tier): string {
+  const prose = all.filter((sentence) => sentence.terms.size >= 4 && /[.!?…。"'”»)]$/.test(sentence.text));
+  const topic = terms(/\b(?:about|regarding|concerning|focus\w* on) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
+  const onTopic = prose.filter((sentence) => topic.some((term) => sentence.terms.has(term)));
+  const usable = [onTopic, prose, all].find((list) => list.length > 0) ?? [];
+  const bullets = /bullet|stichpunkt|(?:key|main) points/i.test(instruction);
+  const limit = Number(/(\d{1,4})[ -](?:words?|mots|w[öo]rte)/i.exec(instruction)?.[1] ?? Number.POSITIVE_INFINITY);
+  const named = COUNT.exec(instruction)?.[1]?.toLowerCase();
+  const usual = Math.min(5, Math.max(bullets ? 3 : 1, Math.round(usable.length / 5)));
+  const count = named ? Math.min(20, Number(named) || COUNTS.indexOf(named) + 1 || 1) : usual;
+  const ranked = tier === "fast" ? usable.slice(0, count) : telling(usable, count);
+  const fits = (_: Sentence, i: number) =>
+    ranked.slice(0, i + 1).flatMap(({ text }) => text.split(/\s+/)).length <= limit;
+  const chosen = ranked.filter(fits);
+  if (chosen.length === 0) return (ranked[0]?.text ?? "").split(/\s+/).slice(0, limit).join(" ");
+  const lines = usable.filter((sentence) => chosen.includes(sentence)).map((sentence) => sentence.text);
+  return bullets ? lines.map((line) => `- ${line.replace(/^[-*•]\s*/, "")}`).join("\n") : lines.join(" ");
+}
+
+/**
+ * The sentences with the most words that many sentences share. What has been said counts less from then on, so that the next one says
+ * something else; the opening sentence weighs a half more.
+ */
+function telling(all: readonly Sentence[], count: number): Sentence[] {
+  const weights = new Map<string, number>();
+  for (const { terms } of all) for (const term of terms) weights.set(term, (weights.get(term) ?? 0) + 1);
+  for (const [term, sentences] of weights) weights.set(term, Math.log(1 + sentences) - 0.5);
+  const weigh = ({ terms }: Sentence, i: number) => {
+    const sum = [...terms].reduce((sum, term) => sum + (weights.get(term) ?? 0), 0);
+    return (sum / Math.sqrt(terms.size + 1)) * (i === 0 ? 1.5 : 1);
+  };
+  const ranked: Sentence[] = [];
+  while (ranked.length < Math.min(count, all.length)) {
+    const scores = all.map((sentence, i) => (ranked.includes(sentence) ? -1 : weigh(sentence, i)));
+    const best = all[scores.indexOf(scores.reduce((a, b) => Math.max(a, b)))];
+    if (best) ranked.push(best);
+    for (const term of best?.terms ?? []) weights.set(term, (weights.get(term) ?? 0) * 0.3);
+  }
+  return ranked;
+}

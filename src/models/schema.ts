@@ -1,0 +1,281 @@
+import type { Vendor } from "../config.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../json.ts";
+
+export interface CompiledSchema {
+  /** JSON text, to be sent as it stands. */
+  text: string;
+  /** Whether the vendor is held to it to the letter; otherwise it is a hint. */
+  strict: boolean;
+}
+
+/** What a vendor's strict mode takes, beyond `type`, `properties`, `items`, `required`, `enum`, `const` and `description`. */
+interface Dialect {
+  /** Whether a further keyword goes through as it is. */
+  keeps: (keyword: string, value: JsonNode) => boolean;
+  /** Every object must say `additionalProperties: false`. */
+  closed: boolean;
+  /** Every property must be required, so that an optional one becomes nullable. */
+  allRequired: boolean;
+  /** Whether an `enum` with these values is taken. */
+  enumerates: (values: readonly JsonNode[]) => boolean;
+  /** Whether there is `const`; otherwise it becomes an `enum` of one value. */
+  hasConst: boolean;
+}
+
+const NUMBERS_AND_ITEMS: ReadonlySet<string> = new Set(["title", "minimum", "maximum", "minItems", "maxItems"]);
+const any = () => true;
+
+/**
+ * OpenAI: platform docs, "Structured model outputs", supported schemas. String lengths are not among them; `default` is refused.
+ * Groq, OpenRouter, Together and others with the same API ask for the same form or for less.
+ */
+const OPENAI: Dialect = {
+  keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword),
+  closed: true,
+  allRequired: true,
+  enumerates: any,
+  hasConst: true,
+};
+const OPENAI_MAX_ENUM_VALUES = 1_000;
+const OPENAI_LONG_ENUM = { values: 250, characters: 15_000 };
+
+/** Anthropic: platform docs, "Structured outputs", JSON Schema limitations; of the bounds only a `minItems` of 0 or 1. */
+const ANTHROPIC: Dialect = {
+  keeps: (keyword, value) => keyword === "title" || (keyword === "minItems" && isAtMostOne(value)),
+  closed: true,
+  allRequired: false,
+  enumerates: any,
+  hasConst: true,
+};
+/** The docs say 24, but grammars fail to compile from 13 on (@ai-sdk/anthropic 4.0.105, which stops at 10 as well). */
+const ANTHROPIC_MAX_OPTIONAL = 10;
+const ANTHROPIC_MAX_UNIONS = 16;
+
+/** Gemini: API reference of `responseJsonSchema`. An `enum` takes strings that are not empty, or numbers; there is no `const`. */
+const GOOGLE: Dialect = {
+  keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword) || keyword === "additionalProperties",
+  closed: false,
+  allRequired: false,
+  enumerates: (values) => values.every((value) => isString(value) && value.text !== '""') || values.every(isNumber),
+  hasConst: false,
+};
+
+/** Words for a rule that a vendor's strict mode does not take; the service itself holds the answer to it. */
+const WORDS: Readonly<Record<string, string>> = {
+  minLength: "Least number of characters:",
+  maxLength: "Largest number of characters:",
+  minItems: "Least number of items:",
+  maxItems: "Largest number of items:",
+  minimum: "Not less than",
+  maximum: "Not more than",
+};
+
+/**
+ * Compiles a caller's JSON Schema to what the vendor's strict mode takes, never narrower than the caller's except that an object which
+ * does not say so itself takes no further properties. Names, their order and the spelling of numbers stay. Rules without a counterpart
+ * move into the description, notes other than `title` and `description` are dropped.
+ * @param text A schema that the service has accepted.
+ * @returns undefined where strict mode cannot express the schema and takes no hints either; it then belongs into the prompt.
+ */
+export function compileSchema(text: string, vendor: Vendor): CompiledSchema | undefined {
+  const schema = parseJson(text);
+  switch (vendor) {
+    case "openai":
+    case "openai-compatible":
+      if (hasOpenObject(schema) || exceedsOpenAiEnums(schema)) return { text, strict: false };
+      return { text: stringifyJson(compile(schema, OPENAI, false)), strict: true };
+    case "anthropic":
+      if (hasOpenObject(schema) || exceedsAnthropicLimits(schema)) return undefined;
+      return { text: stringifyJson(compile(schema, ANTHROPIC, false)), strict: true };
+    case "google":
+      return { text: stringifyJson(compile(schema, GOOGLE, false)), strict: true };
+    case "offline":
+      return { text, strict: true };
+  }
+}
+
+/**
+ * Takes out of an answer the nulls that stand for left-out properties: those of properties which the caller's schema makes optional
+ * and does not allow to be null.
+ */
+export function dropAddedNulls(answer: JsonNode, schema: JsonNode): JsonNode {
+  if (answer.kind === "array") {
+    const items = member(schema, "items");
+    return items ? { kind: "array", items: answer.items.map((item) => dropAddedNulls(item, items)) } : answer;
+  }
+  if (answer.kind !== "object") return answer;
+  const properties = new Map(membersOf(member(schema, "properties")));
+  const required = requiredNames(schema);
+  return {
+    kind: "object",
+    members: answer.members.flatMap(([name, value]): [string, JsonNode][] => {
+      const property = properties.get(name);
+      if (!property) return [[name, value]];
+      if (isNull(value) && !required.has(name) && !takesNull(property)) return [];
+      return [[name, dropAddedNulls(value, property)]];
+    }),
+  };
+}
+
+/** @param nullable Whether null is to be let in where the caller's schema does not. */
+function compile(schema: JsonNode, dialect: Dialect, nullable: boolean): JsonNode {
+  const { closed, allRequired } = dialect;
+  const required = requiredNames(schema);
+  const properties = membersOf(member(schema, "properties"));
+  const members = new Map<string, JsonNode>();
+  const words: string[] = [];
+
+  const enumerate = (values: readonly JsonNode[]) => {
+    const all = nullable && !values.some(isNull) ? [...values, NULL] : values;
+    if (dialect.enumerates(all)) members.set("enum", list(all));
+    else words.push(`One of: ${all.map(stringifyJson).join(", ")}.`);
+  };
+
+  for (const [keyword, value] of membersOf(schema)) {
+    if (keyword === "type") members.set(keyword, nullable ? withNull(value) : value);
+    else if (keyword === "properties") {
+      const compiled = properties.map(([name, property]): [string, JsonNode] => {
+        const added = allRequired && !required.has(name) && !takesNull(property);
+        return [name, compile(property, dialect, added)];
+      });
+      members.set(keyword, { kind: "object", members: compiled });
+    } else if (keyword === "items") members.set(keyword, compile(value, dialect, false));
+    else if (keyword === "enum") enumerate(value.kind === "array" ? value.items : []);
+    else if (keyword === "const") {
+      if (dialect.hasConst && !nullable) members.set(keyword, value);
+      else enumerate([value]);
+    } else if (keyword === "required" || keyword === "description" || dialect.keeps(keyword, value))
+      members.set(keyword, value);
+    else if (keyword === "additionalProperties" && closed) members.set(keyword, FALSE);
+    else if (Object.hasOwn(WORDS, keyword)) words.push(`${WORDS[keyword]} ${stringifyJson(value)}.`);
+  }
+  if (isObjectType(schema)) {
+    if (allRequired) {
+      if (!members.has("properties")) members.set("properties", { kind: "object", members: [] });
+      members.set("required", list(properties.map(([name]) => string(name))));
+    }
+    if (closed) members.set("additionalProperties", FALSE);
+  }
+  if (words.length > 0) {
+    const description = members.get("description");
+    if (description && isString(description)) words.unshift(JSON.parse(description.text));
+    members.set("description", string(words.join(" ")));
+  }
+  return { kind: "object", members: [...members] };
+}
+
+/** Whether some object takes properties that the schema does not name: it says so, or it names none at all. */
+function hasOpenObject(schema: JsonNode): boolean {
+  return nodes(schema).some((node) => {
+    const additional = member(node, "additionalProperties");
+    if (additional) return !isFalse(additional);
+    return isObjectType(node) && membersOf(member(node, "properties")).length === 0;
+  });
+}
+
+function exceedsOpenAiEnums(schema: JsonNode): boolean {
+  let total = 0;
+  for (const node of nodes(schema)) {
+    const values = member(node, "enum");
+    if (values?.kind !== "array") continue;
+    total += values.items.length;
+    const characters = values.items.reduce((sum, value) => sum + stringifyJson(value).length, 0);
+    if (values.items.length > OPENAI_LONG_ENUM.values && characters > OPENAI_LONG_ENUM.characters) return true;
+  }
+  return total > OPENAI_MAX_ENUM_VALUES;
+}
+
+function exceedsAnthropicLimits(schema: JsonNode): boolean {
+  let optional = 0;
+  let unions = 0;
+  for (const node of nodes(schema)) {
+    const required = requiredNames(node);
+    for (const [name] of membersOf(member(node, "properties"))) if (!required.has(name)) optional++;
+    if (member(node, "type")?.kind === "array") unions++;
+  }
+  return optional > ANTHROPIC_MAX_OPTIONAL || unions > ANTHROPIC_MAX_UNIONS;
+}
+
+/** A schema and all schemas in it. */
+function nodes(schema: JsonNode): JsonNode[] {
+  const items = member(schema, "items");
+  const properties = membersOf(member(schema, "properties")).flatMap(([, property]) => nodes(property));
+  return [schema, ...properties, ...(items ? nodes(items) : [])];
+}
+
+const NULL: JsonNode = { kind: "scalar", text: "null" };
+const FALSE: JsonNode = { kind: "scalar", text: "false" };
+
+function list(items: readonly JsonNode[]): JsonNode {
+  return { kind: "array", items: [...items] };
+}
+
+function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
+  return node?.kind === "object" ? node.members : [];
+}
+
+function member(node: JsonNode, name: string): JsonNode | undefined {
+  return membersOf(node).find(([key]) => key === name)?.[1];
+}
+
+function requiredNames(schema: JsonNode): Set<string> {
+  const required = member(schema, "required");
+  return new Set(
+    required?.kind === "array" ? required.items.filter(isString).map((name) => JSON.parse(name.text)) : [],
+  );
+}
+
+/** Names in `type`. */
+function typesOf(schema: JsonNode): string[] {
+  const type = member(schema, "type");
+  const list = type?.kind === "array" ? type.items : type ? [type] : [];
+  return list.filter(isString).map((name) => JSON.parse(name.text));
+}
+
+function isObjectType(schema: JsonNode): boolean {
+  return typesOf(schema).includes("object");
+}
+
+function takesNull(schema: JsonNode): boolean {
+  const values = member(schema, "enum");
+  const constant = member(schema, "const");
+  return (
+    typesOf(schema).includes("null") &&
+    (values?.kind !== "array" || values.items.some(isNull)) &&
+    (constant === undefined || isNull(constant))
+  );
+}
+
+function withNull(type: JsonNode): JsonNode {
+  const list = type.kind === "array" ? type.items : [type];
+  const name = string("null");
+  return list.some((item) => isString(item) && JSON.parse(item.text) === "null")
+    ? type
+    : { kind: "array", items: [...list, name] };
+}
+
+type Scalar = Extract<JsonNode, { kind: "scalar" }>;
+
+function string(text: string): Scalar {
+  return { kind: "scalar", text: JSON.stringify(text) };
+}
+
+function isString(node: JsonNode): node is Scalar {
+  return node.kind === "scalar" && node.text.startsWith('"');
+}
+
+function isNumber(node: JsonNode): node is Scalar {
+  return node.kind === "scalar" && /^[-\d]/.test(node.text);
+}
+
+function isNull(node: JsonNode): boolean {
+  return node.kind === "scalar" && node.text === "null";
+}
+
+function isFalse(node: JsonNode): boolean {
+  return node.kind === "scalar" && node.text === "false";
+}
+
+function isAtMostOne(node: JsonNode): boolean {
+  return isNumber(node) && Number(node.text) <= 1;
+}

@@ -1,0 +1,204 @@
+import type { Reply, VendorKind } from "./vendors.ts";
+
+/** How one vendor writes its answers down. Frames are whole server-sent events. */
+export interface Wire {
+  /** Path of a call, as a pattern. */
+  path: RegExp;
+  isStream(path: string, json: Record<string, unknown>): boolean;
+  whole(text: string, reply: Reply): unknown;
+  /** Frames before the text, one per piece of text, and after it, the terminal one last. */
+  frames(pieces: readonly string[], reply: Reply): { before: string[]; text: string[]; after: string[] };
+  error(status: number, error: NonNullable<Reply["error"]>): unknown;
+  errorFrame: string;
+}
+
+/** Normalised figures: input includes cached tokens, output includes thoughts. */
+const USAGE = { input: 10, cached: 0, cacheWrite: 0, output: 5, thoughts: 0 };
+
+function usageOf(reply: Reply): typeof USAGE {
+  return { ...USAGE, ...reply.usage };
+}
+
+function finishOf(reply: Reply, words: Record<string, string>): string {
+  const finish = reply.finish ?? "stop";
+  return words[finish] ?? finish;
+}
+
+function event(data: unknown, name?: string): string {
+  return `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;
+}
+
+const openai: Wire = {
+  path: /\/chat\/completions$/,
+  isStream: (_, json) => json.stream === true,
+  whole: (text, reply) => ({
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1_750_000_000,
+    model: "scripted",
+    choices: [
+      { index: 0, message: { role: "assistant", content: text, refusal: null }, finish_reason: openaiFinish(reply) },
+    ],
+    ...(reply.usage === null ? {} : { usage: openaiUsage(reply) }),
+  }),
+  frames(pieces, reply) {
+    const chunk = (choices: unknown[], more = {}) =>
+      event({
+        id: "chatcmpl-1",
+        object: "chat.completion.chunk",
+        created: 1_750_000_000,
+        model: "scripted",
+        choices,
+        ...more,
+      });
+    const delta = (delta: unknown, finish_reason: string | null = null) => chunk([{ index: 0, delta, finish_reason }]);
+    return {
+      before: [delta({ role: "assistant", content: "" })],
+      text: pieces.map((content) => delta({ content })),
+      after: [
+        delta({}, openaiFinish(reply)),
+        ...(reply.usage === null ? [] : [chunk([], { usage: openaiUsage(reply) })]),
+        "data: [DONE]\n\n",
+      ],
+    };
+  },
+  error: (_, { message = "scripted", type = "server_error", param = null, code = null }) => ({
+    error: { message, type, param, code },
+  }),
+  errorFrame: event({ error: { message: "scripted", type: "server_error", param: null, code: null } }),
+};
+
+function openaiFinish(reply: Reply): string {
+  return finishOf(reply, { "content-filter": "content_filter" });
+}
+
+function openaiUsage(reply: Reply) {
+  const { input, cached, output, thoughts } = usageOf(reply);
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: thoughts },
+  };
+}
+
+const anthropic: Wire = {
+  path: /\/messages$/,
+  isStream: (_, json) => json.stream === true,
+  whole: (text, reply) => ({
+    ...anthropicMessage,
+    content: [
+      ...(reply.thinking === undefined ? [] : [{ type: "thinking", thinking: reply.thinking, signature: "s" }]),
+      { type: "text", text },
+    ],
+    stop_reason: anthropicFinish(reply),
+    stop_sequence: null,
+    usage: anthropicUsage(reply),
+  }),
+  frames(pieces, reply) {
+    const named = (data: { type: string; [key: string]: unknown }) => event(data, data.type);
+    const { output_tokens, output_tokens_details, ...input } = anthropicUsage(reply);
+    const thinks = reply.thinking !== undefined;
+    const index = thinks ? 1 : 0;
+    return {
+      before: [
+        named({
+          type: "message_start",
+          message: { ...anthropicMessage, content: [], stop_reason: null, usage: { ...input, output_tokens: 1 } },
+        }),
+        named({ type: "ping" }),
+        ...(thinks
+          ? [
+              named({ type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } }),
+              named({
+                type: "content_block_delta",
+                index: 0,
+                delta: { type: "thinking_delta", thinking: reply.thinking },
+              }),
+              named({ type: "content_block_stop", index: 0 }),
+            ]
+          : []),
+        named({ type: "content_block_start", index, content_block: { type: "text", text: "" } }),
+      ],
+      text: pieces.map((text) => named({ type: "content_block_delta", index, delta: { type: "text_delta", text } })),
+      after: [
+        named({ type: "content_block_stop", index }),
+        named({
+          type: "message_delta",
+          delta: { stop_reason: anthropicFinish(reply), stop_sequence: null },
+          usage: { output_tokens, output_tokens_details },
+        }),
+        named({ type: "message_stop" }),
+      ],
+    };
+  },
+  error: (_, { message = "scripted", type = "api_error" }) => ({ type: "error", error: { type, message } }),
+  errorFrame: event({ type: "error", error: { type: "overloaded_error", message: "scripted" } }, "error"),
+};
+
+const anthropicMessage = { id: "msg_1", type: "message", role: "assistant", model: "scripted" };
+
+function anthropicFinish(reply: Reply): string {
+  return finishOf(reply, { stop: "end_turn", length: "max_tokens", "content-filter": "refusal" });
+}
+
+function anthropicUsage(reply: Reply) {
+  const { input, cached, cacheWrite, output, thoughts } = usageOf(reply);
+  return {
+    input_tokens: input - cached - cacheWrite,
+    cache_read_input_tokens: cached,
+    cache_creation_input_tokens: cacheWrite,
+    output_tokens: output,
+    output_tokens_details: { thinking_tokens: thoughts },
+  };
+}
+
+const google: Wire = {
+  path: /\/models\/[^/:]+:(streamGenerateContent|generateContent)(\?|$)/,
+  isStream: (path) => path.includes(":streamGenerateContent"),
+  whole: (text, reply) => ({
+    candidates: [
+      { content: { role: "model", parts: googleParts(text, reply) }, finishReason: googleFinish(reply), index: 0 },
+    ],
+    ...googleRest(reply),
+  }),
+  frames(pieces, reply) {
+    // Gemini's frames end with two CRLF, unlike the others'.
+    const frame = (data: unknown) => `data: ${JSON.stringify(data)}\r\n\r\n`;
+    const candidate = (parts: unknown[], more = {}) => ({
+      candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
+    });
+    return {
+      before: reply.thinking === undefined ? [] : [frame(candidate([{ text: reply.thinking, thought: true }]))],
+      text: pieces.map((text) => frame({ ...candidate([{ text }]), responseId: "r1", modelVersion: "scripted" })),
+      after: [frame({ ...candidate([{ text: "" }], { finishReason: googleFinish(reply) }), ...googleRest(reply) })],
+    };
+  },
+  error: (status, { message = "scripted", type = "UNAVAILABLE", details }) => ({
+    error: { code: status, message, status: type, ...(details ? { details } : {}) },
+  }),
+  errorFrame: event({ error: { code: 503, message: "scripted", status: "UNAVAILABLE" } }),
+};
+
+function googleParts(text: string, reply: Reply): unknown[] {
+  return [...(reply.thinking === undefined ? [] : [{ text: reply.thinking, thought: true }]), { text }];
+}
+
+function googleFinish(reply: Reply): string {
+  return finishOf(reply, { stop: "STOP", length: "MAX_TOKENS", "content-filter": "SAFETY" });
+}
+
+function googleRest(reply: Reply) {
+  const { input, cached, output, thoughts } = usageOf(reply);
+  const usageMetadata = {
+    promptTokenCount: input,
+    cachedContentTokenCount: cached,
+    candidatesTokenCount: output - thoughts,
+    thoughtsTokenCount: thoughts,
+    totalTokenCount: input + output,
+  };
+  return { responseId: "r1", modelVersion: "scripted", ...(reply.usage === null ? {} : { usageMetadata }) };
+}
+
+export const WIRES: Readonly<Record<VendorKind, Wire>> = { openai, anthropic, google };

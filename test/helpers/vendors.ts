@@ -1,0 +1,229 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ModelEntry } from "../../src/config.ts";
+import { WIRES, type Wire } from "./vendor-wire.ts";
+
+export type VendorKind = "openai" | "anthropic" | "google";
+
+/** One scripted answer. Without any field the whole text "Hello from openai." (or the other vendor) comes at once. */
+export interface Reply {
+  /** The answer; of a list, each item is one frame of a stream. */
+  text?: string | readonly string[];
+  /** Thoughts before the answer (anthropic and google). */
+  thinking?: string;
+  /** `stop`, `length`, `content-filter`, or a word of the vendor's own. */
+  finish?: string;
+  /** Normalised: input includes cached tokens, output includes thoughts. Default 10 and 5. Null: the vendor reports none. */
+  usage?: { input?: number; cached?: number; cacheWrite?: number; output?: number; thoughts?: number } | null;
+
+  /** Default 200. From 400 on, `error` is the body, in the vendor's format. */
+  status?: number;
+  error?: { message?: string; type?: string; param?: string; code?: string; details?: unknown[] };
+  headers?: Record<string, string>;
+  /** Body in place of the vendor's format, for nonsense of any kind. */
+  raw?: string;
+
+  /** Waits: before the headers, between headers and the first byte of the body, between pieces of text. In milliseconds. */
+  headersMs?: number;
+  firstMs?: number;
+  betweenMs?: number;
+  /** Cuts the body's bytes into chunks of this many, or at these offsets, each sent on its own. */
+  split?: number | readonly number[];
+
+  /**
+   * How it ends. `whole` (default); `silent`: no headers ever; and, after `after` pieces of text of a stream or in the middle of a
+   * whole body: `hang`: nothing more comes; `reset`: the connection breaks; `cut`: a clean end without the terminal frame; `error`: an
+   * error frame; `garbage`: a frame that is no JSON.
+   */
+  end?: "whole" | "silent" | "hang" | "reset" | "cut" | "error" | "garbage";
+  /** Pieces of text that a stream delivers before `end`. Default all. */
+  after?: number;
+}
+
+/** What a vendor does with a call: a reply, or a function that makes one. */
+export type Script = Reply | ((call: VendorCall) => Reply | Promise<Reply>);
+
+/** One request as the vendor received it. */
+export interface VendorCall {
+  /** With the query. */
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** The body's text as it came. */
+  body: string;
+  json: Record<string, unknown>;
+  streamed: boolean;
+  /** `answered` once the whole reply is out, `aborted` once the caller has closed the connection before that. */
+  ended: Promise<"answered" | "aborted">;
+}
+
+export interface ScriptedVendor {
+  kind: VendorKind;
+  /** Address without a path, such as http://127.0.0.1:40123. */
+  url: string;
+  /** All requests so far. */
+  calls: VendorCall[];
+  /** Scripts for the next calls, one each, before the standing one holds again. */
+  reply(...scripts: Script[]): void;
+  /** Changes the standing script. */
+  always(script: Script): void;
+  /** Connections that are open now. */
+  readonly connections: number;
+  /** An entry of the catalogue that leads here. Default: tier fast, a plain model that takes every option. */
+  entry(overrides?: Partial<ModelEntry>): ModelEntry;
+  /** Environment that makes a service use this vendor. */
+  env: Record<string, string>;
+  close(): Promise<void>;
+}
+
+const MODELS = { openai: "gpt-4o", anthropic: "claude-haiku-4-5", google: "gemini-2.5-flash" };
+const ENV_NAMES = { openai: "OPENAI", anthropic: "ANTHROPIC", google: "GEMINI" };
+const KEY = "vendor-secret";
+
+/** Starts an HTTP server that speaks a vendor's wire format, whole and streamed, and does what the scripts say. */
+export async function startVendor(kind: VendorKind, script: Script = {}): Promise<ScriptedVendor> {
+  const wire = WIRES[kind];
+  const calls: VendorCall[] = [];
+  const queue: Script[] = [];
+  const closing = new AbortController();
+  let standing = script;
+  let connections = 0;
+
+  const server = createServer(async (request, response) => {
+    response.on("error", () => {});
+    let body = "";
+    request.setEncoding("utf8");
+    try {
+      for await (const chunk of request) body += chunk;
+    } catch {
+      return;
+    }
+    const json = body === "" ? {} : JSON.parse(body);
+    const path = request.url ?? "";
+    const ended = new Promise<"answered" | "aborted">((resolve) => {
+      response.on("close", () => resolve(response.writableFinished ? "answered" : "aborted"));
+    });
+    const call = { path, headers: request.headers, body, json, streamed: wire.isStream(path, json), ended };
+    calls.push(call);
+    const next = queue.shift() ?? standing;
+    const reply = wire.path.test(path) ? (typeof next === "function" ? await next(call) : next) : { status: 404 };
+    try {
+      await play(wire, kind, call, reply, response, closing.signal);
+    } catch {
+      // The caller has gone, or the server closes.
+      response.destroy();
+    }
+  });
+  server.on("connection", (socket) => {
+    connections++;
+    socket.on("close", () => connections--);
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    kind,
+    url,
+    calls,
+    reply: (...scripts) => void queue.push(...scripts),
+    always(next) {
+      standing = next;
+    },
+    get connections() {
+      return connections;
+    },
+    entry: (overrides = {}) => ({
+      name: `${kind}-fast`,
+      vendor: kind,
+      model: MODELS[kind],
+      tier: "fast",
+      baseUrl: url,
+      apiKey: KEY,
+      images: false,
+      jsonSchema: true,
+      ...overrides,
+    }),
+    env: { [`${ENV_NAMES[kind]}_API_KEY`]: KEY, [`${ENV_NAMES[kind]}_BASE_URL`]: url },
+    close: () =>
+      new Promise((resolve) => {
+        closing.abort();
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function play(
+  wire: Wire,
+  kind: VendorKind,
+  call: VendorCall,
+  reply: Reply,
+  response: ServerResponse,
+  closing: AbortSignal,
+) {
+  const { status = 200, end = "whole", headersMs = 0, firstMs = 0, betweenMs = 0 } = reply;
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  response.on("close", leave);
+  closing.addEventListener("abort", leave, { once: true });
+  const pause = (ms: number) => sleep(ms, undefined, { signal: gone.signal });
+  const forever = () => pause(2 ** 31 - 1);
+  const send = async (text: string) => {
+    for (const chunk of pieces(Buffer.from(text), reply.split)) {
+      await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
+      if (reply.split !== undefined) await new Promise(setImmediate);
+    }
+  };
+  try {
+    if (end === "silent") await forever();
+    if (headersMs > 0) await pause(headersMs);
+    const list = typeof reply.text === "string" ? [reply.text] : (reply.text ?? [`Hello from ${kind}.`]);
+    const streamed = call.streamed && status < 400;
+    response.writeHead(status, {
+      "content-type": streamed ? "text/event-stream" : "application/json",
+      ...reply.headers,
+    });
+    response.flushHeaders();
+    if (firstMs > 0) await pause(firstMs);
+
+    if (reply.raw !== undefined) await send(reply.raw);
+    else if (streamed) {
+      const { before, text, after } = wire.frames(list, reply);
+      const delivered = end === "whole" ? text : text.slice(0, reply.after ?? text.length);
+      if (betweenMs > 0) {
+        await send(before.join(""));
+        for (const [i, frame] of delivered.entries()) {
+          if (i > 0) await pause(betweenMs);
+          await send(frame);
+        }
+      } else await send([...before, ...delivered].join(""));
+      if (end === "whole") await send(after.join(""));
+      if (end === "error") await send(wire.errorFrame);
+      if (end === "garbage") await send("data: {no json\n\n");
+    } else {
+      const body = JSON.stringify(
+        status < 400 ? wire.whole(list.join(""), reply) : wire.error(status, reply.error ?? {}),
+      );
+      await send(end === "whole" ? body : body.slice(0, body.length / 2));
+    }
+    if (end === "hang") await forever();
+    if (end === "reset") {
+      // Lets what was written arrive before the connection breaks.
+      await pause(10);
+      response.socket?.resetAndDestroy();
+    } else response.end();
+  } finally {
+    closing.removeEventListener("abort", leave);
+  }
+}
+
+function pieces(bytes: Buffer, split: Reply["split"]): Buffer[] {
+  if (split === undefined) return [bytes];
+  const offsets =
+    typeof split === "number"
+      ? Array.from({ length: Math.ceil(bytes.length / split) - 1 }, (_, i) => (i + 1) * split)
+      : split;
+  const starts = [0, ...offsets.filter((offset) => offset > 0 && offset < bytes.length)];
+  return starts.map((start, i) => bytes.subarray(start, starts[i + 1]));
+}

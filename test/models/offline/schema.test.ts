@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { ask, askJson, TIERS } from "./ask.ts";
+
+const ajv = new Ajv2020({ strict: false, ownProperties: true });
+
+async function assertValid(schema: object, text: string, tier: "fast" | "strong" = "strong"): Promise<void> {
+  const answer = await ask(text, { tier, responseFormat: { type: "json", schema } });
+  const valid = ajv.validate(schema, JSON.parse(answer));
+  assert.ok(valid, `${ajv.errorsText()} in ${answer} for ${JSON.stringify(schema)}`);
+}
+
+const bounds = (low: string, high: string, values: fc.Arbitrary<number>) =>
+  fc.tuple(fc.option(values, { nil: undefined }), fc.option(values, { nil: undefined })).map(([a, b]) => ({
+    ...(a === undefined ? {} : { [low]: b === undefined ? a : Math.min(a, b) }),
+    ...(b === undefined ? {} : { [high]: a === undefined ? b : Math.max(a, b) }),
+  }));
+const names = fc.oneof(
+  fc.constantFrom(
+    "email",
+    "date",
+    "due_date",
+    "total",
+    "invoiceNumber",
+    "name",
+    "company",
+    "summary",
+    "answer",
+    "isPaid",
+    "items",
+    "tags",
+  ),
+  fc.constantFrom("constructor", "toString", "1", "0", "", "a b", "ключ", '"', "length"),
+  fc.string({ maxLength: 8, unit: "grapheme" }),
+);
+const described = fc.record(
+  { description: fc.constantFrom("", "The grand total", "as DD/MM/YYYY", "e-mail of the customer") },
+  { requiredKeys: [] },
+);
+const nullable = (type: string) => fc.constantFrom(type, [type, "null"], ["null", type]);
+const stringSchema = fc.tuple(described, nullable("string"), bounds("minLength", "maxLength", fc.nat(40)));
+const numberSchema = fc.tuple(
+  described,
+  nullable("number"),
+  bounds("minimum", "maximum", fc.double({ noNaN: true, noDefaultInfinity: true })),
+);
+const integerSchema = fc.tuple(
+  described,
+  nullable("integer"),
+  bounds("minimum", "maximum", fc.integer({ min: -1000, max: 1000 })),
+);
+const plain = fc
+  .oneof(
+    stringSchema,
+    numberSchema,
+    integerSchema,
+    fc.tuple(described, nullable("boolean"), fc.constant({})),
+    fc.tuple(described, fc.constantFrom("null", ["string", "integer"], ["boolean", "number", "null"]), fc.constant({})),
+  )
+  .map(([note, type, limits]) => ({ ...note, type, ...limits }));
+const scalars = fc.oneof(
+  fc.string(),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.boolean(),
+  fc.constant(null),
+);
+const typeOf = (value: unknown) => (value === null ? "null" : typeof value);
+const fixed = fc.oneof(
+  fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 4 }).map((list) => ({ type: "string", enum: list })),
+  fc
+    .uniqueArray(fc.string(), { minLength: 1, maxLength: 4 })
+    .map((list) => ({ type: ["string", "null"], enum: [...list, null] })),
+  fc.uniqueArray(fc.integer(), { minLength: 1, maxLength: 4 }).map((list) => ({ type: "integer", enum: list })),
+  fc.constant({ type: "string", enum: ["positive", "neutral", "negative"] }),
+  scalars.map((value) => ({ type: typeOf(value), const: value })),
+);
+const { node } = fc.letrec<{ node: object; object: object; array: object }>((tie) => ({
+  node: fc.oneof({ depthSize: "small", withCrossShrink: true }, plain, fixed, tie("object"), tie("array")),
+  object: fc
+    .uniqueArray(fc.tuple(names, tie("node"), fc.boolean()), { maxLength: 5, selector: ([name]) => name })
+    .chain((members) =>
+      fc.constantFrom(true, false).map((additionalProperties) => ({
+        type: "object",
+        properties: Object.fromEntries(members.map(([name, schema]) => [name, schema])),
+        required: members.filter(([, , must]) => must).map(([name]) => name),
+        additionalProperties,
+      })),
+    ),
+  array: fc
+    .tuple(tie("node"), bounds("minItems", "maxItems", fc.nat(4)))
+    .map(([items, limits]) => ({ type: "array", items, ...limits })),
+}));
+const root = fc
+  .uniqueArray(fc.tuple(names, node, fc.boolean()), { maxLength: 6, selector: ([name]) => name })
+  .map((members) => ({
+    type: "object",
+    properties: Object.fromEntries(members.map(([name, schema]) => [name, schema])),
+    required: members.filter(([, , must]) => must).map(([name]) => name),
+    additionalProperties: false,
+  }));
+const facts = fc.constantFrom(
+  "Total: $1,234.50",
+  "jane@acme.example",
+  "Due date: 14.03.2026",
+  "Jane Doe paid.",
+  "- one\n- two",
+  "a | b\n1 | 2",
+  "2 x Pen 1.50",
+  "Paid: yes",
+  "I hate it.",
+  "Extract this:",
+  "What is 2 + 2?",
+);
+const texts = fc
+  .array(fc.oneof(facts, fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" })), { maxLength: 8 })
+  .map((parts) => parts.join("\n"));
+
+test("any schema of the keyword table and any text give an answer that validates", async () => {
+  await fc.assert(fc.asyncProperty(root, texts, fc.constantFrom(...TIERS), assertValid), {
+    numRuns: Number(process.env.RUNS ?? 300),
+  });
+});
