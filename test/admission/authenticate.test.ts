@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createAuthenticator } from "../../src/admission/authenticate.ts";
+import { createKeys, type Keys } from "../../src/admission/keys.ts";
+import { hashSecret } from "../../src/admission/secret.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+const UNAUTHENTICATED = {
+  kind: "unauthenticated",
+  message: "The request needs a valid API key in the header X-API-Key.",
+};
+
+/** A pool that counts its statements. */
+function counted(pool: Pool): Pool & { statements: number } {
+  const counter: Pool & { statements: number } = {
+    ...pool,
+    statements: 0,
+    query: (text, values) => {
+      counter.statements++;
+      return pool.query(text, values);
+    },
+  };
+  return counter;
+}
+
+async function workspace(pool: Pool): Promise<Keys> {
+  await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
+  return createKeys(pool);
+}
+
+test("a good key tells who calls; every other secret fails in the same words", async (t) => {
+  const { pool } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const key = await keys.create({ workspace: "one", scopes: ["metrics"] });
+  assert.deepEqual(await keys.authenticate(key.secret), {
+    workspaceId: "ws_1",
+    workspace: "one",
+    keyId: key.id,
+    scopes: ["metrics"],
+  });
+  await pool.query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes, revoked_at, expires_at)
+     values ('ws_1', 'key_r', sha256('revoked'), '', '{generate}', now(), null), ('ws_1', 'key_e', sha256('expired'), '', '{generate}', null, now())`,
+  );
+  const wrong = [
+    undefined,
+    "",
+    "revoked",
+    "expired",
+    "unknown",
+    ` ${key.secret}`,
+    key.secret.toLowerCase(),
+    "x".repeat(100_000),
+    "\0",
+    "ключ",
+  ];
+  for (const secret of wrong) await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED, secret?.slice(0, 40));
+});
+
+test("a key that is revoked by SQL alone stops working on another replica within a second, under constant use", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const { secret, id } = await keys.create({ workspace: "one" });
+  const replicaPool = openPool(url);
+  t.after(() => replicaPool.end());
+  const replica = createKeys(replicaPool);
+  for (const end = Date.now() + 700; Date.now() < end; await sleep(5)) await replica.authenticate(secret);
+  await pool.query("update api_keys set revoked_at = now() where id = $1", [id]);
+  const revoked = performance.now();
+  while (
+    await replica.authenticate(secret).then(
+      () => true,
+      () => false,
+    )
+  )
+    await sleep(5);
+  assert.ok(performance.now() - revoked < 1_000, `${performance.now() - revoked} ms`);
+  await pool.query("update api_keys set revoked_at = null where id = $1", [id]);
+  await sleep(550);
+  assert.equal((await replica.authenticate(secret)).keyId, id, "what is not a key is not remembered for longer either");
+});
+
+test("revoking through one replica works there at once", async (t) => {
+  const { pool } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const { secret, id } = await keys.create({ workspace: "one" });
+  await keys.authenticate(secret);
+  await keys.revoke(id);
+  await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED);
+});
+
+test("expiry is judged at each use, and a look-up is trusted for half a second and shared by all who wait", async (t) => {
+  const { pool } = await testDatabase(t);
+  const setUp = await workspace(pool);
+  const start = Date.now();
+  let now = start;
+  const { secret } = await setUp.create({ workspace: "one", expiresAt: new Date(start + 60_000) });
+  const counter = counted(pool);
+  const { authenticate } = createAuthenticator(counter, () => now);
+  await Promise.all(Array.from({ length: 50 }, () => authenticate(secret)));
+  assert.equal(counter.statements, 1);
+  now += 249;
+  await authenticate(secret);
+  assert.equal(counter.statements, 1);
+  now += 1;
+  await authenticate(secret);
+  assert.equal(counter.statements, 2, "looked up again in the background");
+  await sleep(50);
+  now += 500;
+  await authenticate(secret);
+  assert.equal(counter.statements, 3);
+  now -= 10_000;
+  await authenticate(secret);
+  assert.equal(counter.statements, 4, "a clock that was set back does not lengthen the trust");
+  now = start + 59_999;
+  await authenticate(secret);
+  now += 1;
+  await assert.rejects(authenticate(secret), UNAUTHENTICATED);
+});
+
+test("a flood of made-up keys costs few statements and pushes no good key out", async (t) => {
+  const { pool } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const { secret } = await keys.create({ workspace: "one" });
+  const counter = counted(pool);
+  const now = Date.now();
+  const { authenticate } = createAuthenticator(counter, () => now);
+  await authenticate(secret);
+  for (let round = 0; round < 2; round++) {
+    const results = await Promise.allSettled(
+      Array.from({ length: 6_000 }, (_, i) => authenticate(`made-up ${round} ${i}`)),
+    );
+    assert.ok(results.every((result) => result.status === "rejected" && result.reason.kind === "unauthenticated"));
+  }
+  assert.ok(counter.statements <= 20, String(counter.statements));
+  const before = counter.statements;
+  await authenticate(secret);
+  assert.equal(counter.statements, before, "the good key is still remembered");
+  await assert.rejects(authenticate("made-up 1 5999"));
+  assert.equal(counter.statements, before, "a late one too");
+  await assert.rejects(authenticate("made-up 0 0"));
+  assert.equal(counter.statements, before + 1, "an early one was forgotten");
+});
+
+test("with the database away keys are good for half a second more, then callers are told to wait; it recovers by itself", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const setUp = await workspace(pool);
+  const { secret } = await setUp.create({ workspace: "one" });
+  const own = openPool(url);
+  t.after(() => own.end());
+  let now = Date.now();
+  let away = false;
+  const flaky: Pool = {
+    ...own,
+    query: (text, values) =>
+      away
+        ? Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" }))
+        : own.query(text, values),
+  };
+  const { authenticate } = createAuthenticator(flaky, () => now);
+  await authenticate(secret);
+  away = true;
+  now += 499;
+  await authenticate(secret);
+  await sleep(10);
+  now += 1;
+  await assert.rejects(authenticate(secret), { kind: "overloaded", retryAfterMs: 1_000 });
+  await assert.rejects(authenticate("unknown"), { kind: "overloaded" });
+  away = false;
+  await authenticate(secret);
+});
+
+test("lost connections are noticed and replaced", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const { secret } = await keys.create({ workspace: "one" });
+  const own = openPool(url);
+  t.after(() => own.end());
+  const { authenticate, forget } = createAuthenticator(own, Date.now);
+  for (let round = 0; round < 5; round++) {
+    await pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    forget(hashSecret(secret));
+    const failure = await authenticate(secret).then(
+      () => undefined,
+      (error: { kind: string }) => error.kind,
+    );
+    assert.ok(failure === undefined || failure === "overloaded", failure);
+  }
+  await sleep(50);
+  await authenticate(secret);
+});

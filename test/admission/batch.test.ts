@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as tick } from "node:timers/promises";
+import fc from "fast-check";
+import { createBatcher } from "../../src/admission/batch.ts";
+
+test("what arrives during a batch goes together in the next, in order, up to the largest batch", async () => {
+  const batches: number[][] = [];
+  const double = createBatcher(
+    async (items: number[]) => {
+      batches.push(items);
+      await tick();
+      return items.map((item) => item * 2);
+    },
+    { maxItems: 3, maxWaiting: 100 },
+  );
+  assert.deepEqual(await Promise.all([1, 2, 3, 4, 5, 6].map(double)), [2, 4, 6, 8, 10, 12]);
+  assert.deepEqual(batches, [[1], [2, 3, 4], [5, 6]]);
+  assert.equal(await double(7), 14);
+});
+
+test("a batch that fails takes only its own items with it", async () => {
+  const run = createBatcher(
+    async (items: string[]) => {
+      await tick();
+      if (items.includes("bad")) throw new Error("no");
+      return items;
+    },
+    { maxItems: 2, maxWaiting: 100 },
+  );
+  const results = await Promise.allSettled(["a", "bad", "b", "c", "d"].map(run));
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["fulfilled", "rejected", "rejected", "fulfilled", "fulfilled"],
+  );
+});
+
+test("beyond the items that may wait, one more is refused at once", async () => {
+  const gate = Promise.withResolvers<void>();
+  const run = createBatcher(
+    async (items: number[]) => {
+      await gate.promise;
+      return items;
+    },
+    { maxItems: 10, maxWaiting: 2 },
+  );
+  const work = [run(0), run(1), run(2)];
+  await assert.rejects(run(3), { kind: "overloaded" });
+  gate.resolve();
+  assert.deepEqual(await Promise.all(work), [0, 1, 2]);
+});
+
+test("every item gets its own result, however items arrive", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(5), { maxLength: 40 }),
+      fc.integer({ min: 1, max: 8 }),
+      async (pauses, maxItems) => {
+        const run = createBatcher(
+          async (items: number[]) => {
+            await tick();
+            return items.map(String);
+          },
+          { maxItems, maxWaiting: 1_000 },
+        );
+        const work: Promise<string>[] = [];
+        for (const [i, pause] of pauses.entries()) {
+          work.push(run(i));
+          if (pause === 0) await tick();
+        }
+        assert.deepEqual(
+          await Promise.all(work),
+          pauses.map((_, i) => String(i)),
+        );
+      },
+    ),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../src/failure.ts";
+import { isUnavailable, openPool, orOverloaded, tlsOf } from "../../src/store/pool.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+const URL = "postgres://user:p%23w@db.example:5433/chorus";
+
+test("columns arrive with the types that are promised", async (t) => {
+  const { pool } = await testDatabase(t);
+  const [row] = await pool.query(
+    "select 9223372036854775807 as big, 7 as small, '2026-01-02T03:04:05.678Z'::timestamptz as at, $1::text[] as list, application_name as app from pg_stat_activity where pid = pg_backend_pid()",
+    [["a", "b,c"]],
+  );
+  assert.deepEqual(row, {
+    big: 9223372036854775807n,
+    small: 7,
+    at: new Date("2026-01-02T03:04:05.678Z"),
+    list: ["a", "b,c"],
+    app: "chorus",
+  });
+});
+
+test("a transaction is kept when its work resolves and undone when it throws", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("create table things (id integer primary key)");
+  assert.equal(await pool.tx(async (query) => (await query("insert into things values (1)")).length), 0);
+  await assert.rejects(
+    pool.tx(async (query) => {
+      await query("insert into things values (2)");
+      throw new Failure("not_found");
+    }),
+    { kind: "not_found" },
+  );
+  await assert.rejects(
+    pool.tx((query) => query("insert into things values (3), (1)")),
+    { code: "23505" },
+  );
+  assert.deepEqual(await pool.query("select id from things"), [{ id: 1 }]);
+});
+
+test("a pool survives the loss of its connections, idle and in use", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const killer = openPool(url, { max: 1 });
+  t.after(() => killer.end());
+  const kill =
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+  await Promise.all([pool.query("select pg_sleep(0.01)"), pool.query("select pg_sleep(0.01)")]);
+  const inUse = pool.query("select pg_sleep(30)");
+  const inTransaction = pool.tx(async (query) => {
+    await query("select 1");
+    await killer.query(kill);
+    return query("select 1");
+  });
+  for (const lost of [inUse, inTransaction]) assert.equal(isUnavailable(await failure(lost)), true);
+  await killer.query(kill);
+  await sleep(50); // a dead connection is noticed when its end arrives
+  assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
+});
+
+test("a statement that takes too long fails, and its connection is not used again", async (t) => {
+  const { url } = await testDatabase(t);
+  const pool = openPool(url, { max: 1, timeoutMs: 100 });
+  t.after(() => pool.end());
+  assert.equal(isUnavailable(await failure(pool.query("select pg_sleep(0.5)"))), true);
+  assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
+  assert.equal((await pool.tx((query) => query("select pg_sleep(0.2)"), { timeoutMs: 5_000 })).length, 1);
+});
+
+test("a database that is away is unavailable, whether it refuses, is silent or is unknown", async (t) => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket));
+  t.after(() => {
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const port = await listen(silent);
+  for (const host of ["127.0.0.1:1", "localhost:1", `127.0.0.1:${port}`, "nowhere.invalid:5432"]) {
+    const pool = openPool(`postgres://user:secret@${host}/db`, { connectMs: 200 });
+    await assert.rejects(orOverloaded(pool.query("select 1")), (error: unknown) => {
+      assert.ok(error instanceof Failure, host);
+      assert.equal(error.kind, "overloaded");
+      assert.equal(error.retryAfterMs, 1_000);
+      return true;
+    });
+    await pool.end();
+  }
+});
+
+test("statements that wait are bounded", async (t) => {
+  const { url } = await testDatabase(t);
+  const pool = openPool(url, { max: 1 });
+  t.after(() => pool.end());
+  const results = await Promise.allSettled(Array.from({ length: 1_100 }, () => pool.query("select 1")));
+  const refused = results.filter((result) => result.status === "rejected");
+  assert.ok(refused.length >= 90 && refused.length <= 100, String(refused.length));
+  assert.ok(refused.every(({ reason }) => reason instanceof Failure && reason.kind === "overloaded"));
+});
+
+test("a defect is not called unavailable", async (t) => {
+  const { pool } = await testDatabase(t);
+  const error = await failure(pool.query("select nonsense"));
+  assert.equal(isUnavailable(error), false);
+  assert.equal(isUnavailable(new TypeError("x is not a function")), false);
+  assert.equal(isUnavailable(new Failure("not_found")), false);
+  assert.equal(isUnavailable(undefined), false);
+});
+
+test("sslmode means what it means to libpq", async (t) => {
+  const ca = await pemFile(t);
+  const off = { connectionString: URL, ssl: false };
+  for (const query of ["", "?sslmode=disable", "?sslmode=allow", "?ssl=false", `?sslrootcert=${ca}`])
+    assert.deepEqual(tlsOf(URL + query), off, query);
+  for (const query of [
+    "?sslmode=require",
+    "?sslmode=prefer",
+    "?sslmode=no-verify",
+    "?uselibpqcompat=true&sslmode=require",
+  ]) {
+    assert.deepEqual(tlsOf(URL + query), { connectionString: URL, ssl: { rejectUnauthorized: false } }, query);
+  }
+  for (const query of [
+    "?sslmode=verify-full",
+    "?ssl=true",
+    "?sslmode=verify-full&sslrootcert=system",
+    "?sslmode=require&sslrootcert=system",
+  ]) {
+    assert.deepEqual(tlsOf(URL + query), { connectionString: URL, ssl: {} }, query);
+  }
+  assert.deepEqual(tlsOf(`${URL}?sslmode=verify-full&sslrootcert=${ca}`).ssl, { ca: "PEM" });
+  for (const mode of ["require", "verify-ca"]) {
+    const { ssl } = tlsOf(`${URL}?sslmode=${mode}&sslrootcert=${ca}`);
+    assert.ok(typeof ssl === "object" && ssl.ca === "PEM" && ssl.rejectUnauthorized === undefined);
+    assert.equal(ssl.checkServerIdentity?.("other.example", {} as never), undefined);
+  }
+  assert.deepEqual(tlsOf(`${URL}?sslmode=require&sslcert=${ca}&sslkey=${ca}&sslnegotiation=direct&connect_timeout=5`), {
+    connectionString: `${URL}?connect_timeout=5`,
+    ssl: { cert: "PEM", key: "PEM", rejectUnauthorized: false },
+    sslnegotiation: "direct",
+  });
+  assert.throws(() => tlsOf(`${URL}?sslmode=verify-ca`), /sslmode=verify-ca, which needs the file sslrootcert/);
+  assert.throws(() => tlsOf(`${URL}?sslmode=on`), /sslmode=on/);
+  assert.throws(
+    () => tlsOf(`${URL}?sslmode=require&sslrootcert=/nowhere.pem`),
+    /sslrootcert=\/nowhere\.pem, which cannot be read/,
+  );
+});
+
+test("TLS is asked for where the URL asks, and an unreadable address is refused without its password", async (t) => {
+  const first = Promise.withResolvers<Buffer>();
+  const server = createServer((socket) =>
+    socket.once("data", (bytes: Buffer) => {
+      first.resolve(bytes);
+      socket.end("N");
+    }),
+  );
+  t.after(() => server.close());
+  const pool = openPool(`postgres://u:p@127.0.0.1:${await listen(server)}/db?sslmode=require`);
+  await assert.rejects(pool.query("select 1"), /does not support SSL/);
+  assert.equal((await first.promise).toString("hex"), "0000000804d2162f", "an SSLRequest and nothing before it");
+  await pool.end();
+  assert.throws(
+    () => openPool("postgres://user:se#cr/et@host:port/db"),
+    (error: Error) => !/se#cr/.test(error.message) && /%23/.test(error.message) && !error.cause,
+  );
+});
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => assert.fail("it succeeded"),
+    (error: unknown) => error,
+  );
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+async function pemFile(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-pem-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "ca.pem");
+  await writeFile(path, "PEM");
+  return path;
+}
