@@ -38,6 +38,11 @@ export function stringifyJson(node: JsonNode): string {
   }
 }
 
+/** The value of a member; undefined if the node is no object or has no such member. */
+export function member(node: JsonNode, name: string): JsonNode | undefined {
+  return node.kind === "object" ? node.members.find(([own]) => own === name)?.[1] : undefined;
+}
+
 /**
  * The source text of one member of an object, as written: `memberText(body, ["response_format", "schema"])`. Builds no
  * tree and leaps over long strings: 64 MB of base64 take 6 ms (12 ms with wide characters among them), 64 MB of

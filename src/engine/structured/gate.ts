@@ -1,0 +1,210 @@
+import { Failure } from "../../failure.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
+import { decimalOf, isIntegral } from "./decimal.ts";
+import { memberStep, quoted } from "./path.ts";
+
+/** Largest schema as compact JSON, in UTF-8 bytes. */
+const MAX_BYTES = 32_768;
+/** Longest schema as sent, in UTF-16 units. Space does not count, but it is read; this leaves room for any indentation. */
+const MAX_LENGTH = 1_048_576;
+/** The root is level 1; each property and each `items` is one level further down. */
+const MAX_LEVELS = 10;
+
+const SIMPLE_TYPES = ["string", "number", "integer", "boolean", "null"];
+const TYPES = ["object", "array", ...SIMPLE_TYPES];
+const DIALECT = /^https?:\/\/json-schema\.org\/(draft\/2020-12|draft-07)\/schema#?$/;
+
+/** One node of the schema with the path that a failure names. */
+interface Place {
+  node: JsonNode;
+  path: string;
+  level: number;
+  /** The declared types; empty while they are being read. */
+  types: string[];
+}
+
+/**
+ * Accepts exactly the keywords of the specification's "Response schema", and refuses the first violation in the order of
+ * the text. Where the specification leaves it open:
+ * - A keyword must fit a declared type: `minLength` beside `["string", "null"]` is accepted, beside `number` it is refused.
+ * - Bounds count by value: `1.0` and `1e2` are integers. Bounds that no value can meet (`minLength` over `maxLength`) are
+ *   accepted, as in JSON Schema; an `enum` without values or with one of another type, and a type named twice, are refused.
+ * - `true` and `false` are no schemas here. Notes may hold anything.
+ * - Of members with the same name the last counts, as everywhere in a request body.
+ * - The text may be at most 1 MiB as sent, so that reading it is bounded.
+ * @param text The schema as the caller wrote it.
+ * @throws Failure `invalid_response_schema`: `field` is the path to the node, the message names the keyword.
+ */
+export function checkSchema(text: string): void {
+  const path = "response_format.schema";
+  if (text.length > MAX_LENGTH) refuse(path, tooLarge(`${text.length} characters with its spaces`));
+  const node = parse(text, path);
+  if (node.kind === "object") {
+    const bytes = Buffer.byteLength(stringifyJson(node));
+    if (bytes > MAX_BYTES) refuse(path, tooLarge(`${bytes} bytes as compact JSON`));
+    const type = member(node, "type");
+    if (type && literal(type) !== "object")
+      refuse(path, 'The type of the root must be "object". Wrap the answer in one.');
+  }
+  checkNode(node, path, 1);
+}
+
+function parse(text: string, path: string): JsonNode {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return refuse(path, `The schema must be one JSON object. ${error.message}`);
+  }
+}
+
+function checkNode(node: JsonNode, path: string, level: number): void {
+  if (level > MAX_LEVELS) {
+    refuse(path, `The schema is nested deeper than ${MAX_LEVELS} levels. Flatten it.`);
+  }
+  if (node.kind !== "object")
+    refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
+  const place: Place = { node, path, level, types: readTypes(node, path) };
+  for (const [keyword, value] of node.members) {
+    const check = KEYWORDS.get(keyword);
+    if (!check) {
+      refuse(
+        path,
+        `The keyword ${quoted(keyword)} is not supported. Leave it out, or say in "description" what is wanted.`,
+      );
+    }
+    check(value, keyword, place);
+  }
+  if (place.types.includes("array") && !member(node, "items")) {
+    refuse(path, 'An array must declare "items", the schema of its elements.');
+  }
+}
+
+type Check = (value: JsonNode, keyword: string, place: Place) => void;
+
+const note: Check = () => {};
+
+const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  // Read before all others, because they depend on it.
+  ["type", note],
+  ["properties", forTypes(["object"], checkProperties)],
+  ["required", forTypes(["object"], checkRequired)],
+  ["additionalProperties", forTypes(["object"], checkAdditionalProperties)],
+  ["items", forTypes(["array"], (value, _, { path, level }) => checkNode(value, `${path}.items`, level + 1))],
+  ["enum", checkEnum],
+  ["const", checkConst],
+  ["minLength", forTypes(["string"], checkLength)],
+  ["maxLength", forTypes(["string"], checkLength)],
+  ["minimum", forTypes(["number", "integer"], checkBound)],
+  ["maximum", forTypes(["number", "integer"], checkBound)],
+  ["minItems", forTypes(["array"], checkLength)],
+  ["maxItems", forTypes(["array"], checkLength)],
+  ["$schema", checkDialect],
+  ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"].map(
+    (keyword): [string, Check] => [keyword, note],
+  ),
+]);
+
+function readTypes(node: JsonNode, path: string): string[] {
+  const type = member(node, "type");
+  if (!type) refuse(path, `"type" is missing. Declare one of ${TYPES.join(", ")}.`);
+  if (type.kind !== "array") {
+    const name = literal(type);
+    if (typeof name === "string" && TYPES.includes(name)) return [name];
+    refuse(path, `"type" must be one of ${TYPES.join(", ")}, or a list of simple types.`);
+  }
+  const names = type.items.map(literal);
+  const isSimple = (name: unknown): name is string => typeof name === "string" && SIMPLE_TYPES.includes(name);
+  if (names.length > 0 && names.every(isSimple) && new Set(names).size === names.length) return names;
+  refuse(path, `A list as "type" must name some of ${SIMPLE_TYPES.join(", ")}, each once.`);
+}
+
+function checkProperties(value: JsonNode, _: string, { path, level }: Place): void {
+  if (value.kind !== "object") refuse(path, '"properties" must be an object of name and schema.');
+  for (const [name, schema] of value.members) checkNode(schema, `${path}.properties${memberStep(name)}`, level + 1);
+}
+
+function checkRequired(value: JsonNode, _: string, { node, path }: Place): void {
+  if (value.kind !== "array") refuse(path, '"required" must be a list of property names.');
+  const properties = member(node, "properties");
+  const open = new Set(properties?.kind === "object" ? properties.members.map(([name]) => name) : []);
+  for (const item of value.items) {
+    const name = literal(item);
+    if (typeof name !== "string") refuse(path, '"required" must hold names only, as strings.');
+    if (!open.delete(name)) {
+      refuse(path, `"required" names ${quoted(name)}, which "properties" does not declare, or names it twice.`);
+    }
+  }
+}
+
+function checkAdditionalProperties(value: JsonNode, _: string, { path }: Place): void {
+  if (typeof literal(value) !== "boolean")
+    refuse(path, '"additionalProperties" must be true or false; a schema is not supported.');
+}
+
+function checkEnum(value: JsonNode, keyword: string, place: Place): void {
+  if (value.kind !== "array" || value.items.length === 0)
+    refuse(place.path, '"enum" must be a list of at least one value.');
+  for (const item of value.items) checkConst(item, keyword, place);
+}
+
+function checkConst(value: JsonNode, keyword: string, { path, types }: Place): void {
+  if (typesOf(value).some((type) => types.includes(type))) return;
+  refuse(
+    path,
+    `"${keyword}" takes strings, numbers, booleans and null that fit the declared type, ${types.join(" or ")}.`,
+  );
+}
+
+function checkLength(value: JsonNode, keyword: string, { path }: Place): void {
+  const number = decimalOf(value);
+  if (!number || number.negative || !isIntegral(number)) refuse(path, `"${keyword}" must be an integer of at least 0.`);
+}
+
+function checkBound(value: JsonNode, keyword: string, { path }: Place): void {
+  if (!decimalOf(value)) refuse(path, `"${keyword}" must be a number.`);
+}
+
+function checkDialect(value: JsonNode, keyword: string, { path, level }: Place): void {
+  if (level > 1) refuse(path, `"${keyword}" may stand at the root only. Leave it out here.`);
+  const uri = literal(value);
+  if (typeof uri === "string" && DIALECT.test(uri)) return;
+  refuse(
+    path,
+    `"${keyword}" must name JSON Schema 2020-12 (https://json-schema.org/draft/2020-12/schema) or draft-07.`,
+  );
+}
+
+/** A check that also wants one of these types to be declared. */
+function forTypes(wanted: readonly string[], check: Check): Check {
+  return (value, keyword, place) => {
+    if (!wanted.some((type) => place.types.includes(type))) {
+      refuse(
+        place.path,
+        `"${keyword}" belongs to type ${wanted.join(" or ")}, but ${place.types.join(", ")} is declared.`,
+      );
+    }
+    check(value, keyword, place);
+  };
+}
+
+/** The value of a scalar; undefined for an object or a list. */
+function literal(node: JsonNode): string | number | boolean | null | undefined {
+  return node.kind === "scalar" ? JSON.parse(node.text) : undefined;
+}
+
+/** The types that a scalar is of. */
+function typesOf(node: JsonNode): string[] {
+  const number = decimalOf(node);
+  if (number) return isIntegral(number) ? ["number", "integer"] : ["number"];
+  const value = literal(node);
+  return value === undefined ? [] : [value === null ? "null" : typeof value];
+}
+
+function tooLarge(size: string): string {
+  return `The schema is too large: it has ${size}, and may have ${MAX_BYTES} bytes (32 KiB) as compact JSON. Shorten it.`;
+}
+
+function refuse(field: string, message: string): never {
+  throw new Failure("invalid_response_schema", { field, message });
+}

@@ -1,0 +1,38 @@
+import { parentPort } from "node:worker_threads";
+import { Encoding } from "./bpe.ts";
+
+interface Job {
+  id: number;
+  tokens: number;
+  pieces: ReturnType<Encoding["pieces"]>;
+}
+
+/** UTF-16 units of one text that are counted before the next text has its turn, so that a huge one does not hold up small ones. */
+const TURN = 65_536;
+
+const encoding = new Encoding();
+const jobs: Job[] = [];
+
+parentPort?.on("message", ({ id, text }: { id: number; text: string }) => {
+  jobs.push({ id, tokens: 0, pieces: encoding.pieces(text) });
+  if (jobs.length === 1) setImmediate(work);
+});
+
+function work(): void {
+  const job = jobs.shift();
+  if (job && !isDone(job)) jobs.push(job);
+  else if (job) parentPort?.postMessage({ id: job.id, tokens: job.tokens });
+  if (jobs.length > 0) setImmediate(work);
+}
+
+/** Counts on for one turn. */
+function isDone(job: Job): boolean {
+  for (let length = 0; length < TURN; ) {
+    const next = job.pieces.next();
+    if (next.done) return true;
+    const [piece] = next.value;
+    job.tokens += encoding.tokens(piece);
+    length += piece.length;
+  }
+  return false;
+}
