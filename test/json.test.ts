@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { type JsonNode, memberText, parseJson, stringifyJson } from "../src/json.ts";
+import { type JsonNode, member, memberText, parseJson, stringifyJson } from "../src/json.ts";
 
 interface Sample {
   text: string;
@@ -108,6 +108,14 @@ describe("parseJson and stringifyJson", () => {
     assert.throws(() => parseJson('{"a":'.repeat(200_000)), SyntaxError);
     assert.throws(() => parseJson(`${"[".repeat(200_000)}${"]".repeat(200_000)}`), SyntaxError);
     assert.throws(() => parseJson("{secret}"), { name: "SyntaxError", message: "The text is not valid JSON." });
+  });
+});
+
+describe("member", () => {
+  it("gives the value of a member, whatever its name", () => {
+    assert.deepEqual(member(parseJson('{"a":1,"__proto__":2}'), "__proto__"), { kind: "scalar", text: "2" });
+    assert.equal(member(parseJson('{"a":1}'), "toString"), undefined);
+    assert.equal(member(parseJson("[1]"), "0"), undefined);
   });
 });
 

@@ -67,7 +67,7 @@ describe("TokenMeter", () => {
         if (encoding.count(whole) <= cap) assert.equal(out, whole);
         if (whole.isWellFormed()) assert.ok(out.isWellFormed());
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 

@@ -7,7 +7,7 @@ import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
  * completed or invented: a cut-off object stays unread. Order of names and digits of numbers stay.
  *
  * Of several objects the last one counts, as a model that thinks aloud ends with its answer: of 9,233 recorded outputs
- * six hold several, and the last was the answer each time. If what looks like an object after it cannot be read, none is.
+ * five hold several, and the last was the answer each time. If what looks like an object after it cannot be read, none is.
  * @returns The object, or any other JSON if the whole answer is valid JSON; undefined if there is none.
  */
 export function repairJson(answer: string): string | undefined {
@@ -43,7 +43,7 @@ const REASONS = {
 type Reading = { text: string; reason?: never } | { text?: undefined; reason: string };
 
 /** What looks like the start of an object, or of a list of them, and not like a set or a formula in prose. */
-const START = /\{(?=\s*(?:["'}]|[A-Za-z_$][\w$]*\s*:|\/[/*]))|(?<!\\)\[(?=\s*\{)/g;
+const START = /\{(?=\s*(?:$|["'}]|[A-Za-z_$][\w$]*\s*(?::|$)|\/(?:[/*]|$)))|(?<!\\)\[(?=\s*(?:\{|$))/g;
 
 function read(answer: string): Reading {
   // trim() takes a byte order mark for space.
