@@ -158,8 +158,8 @@ export async function serverState(cluster: Cluster): Promise<ServerState> {
 }
 
 /**
- * Starts a server at `port` and waits until it takes connections, or ends because another one was first or the port is taken, or needs
- * longer than `START_MS`: look at the state again.
+ * Starts a server at `port` and waits until it takes connections, or ends because something that passes was in its way (another one was
+ * first, the port is taken), or needs longer than `START_MS`: look at the state again.
  * @throws Error with the server's own words when it cannot start.
  */
 export async function launch(cluster: Cluster, port: number, signal: AbortSignal): Promise<void> {
@@ -186,7 +186,8 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
     const text = (await output.read({ position: size, buffer: Buffer.alloc(8_192) })).buffer
       .toString("utf8")
       .replace(/\0+$/, "");
-    if (/Address already in use|could not bind/.test(text)) return;
+    // The last: processes of a server that was killed are still on their way out.
+    if (/Address already in use|could not bind|pre-existing shared memory block/.test(text)) return;
     if (text.includes('"postmaster.pid" already exists')) return await clearPidFile(cluster);
     throw new Error(`Postgres did not start. ${path} says:\n${text.trim()}`);
   } finally {

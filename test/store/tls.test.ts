@@ -18,7 +18,6 @@ test("against a server with a certificate of its own, each sslmode checks what i
   skip: missing,
 }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "chorus-tls-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o711);
   const certificate = join(folder, "server.crt");
   const files = ["-keyout", join(folder, "server.key"), "-out", certificate];
@@ -26,7 +25,10 @@ test("against a server with a certificate of its own, each sslmode checks what i
   await execute("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...name]);
 
   const server = await startEmbedded(folder, () => undefined);
-  t.after(() => server.stop());
+  t.after(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
   const data = join(folder, "postgres/data");
   const { uid, gid } = await stat(data);
   for (const file of ["server.crt", "server.key"]) {
