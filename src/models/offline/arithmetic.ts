@@ -1,11 +1,5 @@
 /** The signs between two numbers; a higher rank goes first. */
-const SIGNS: Readonly<Record<string, { rank: number; apply: (a: number, b: number) => number }>> = {
-  "+": { rank: 1, apply: (a, b) => a + b },
-  "-": { rank: 1, apply: (a, b) => a - b },
-  "*": { rank: 2, apply: (a, b) => a * b },
-  "/": { rank: 2, apply: (a, b) => a / b },
-  "^": { rank: 3, apply: (a, b) => a ** b },
-};
+const RANKS: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2, "^": 3 };
 
 /** Words and the signs they stand for, in the order of replacement. */
 const WORDS: ReadonlyArray<readonly [words: RegExp, sign: string]> = [
@@ -44,14 +38,17 @@ export function calculate(question: string): { expression: string; value: number
 }
 
 /** Takes an expression with signs of a rank or above off the tokens; NaN where they are none. */
-function evaluate(tokens: string[], rank: number): number {
+function evaluate(tokens: string[], least: number): number {
   const token = tokens.shift();
   let value = token === "-" ? -evaluate(tokens, 3) : token === "(" ? evaluate(tokens, 1) : Number(token);
   if (token === "(" && tokens.shift() !== ")") return Number.NaN;
   if (tokens[0] === "%" && tokens.shift()) value /= 100;
-  for (let sign = SIGNS[tokens[0] ?? ""]; sign && sign.rank >= rank; sign = SIGNS[tokens[0] ?? ""]) {
-    const again = tokens.shift() === "^" ? sign.rank : sign.rank + 1;
-    value = sign.apply(value, evaluate(tokens, again));
+  for (let rank = RANKS[tokens[0] ?? ""]; rank && rank >= least; rank = RANKS[tokens[0] ?? ""]) {
+    const sign = tokens.shift();
+    const right = evaluate(tokens, sign === "^" ? rank : rank + 1);
+    if (sign === "^") value **= right;
+    else if (rank === 2) value = sign === "*" ? value * right : value / right;
+    else value += sign === "+" ? right : -right;
   }
   return value;
 }

@@ -1,45 +1,51 @@
-import { type Sentence, sentences } from "./language.ts";
-
 /** Words for one thing on forms, in English, German and French; the first of a group stands for all of it. */
 const GROUPS =
   "number no nr num nummer numéro #,email mail courriel,date datum dated issued,invoice rechnung facture,order bestellung commande," +
   "total gesamt summe,subtotal zwischensumme,amount betrag montant,price preis prix cost,quantity qty menge anzahl quantité,name nom," +
   "description item product article artikel bezeichnung,tax vat mwst ust tva,due fällig fälligkeits échéance payable,phone tel telefon," +
-  "customer client kunde bill buyer,vendor supplier seller lieferant fournisseur,company organisation organization firma employer";
-const SAME = new Map(
-  GROUPS.split(",").flatMap((group) => group.split(" ").map((word, _, [first = ""]) => [word, first])),
-);
-const GLUE = new Set(
-  "the a an of for to in on at and or by is are was be has have with this that it as from your our e".split(" "),
-);
+  "customer client kunde bill buyer,vendor merchant supplier seller lieferant fournisseur,company organisation organization firma employer";
+const groups = GROUPS.split(",").map((group) => group.split(" "));
+const SAME = new Map(groups.flatMap((group) => group.map((word) => [word, group[0] ?? word])));
+const GLUE = new Set("the a an of for to in on at and or by is are was be has have with this it as from e".split(" "));
 /** Words that many labels share: they tell little about which value is meant. */
-const COMMON = new Set(["date", "number", "amount", "name", "id", "code", "value", "email", "phone", "address"]);
+const COMMON = new Set([
+  "date",
+  "number",
+  "amount",
+  "name",
+  "id",
+  "code",
+  "value",
+  "email",
+  "phone",
+  "address",
+  "year",
+]);
 
 /** Reads a property name, a label or a description as lower-case words, one word for each thing. */
 export function words(text: string): string[] {
   const spaced = /\s/.test(text.trim()) ? text : text.replace(/(?<=[\p{Ll}\d])(?=\p{Lu})|_/gu, " ");
   // German writes "Rechnungsnummer" for "invoice number".
   const parts = spaced.toLowerCase().replace(/(?<=\p{L}{4})s?(?=(?:nummer|datum|betrag|preis)(?!\p{L}))/gu, " ");
-  return (parts.match(/\p{L}+|#/gu) ?? []).filter((word) => !GLUE.has(word)).map((word) => SAME.get(word) ?? word);
-}
-
-/** Whether two words are equal or begin with the same four to six letters, as "employees" and "employs". */
-export function alike(a: string, b: string): boolean {
-  const length = Math.min(a.length, b.length, 6);
-  return a === b || (length >= 4 && a.slice(0, length) === b.slice(0, length));
+  const all = (parts.match(/\p{L}+|#/gu) ?? []).map((word) => SAME.get(word) ?? word);
+  const telling = all.filter((word) => !GLUE.has(word));
+  return telling.length > 0 ? telling : all;
 }
 
 /** How well a label names what is wanted, from 0 to 1: the share of the wanted words in it, less a part for what else it says. */
 function fit(wanted: readonly string[], label: readonly string[]): number {
   const weigh = (list: readonly string[]) => list.reduce((sum, word) => sum + (COMMON.has(word) ? 0.5 : 1), 0);
-  const hits = weigh(wanted.filter((word) => label.some((other) => alike(word, other))));
+  const stem = (word: string) => (word.length > 4 ? word.slice(0, 6).replace(/(?<=....)[es]+$/, "") : word);
+  const hits = weigh(wanted.filter((word) => label.some((other) => stem(word) === stem(other))));
   return hits === 0 ? 0 : (hits / weigh(wanted)) * (0.75 + 0.25 * Math.min(1, hits / weigh(label)));
 }
 
 const MONTHS = "jan,feb|f[eé]v,m[aä]r,apr|avr,may|mai,jun|juin,jul|juil,aug|ao[uû],sep,o[ck]t,nov,d[eé][cz]".split(",");
 const MONTH = `(?<m>(?:${MONTHS.join("|")})\\p{L}{0,9})\\.?`;
+/** 03/04/2026 is March 4; 14/03/2026 can only be March 14. */
 const DATE =
-  "(?<y>\\d{4})(?<s>[-/.])(?<m>\\d\\d?)\\k<s>(?<d>\\d\\d?)|(?<d>\\d\\d?)\\.(?<m>\\d\\d?)\\.(?<y>\\d{4})|(?<m>\\d\\d?)/(?<d>\\d\\d?)/(?<y>\\d{4})|" +
+  "(?<y>\\d{4})(?<s>[-/.])(?<m>\\d\\d?)\\k<s>(?<d>\\d\\d?)|(?<d>\\d\\d?)\\.(?<m>\\d\\d?)\\.(?<y>\\d{4})|" +
+  "(?<d>1[3-9]|2\\d|3[01])/(?<m>\\d\\d?)/(?<y>\\d{4})|(?<m>\\d\\d?)/(?<d>\\d\\d?)/(?<y>\\d{4})|" +
   `(?<d>\\d\\d?)(?:st|nd|rd|th|er|\\.)?[ -](?:of )?${MONTH},?[ -](?<y>\\d{4})|${MONTH} (?<d>\\d\\d?)(?:st|nd|rd|th)?,? (?<y>\\d{4})`;
 const CURRENCIES: Readonly<Record<string, string>> = { $: "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR" };
 const CURRENCY = "(?:[$€£¥₹]|\\b(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|INR|CNY|SEK|NOK|DKK|PLN)\\b)";
@@ -55,12 +61,14 @@ const SHAPES = {
   phone: "(?<![\\w.,-])(?:\\+\\d|\\(?0\\d|\\(\\d{3}\\)|\\d{3}[-. ]\\d{3}[-. ])[\\d ()/.-]{3,18}\\d(?![\\w-])",
   date: `(?<![\\w.,/-])(?:${DATE})(?![\\d/-])`,
   amount: `(?<![\\p{L}\\d.,/#+-])(?:${CURRENCY} ?)?-?(?:${FIGURE})(?: ?${CURRENCY})?(?![\\p{L}\\d%/-]|[.,]\\d| ?%)`,
+  price: `(?<![\\p{L}\\d.,/#+-])(?:${CURRENCY} ?-?(?:${FIGURE})|(?:${FIGURE}) ?${CURRENCY}|\\d[\\d.,'’]*[.,]\\d\\d)(?![\\p{L}\\d%/-]|[.,]\\d| ?%)`,
   number: `(?<![\\p{L}\\d.,]|\\p{L}-)-?(?:${FIGURE})(?!\\d)`,
   code: "(?<![\\p{L}\\d@._/+-])(?=[\\p{L}/_-]{0,30}\\d)[\\p{L}\\d]+(?:[-/_.][\\p{L}\\d]+)*(?![\\p{L}\\d@])",
   person: `(?<![\\p{L}\\d])${NAME}(?: \\p{Lu}\\.| de| van| von| der| la){0,2}(?: ${NAME}){1,2}(?![\\p{L}\\d@]| (?:${FORMS})\\b)`,
   company: `(?<![\\p{L}\\d])(?:[\\p{Lu}\\d&][\\p{L}\\d&.'’-]{0,30},? ){1,4}(?:${FORMS})\\b\\.?|\\bUniversity of ${NAME}`,
   place: `(?<=\\b(?:in|at|from|to|near|à) )${NAME}(?:[ -]${NAME}){0,2}`,
-  value: "(?<=: +|[=|] *|:\\n)(?:[^\\s|]| (?!  ))+",
+  value: "(?<=: +|[=|] *|:\\n)(?![-*•] |\\d+[.)] )(?:[^\\s|]| (?!  |(?:\\p{L}+ ){0,2}\\p{L}+:(?:\\s|$)))+",
+  point: "(?<=^[ \\t]*(?:[-*•]|\\d+[.)])[ \\t]+)\\S.*$",
 };
 export type Kind = keyof typeof SHAPES;
 
@@ -70,39 +78,30 @@ interface Fact {
   label: string[];
 }
 
-/** What a text holds, found on first use: its sentences, and of its first 60,000 characters up to 500 facts of a kind. */
+/** The facts of the first 60,000 characters of a text, 500 of a kind, each kind found on first use. */
 export class Facts {
-  readonly text: string;
+  readonly #text: string;
   readonly #found = new Map<Kind, Fact[]>();
-  #sentences: Sentence[] | undefined;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text.slice(0, 60_000);
   }
 
-  get sentences(): Sentence[] {
-    this.#sentences ??= sentences(this.text);
-    return this.#sentences;
-  }
-
-  /** All facts of a kind, in order. */
+  /** All facts of a kind, in order. The parts of a date are no amounts. */
   all(kind: Kind): Fact[] {
-    const found = this.#found.get(kind) ?? [];
-    if (this.#found.has(kind)) return found;
-    this.#found.set(kind, found);
+    const known = this.#found.get(kind);
+    if (known) return known;
     const dates = new RegExp(SHAPES.date, "giu");
-    // The parts of a date are no amounts.
-    const text = /amount|number|phone/.test(kind)
-      ? this.text.replace(dates, (date) => "·".repeat(date.length))
-      : this.text;
-    let end = 0;
-    for (const match of text.matchAll(kind === "date" ? dates : new RegExp(SHAPES[kind], "gu"))) {
-      const before = text.slice(Math.max(end, match.index - 80), match.index);
-      end = match.index + match[0].length;
-      const after = kind === "number" ? (/^ ?[\p{L}-]+ ?[\p{L}-]*/u.exec(text.slice(end, end + 40))?.[0] ?? "") : "";
-      if (found.length < 500 && (kind !== "date" || isoDate(match[0])))
-        found.push({ text: match[0].trim(), label: label(before, after) });
-    }
+    const masks = /amount|price|number|phone/.test(kind);
+    const text = masks ? this.#text.replace(dates, (date) => "·".repeat(date.length)) : this.#text;
+    const matches = [...text.matchAll(kind === "date" ? dates : new RegExp(SHAPES[kind], "gmu"))].slice(0, 500);
+    const found = matches.map((match, i) => {
+      const last = matches[i - 1];
+      const start = Math.max(match.index - 80, last ? last.index + last[0].length : 0);
+      const after = kind === "number" ? text.slice(match.index + match[0].length).slice(0, 40) : "";
+      return { text: match[0].trim(), label: label(text.slice(start, match.index), after) };
+    });
+    this.#found.set(kind, found);
     return found;
   }
 
@@ -115,19 +114,17 @@ export class Facts {
 
 function label(before: string, after: string): string[] {
   const parts = before.slice(before.lastIndexOf("\n") + 1).split(/[.!?;]\s+(?=\p{Lu})| {2,}(?=\S)|\t|\|/u);
-  const near = [...words(parts.findLast((part) => part.trim()) ?? "").slice(-5), ...words(after)];
+  const follows = /^ ?[\p{L}-]+ ?[\p{L}-]*/u.exec(after)?.[0] ?? "";
+  const near = [...words(parts.findLast((part) => part.trim()) ?? "").slice(-5), ...words(follows)];
   return near.length > 0 ? near : words(before.trimEnd().split("\n").at(-1) ?? "");
 }
 
-/** A date in any of the usual spellings as YYYY-MM-DD, if the calendar has it. 03/04/2026 is read as March 4. */
+/** A date in any of the usual spellings as YYYY-MM-DD, if the calendar has it. */
 export function isoDate(text: string): string | undefined {
   const { y = "", m = "", d = "" } = new RegExp(`^(?:${DATE})`, "iu").exec(text)?.groups ?? {};
   const month = Number(m) || MONTHS.findIndex((name) => new RegExp(`^(?:${name})`, "i").test(m)) + 1;
-  const [realMonth, day] = month > 12 ? [Number(d), month] : [month, Number(d)];
-  const date = new Date(Date.UTC(Number(y), realMonth - 1, day));
-  return y && date.getUTCMonth() === realMonth - 1 && date.getUTCDate() === day
-    ? date.toISOString().slice(0, 10)
-    : undefined;
+  const date = new Date(Date.UTC(Number(y), month - 1, Number(d))).toISOString().slice(0, 10);
+  return Number(date.slice(5, 7)) === month && Number(date.slice(8)) === Number(d) ? date : undefined;
 }
 
 /** The value of a number with either decimal sign: 1,234.50 is 1.234,50. Three digits after a lone point are decimals unless it is money. */

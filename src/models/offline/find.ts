@@ -1,18 +1,21 @@
 import { answer } from "./answer.ts";
 import { calculate } from "./arithmetic.ts";
 import { currency, type Facts, figure, isoDate, type Kind } from "./facts.ts";
-import { mood, sentences, terms } from "./language.ts";
+import { mood, type Sentence, sentences } from "./language.ts";
 import type { Reading } from "./read.ts";
 import { summarise, type Tier } from "./summarise.ts";
 
-/** A value to be found: its name with those of the objects around it, its own name, its description; and where to look. */
+/** A value to be found, and where to look. */
 export interface Subject {
+  /** Its name with those of the objects around it, its own name, its description. */
   names: readonly [full: readonly string[], own: readonly string[], note: readonly string[]];
+  text: string;
+  sentences: () => readonly Sentence[];
   facts: Facts;
   reading: Reading;
   tier: Tier;
-  /** Values that the answer may still hold, and those found in the text so far. */
-  tally: { left: number; found: number };
+  /** Values that the answer may still hold, work that may still be spent on finding them, and how many were found. */
+  tally: { left: number; effort: number; found: number };
 }
 
 type Rule = readonly [names: RegExp, find: (subject: Subject) => string | undefined, kind?: Kind];
@@ -22,43 +25,30 @@ const RULES: readonly Rule[] = [
   [/\bemail/, (s) => seek(s, "email", 0), "email"],
   [/\b(?:phone|telephone|mobile|fax)/, (s) => seek(s, "phone", 0), "phone"],
   [/\b(?:url|web|website|link|homepage)/, (s) => seek(s, "url", 0), "url"],
-  [/\bcurrency/, (s) => currency(s.facts.text)],
-  [
-    /\b(?:due|start|end|birth|delivery|expir\w+|paid|payment) (?:date|day)|\bdeadline|\bbirthday/,
-    (s) => dated(s, 0.5),
-    "date",
-  ],
+  [/\bcurrency/, (s) => currency(s.text)],
+  [/\b(?:due|start|end|birth|delivery|payment) date|\bdeadline|\bbirthday/, (s) => dated(s, 0.5), "date"],
   [/\b(?:date|day)/, (s) => dated(s, 0), "date"],
   [/\b(?:number|id|code|reference|ref|sku|iban)\b/, (s) => seek(s, "code", 0.3), "code"],
-  [/^(?!.*\b(?:subtotal|tax|net|unit|discount)\b).*\b(?:total|grand|balance|amount due|due amount)\b/, total, "amount"],
-  [
-    /\b(?:amount|price|fee|tax|net|subtotal|discount|shipping|salary|revenue|budget)/,
-    (s) => seek(s, "amount"),
-    "amount",
-  ],
-  [/\b(?:company|companies|vendor|organi\w+|bank|publisher|university)\b/, (s) => called(s, "company"), "company"],
-  [
-    /\b(?:customer|person|people|author|contact|recipient|sender|founder|employee|manager)/,
-    (s) => called(s, "person"),
-    "person",
-  ],
+  [/^(?!.*\b(?:subtotal|tax|net|unit|discount)\b).*\b(?:total|grand|balance|amount due|due amount)\b/, total, "price"],
+  [/^(?:amount|price|value)$/, (s) => seek(s, "amount") ?? s.facts.all("price")[0]?.text, "price"],
+  [/\b(?:amount|price|fee|tax|net|subtotal|discount|shipping|salary|budget)/, (s) => seek(s, "amount"), "price"],
+  [/\b(?:compan|vendor|organi|bank\b|publisher|university)/, (s) => called(s, "company"), "company"],
+  [/\b(?:customer|person|people|author|contact|recipient|sender|manager)/, (s) => called(s, "person"), "person"],
   [/^(?!.*\b(?:description|file|event|project)).*\bnames?$/, (s) => called(s, "person"), "person"],
-  [/\b(?:city|cities|place|location|country|countries|town|venue)/, (s) => called(s, "place"), "place"],
+  [/\b(?:city|cities|place|location|countr|town|venue|destination)/, (s) => called(s, "place"), "place"],
   [
     /\b(?:summary|abstract|overview|gist)\b/,
-    (s) => summarise(s.facts.sentences, `${s.reading.ask} ${s.names[2].join(" ")}`, s.tier),
+    (s) => summarise(s.sentences(), `${s.reading.ask} ${s.names[2].join(" ")}`, s.tier),
   ],
-  [/\b(?:title|headline|subject|heading)\b/, (s) => seek(s, "value") ?? s.facts.sentences[0]?.text],
-  [/\b(?:sentiment|tone|mood)\b/, (s) => mood(s.facts.text)],
+  [/\b(?:title|headline|subject|heading)\b/, (s) => seek(s, "value") ?? s.sentences()[0]?.text],
+  [/\b(?:sentiment|tone|mood)\b/, (s) => mood(s.text)],
   [/\b(?:answer|result|response|reply|output|explanation|text)\b/, reply],
 ];
 
 function rule({ names: [full, own, note] }: Subject): Rule | undefined {
-  const tries = [
-    /^(?:name|number|id|date|amount|value)$/.test(own.join(" ")) ? full : own,
-    note.length <= 4 ? note : [],
-  ];
-  return tries.map((list) => RULES.find(([names]) => names.test(list.join(" ")))).find(Boolean);
+  const telling = /^(?:name|number|id|date|amount|value)$/.test(own.join(" ")) ? full : own;
+  const tries = [telling, note.length > 3 ? [] : note].map((list) => list.join(" "));
+  return tries.map((name) => RULES.find(([names]) => names.test(name))).find(Boolean);
 }
 
 function seek({ names, facts }: Subject, kind: Kind, least = 0.5): string | undefined {
@@ -71,89 +61,71 @@ function called(subject: Subject, kind: Kind): string | undefined {
   return seek(subject, kind) ?? seek(subject, "value")?.split(/[,;(]/)[0] ?? seek(subject, kind, 0);
 }
 
-/** YYYY-MM-DD, unless the description wants the date as it is written or names an order such as DD/MM/YYYY. */
-function dated(subject: Subject, least: number): string | undefined {
-  const text = seek(subject, "date", least) ?? "";
-  return /\b(?:dd|mm|written|printed|verbatim)\b/.test(subject.names[2].join(" ").replace("yyyy mm dd", ""))
-    ? text
-    : isoDate(text);
+/** YYYY-MM-DD, unless the description wants the date as it is written or in an order such as DD/MM/YYYY. */
+function dated(subject: Subject, least: number, text = seek(subject, "date", least) ?? ""): string | undefined {
+  return /^(?!.*yyyy mm dd).*\b(?:dd|mm|written|printed)\b/.test(subject.names[2].join(" ")) ? text : isoDate(text);
 }
 
-const isPrice = ({ text }: { text: string }) => /[.,]\d\d\b|[^\d.,\s'’-]/.test(text);
+const WHOLE =
+  /^(?!.*(?:sub|net|excl|before|hours|quantity|discount|(?<!incl\w* )tax)).*(?:total|due|balance|brutto|pay)/;
 
 /** The largest amount that is called a total or due and not only a part of it, else the largest price. */
 function total({ facts }: Subject): string | undefined {
-  const whole = facts.all("amount").filter(({ label }) => /total|due|balance|brutto|pay/.test(label.join(" ")));
-  const totals = whole.filter(
-    ({ label }) => !/sub|net|excl|before|hours|quantity|discount|(?<!incl\w* )tax/.test(label.join(" ")),
-  );
-  const candidates = totals.length > 0 ? totals : facts.all("amount").filter(isPrice);
-  return candidates.toSorted((a, b) => (figure(b.text) ?? 0) - (figure(a.text) ?? 0))[0]?.text;
+  const totals = facts.all("amount").filter(({ label }) => WHOLE.test(label.join(" ")));
+  const found = (totals.length > 0 ? totals : facts.all("price")).map(({ text }) => text);
+  return found.toSorted((a, b) => (figure(b) ?? 0) - (figure(a) ?? 0))[0];
 }
 
-function reply({ facts, reading: { ask, background }, tier }: Subject): string | undefined {
-  return (
-    calculate(ask)?.value.toString() ?? answer(ask, facts.sentences, tier) ?? answer(ask, sentences(background), tier)
-  );
+function reply({ sentences: given, reading: { ask, background }, tier }: Subject): string | undefined {
+  return calculate(ask)?.value.toString() ?? answer(ask, given(), tier) ?? answer(ask, sentences(background), tier);
 }
 
 /** The text for a string, if there is one. With `must`, a sentence on the subject is better than nothing. */
 export function findText(subject: Subject, must: boolean): string | undefined {
   const [, find, kind] = rule(subject) ?? [];
   // What reads the whole text costs as much as many values.
-  if (!kind) subject.tally.left -= find ? 500 : 5;
+  if (!kind) subject.tally.effort -= find ? 2_500 : 25;
   const text = find?.(subject) ?? (/email|phone|url|date/.test(kind ?? "") ? undefined : seek(subject, "value"));
   return (
-    text || (must && !find ? answer(subject.names.flat().join(" "), subject.facts.sentences, subject.tier) : undefined)
+    text || (must && !find ? answer(subject.names.flat().join(" "), subject.sentences(), subject.tier) : undefined)
   );
 }
 
 export function findNumber(subject: Subject): number | undefined {
   const [, find, kind] = rule(subject) ?? [];
-  if (find && kind === "amount") return figure(find(subject) ?? "");
+  if (kind === "price") return figure(find?.(subject) ?? "");
   return (
-    calculate(subject.reading.ask)?.value ??
-    figure(seek(subject, "number") ?? (/answer|result/.test(subject.names[1].join()) ? (reply(subject) ?? "") : ""))
+    calculate(subject.reading.ask)?.value ?? figure(seek(subject, "number") ?? (kind ? "" : (find?.(subject) ?? "")))
   );
 }
 
-/** True or false as the labelled value says, else as the first sentence with all words of the name affirms or denies. */
+const DENIES = /^(?:no|false|nein|non)\b|\b(?:not|never|without|unpaid|nicht|kein\p{L}*|pas)\b|n't\b/iu;
+
+/** True or false as the labelled value says, else as the sentence that the name fits affirms or denies. */
 export function findFlag(subject: Subject): boolean | undefined {
-  const value = seek(subject, "value") ?? "";
-  if (/^(?:yes|true|ja|oui|no|false|nein|non)\b/i.test(value)) return /^[ytjo]/i.test(value);
-  const wanted = terms(subject.names[1].join(" "));
-  const said = subject.facts.sentences.find((s) =>
-    wanted.every((term) => s.terms.has(term) || s.terms.has(`un${term}`)),
-  );
-  if (wanted.length === 0 || !said) return undefined;
-  return (
-    !/\b(?:not|no|never|without|kein\p{L}*|nicht|pas)\b|n't\b/u.test(said.text) &&
-    wanted.every((term) => said.terms.has(term))
-  );
+  const said = seek(subject, "value") ?? answer(subject.names[1].join(" "), subject.sentences(), subject.tier);
+  return said === undefined ? undefined : !DENIES.test(said);
 }
 
 /** The allowed values that a text names, the first named first. */
 export function findOptions(options: readonly unknown[], text: string): unknown[] {
-  const places = options.map((option) => {
-    const word = RegExp.escape(String(option).replace(/_/g, " "));
-    return { option, at: text.search(new RegExp(`(?<![\\p{L}\\d])${word}(?![\\p{L}\\d])`, "iu")) };
-  });
-  const named = places.filter(({ at }) => at >= 0).toSorted((a, b) => a.at - b.at);
-  return named.map(({ option }) => option);
-}
-
-/** The allowed value that fits best: the mood of the text, the one beside the label, or the first that the text names. */
-export function findOption(subject: Subject, options: readonly unknown[]): unknown {
-  const beside = options.includes("positive") ? mood(subject.facts.text) : (findText(subject, false) ?? "");
-  return findOptions(options, beside)[0] ?? findOptions(options, subject.facts.text)[0];
+  const words = options.map((option) => RegExp.escape(String(option).replace(/_/g, " ")));
+  const places = words.map((word) => text.search(new RegExp(`(?<![\\p{L}\\d])${word}(?![\\p{L}\\d])`, "iu")));
+  const named = options.map((option, i) => ({ option, at: places[i] ?? -1 })).filter(({ at }) => at >= 0);
+  return named.sort((a, b) => a.at - b.at).map(({ option }) => option);
 }
 
 /** The texts for a list: all facts of its kind, or the parts of the labelled value, or the points of a list in the text. */
 export function findList(subject: Subject): string[] {
-  const { facts } = subject;
   const kind = rule(subject)?.[2];
-  const found = kind ? facts.all(kind).filter((fact) => kind !== "amount" || isPrice(fact)) : [];
-  if (kind) return [...new Set(found.map(({ text }) => (kind === "date" ? (isoDate(text) ?? text) : text)))];
-  const parts = seek(subject, "value")?.split(/[,;]\s*|\s+and\s+/);
-  return parts ?? Array.from(facts.text.matchAll(/^\s*(?:[-*•]|\d+[.)])\s+(\S.*)$/gmu), ([, point = ""]) => point);
+  const parts = kind
+    ? undefined
+    : seek(subject, "value")
+        ?.split(/[,;]\s*|\s+and\s+|\.$/)
+        .filter(Boolean);
+  const found = subject.facts.all(kind ?? "point").map(({ text }) => text);
+  if (found.length === 0 && /point|highlight|takeaway/.test(subject.names[1].join(" "))) {
+    return summarise(subject.sentences(), "bullets", subject.tier).slice(2).split("\n- ");
+  }
+  return parts ?? [...new Set(kind === "date" ? found.flatMap((date) => dated(subject, 0, date) ?? []) : found)];
 }

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { ItemSentence, ItsFunction, Model, Tokens, WinkMethods } from "wink-nlp";
+import type { ItemSentence, ItsFunction, Tokens, WinkMethods } from "wink-nlp";
 
 /** A sentence as written, with the stems of its words that carry meaning. */
 export interface Sentence {
@@ -11,13 +11,17 @@ export interface Sentence {
 const FUNCTION_WORDS =
   /^(?:d(?:er|ie|as|en|em|es|ass|u|ans)|ein(?:e[nmr]?)?|und|oder|nicht|ist|sind|wird|hat|mit|vo[nm]|zu[mr]?|für|auf|aus|bei|nach|sich|auch|im|l[ae]|les|une?|et|ou|est|sont|par|pour|sur|avec|que|qui|ce|sa|ses|il|au|ne|pas)$/;
 
+const require = createRequire(import.meta.url);
 let loaded: WinkMethods | undefined;
 
 /** Loading takes 0.25 s, so it waits for the first use and is shared. */
 function wink(): WinkMethods {
-  const require = createRequire(import.meta.url);
-  const load = (): ((model: Model, pipe: string[]) => WinkMethods) => require("wink-nlp");
-  loaded ??= load()(require("wink-eng-lite-web-model"), ["sbd", "pos", "negation", "sentiment"]);
+  loaded ??= require("wink-nlp")(require("wink-eng-lite-web-model"), [
+    "sbd",
+    "pos",
+    "negation",
+    "sentiment",
+  ]) as WinkMethods;
   return loaded;
 }
 
@@ -26,21 +30,21 @@ export function sentences(text: string): Sentence[] {
   const found: Sentence[] = [];
   for (const line of text.replace(/(?<=[^\n]{50}[^\n.!?:])\n(?=[\p{L}\d"'(])/gu, " ").split(/\n|(?<=[。！？])/)) {
     const split = line.trim() && found.length < 10_000 ? wink().readDoc(line.trim()).sentences() : undefined;
-    split?.each((item: ItemSentence) => found.push({ text: item.out(), terms: new Set(stems(item.tokens())) }));
+    split?.each((item: ItemSentence) => found.push({ text: item.out(), terms: stems(item.tokens()) }));
   }
   return found;
 }
 
-/** The stems of the words that carry meaning, in order. */
-export function terms(text: string): string[] {
+/** The stems of the words that carry meaning. */
+export function terms(text: string): ReadonlySet<string> {
   return stems(wink().readDoc(text).tokens());
 }
 
-function stems(tokens: Tokens): string[] {
+function stems(tokens: Tokens): ReadonlySet<string> {
   const { its } = wink();
   const telling = tokens.filter((token) => /^(word|number)$/.test(token.out(its.type)) && !token.out(its.stopWordFlag));
   // The package types this helper with one parameter too few for its own interface.
-  return telling.out(its.stem as ItsFunction<string>).filter((term) => !FUNCTION_WORDS.test(term));
+  return new Set(telling.out(its.stem as ItsFunction<string>).filter((term) => !FUNCTION_WORDS.test(term)));
 }
 
 /** Whether the first 20,000 characters of a text sound "positive", "negative" or "neutral". */

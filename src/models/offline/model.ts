@@ -27,23 +27,18 @@ function generate(tier: Tier, { prompt, ...options }: LanguageModelV4CallOptions
   options.abortSignal?.throwIfAborted();
   const { responseFormat, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
   const reading = read(prompt);
-  const answer = respond(
-    reading,
-    tier,
-    responseFormat?.type === "json",
-    responseFormat?.type === "json" ? responseFormat.schema : undefined,
-  );
+  const answer = respond(reading, tier, responseFormat);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
   const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];
   const text = characters.slice(0, maxOutputTokens * 4).join("");
   const [input, output] = [JSON.stringify(prompt), text].map((part) => Math.ceil(part.length / 4));
-  const finishReason = {
-    unified: characters.length > maxOutputTokens * 4 ? "length" : "stop",
-    raw: undefined,
-  } as const;
-  const inputTokens = { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 };
-  return { text, finishReason, usage: { inputTokens, outputTokens: { total: output, text: output, reasoning: 0 } } };
+  const unified = characters.length > maxOutputTokens * 4 ? "length" : "stop";
+  const usage = {
+    inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: output, text: output, reasoning: 0 },
+  };
+  return { text, finishReason: { unified, raw: undefined } as const, usage };
 }
 
 /** Word by word. The next part is made when the reader asks for it, so that nothing is buffered and an abort shows at once. */

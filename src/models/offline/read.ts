@@ -36,10 +36,7 @@ export function read(prompt: LanguageModelV4Prompt): Reading {
 function content(parts: LanguageModelV4Prompt[number]["content"]): string {
   const texts = typeof parts === "string" ? [parts] : parts.map((part) => (part.type === "text" ? part.text : ""));
   const text = texts.join("\n").slice(0, 200_000).replace(/\r\n?/g, "\n");
-  return text
-    .replace(/([^\s\p{Lo}]{100})[^\s\p{Lo}]+/gu, "$1")
-    .replace(/([^\S\n]{20})[^\S\n]+|(\n\n\n)\n+/g, "$1$2")
-    .trim();
+  return text.replace(/([^\s\p{Lo}]{100})[^\s\p{Lo}]+|([^\S\n]{20})[^\S\n]+|(\n{3})\n+/gu, "$1$2$3").trim();
 }
 
 /** Parts what is asked from what it is asked about: a fenced text, or all but the first and last sentences that ask. */
@@ -52,17 +49,13 @@ function divide(message: string): { ask: string; text: string } {
     const ask = `${message.slice(0, fence.index)}${message.slice(end + close.length)}`.trim();
     if (end > start) return { ask, text: message.slice(start, end).trim() };
   }
-  const template =
-    /\{(?<=(?:json|return|format|shape)[^{}]{0,80}\{)\s*"[^{}]{0,2000}\}(?=\s*\S)/i.exec(message)?.[0] ?? "";
+  const [template = ""] = /\{(?<=(?:json|return|shape)[^{}]{0,80}\{)\s*"[^{}]{0,2000}\}(?=\s*\S)/i.exec(message) ?? [];
   const units = message.replace(template, " ").split(/(?<=[.?!:]\s|\n)/);
-  const tells = (unit: string) =>
-    !ORDER.test(unit) && !(QUESTION.test(unit) && /\?\s*$/.test(unit)) && unit.trim() !== "";
-  const first = units.findIndex(tells);
-  const last = units.findLastIndex((unit) => tells(unit) && !/\?\s*$/.test(unit));
-  const text = units
-    .slice(Math.max(0, first), last + 1)
-    .join("")
-    .trim();
+  const asks = (unit: string) => ORDER.test(unit) || (QUESTION.test(unit) && /\?\s*$/.test(unit));
+  const first = units.findIndex((unit) => unit.trim() && !asks(unit));
+  const last = units.findLastIndex((unit) => unit.trim() && !asks(unit) && !/\?\s*$/.test(unit));
+  const body = units.slice(Math.max(0, first), last + 1);
+  const text = body.join("").trim();
   const ask = [template, ...units.slice(0, first), ...units.slice(last + 1)].join(" ").trim();
   if (first < 0 || !text) return { ask: message, text: "" };
   // A short line that asks for nothing in particular is a question or a greeting, not a text to work on.

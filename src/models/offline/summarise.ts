@@ -4,7 +4,7 @@ export type Tier = "fast" | "strong";
 
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const COUNT = new RegExp(
-  `\\b(\\d+|${COUNTS.join("|")}|an?|une?|eine?m?) (?:\\p{L}+ ){0,2}(?:sentence|phrase|s[äa]tz|bullet|point|stichpunkt)`,
+  `\\b(\\d+|${COUNTS.join("|")}|an?|une?|eine?m?) (?:\\p{L}+ ){0,2}(?:sentence|phrase|s[äa]tz|bullet|point)`,
   "iu",
 );
 
@@ -13,9 +13,9 @@ const COUNT = new RegExp(
  * sentences, points or words, or a topic. `fast` takes the leading ones, `strong` the most telling ones.
  */
 export function summarise(all: readonly Sentence[], instruction: string, tier: Tier): string {
-  const prose = all.filter((sentence) => sentence.terms.size >= 4 && /[.!?…。"'”»)]$/.test(sentence.text));
+  const prose = all.filter(({ text, terms }) => terms.size >= 4 && /[.!?…。"'”»)]$/.test(text));
   const topic = terms(/\b(?:about|regarding|concerning|focus\w* on) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
-  const onTopic = prose.filter((sentence) => topic.some((term) => sentence.terms.has(term)));
+  const onTopic = prose.filter((sentence) => !sentence.terms.isDisjointFrom(topic));
   const usable = [onTopic, prose, all].find((list) => list.length > 0) ?? [];
   const bullets = /bullet|stichpunkt|(?:key|main) points/i.test(instruction);
   const limit = Number(/(\d{1,4})[ -](?:words?|mots|w[öo]rte)/i.exec(instruction)?.[1] ?? Number.POSITIVE_INFINITY);
@@ -27,7 +27,7 @@ export function summarise(all: readonly Sentence[], instruction: string, tier: T
     ranked.slice(0, i + 1).flatMap(({ text }) => text.split(/\s+/)).length <= limit;
   const chosen = ranked.filter(fits);
   if (chosen.length === 0) return (ranked[0]?.text ?? "").split(/\s+/).slice(0, limit).join(" ");
-  const lines = usable.filter((sentence) => chosen.includes(sentence)).map((sentence) => sentence.text);
+  const lines = usable.filter((sentence) => chosen.includes(sentence)).map(({ text }) => text);
   return bullets ? lines.map((line) => `- ${line.replace(/^[-*•]\s*/, "")}`).join("\n") : lines.join(" ");
 }
 
@@ -36,16 +36,15 @@ export function summarise(all: readonly Sentence[], instruction: string, tier: T
  * something else; the opening sentence weighs a half more.
  */
 function telling(all: readonly Sentence[], count: number): Sentence[] {
-  const weights = new Map<string, number>();
-  for (const { terms } of all) for (const term of terms) weights.set(term, (weights.get(term) ?? 0) + 1);
-  for (const [term, sentences] of weights) weights.set(term, Math.log(1 + sentences) - 0.5);
-  const weigh = ({ terms }: Sentence, i: number) => {
-    const sum = [...terms].reduce((sum, term) => sum + (weights.get(term) ?? 0), 0);
-    return (sum / Math.sqrt(terms.size + 1)) * (i === 0 ? 1.5 : 1);
-  };
+  const counts = new Map<string, number>();
+  for (const term of all.flatMap(({ terms }) => [...terms])) counts.set(term, (counts.get(term) ?? 0) + 1);
+  const weights = new Map([...counts].map(([term, sentences]) => [term, Math.log(1 + sentences) - 0.5]));
   const ranked: Sentence[] = [];
   while (ranked.length < Math.min(count, all.length)) {
-    const scores = all.map((sentence, i) => (ranked.includes(sentence) ? -1 : weigh(sentence, i)));
+    const scores = all.map((sentence, i) => {
+      const sum = [...sentence.terms].reduce((sum, term) => sum + (weights.get(term) ?? 0), 0);
+      return ranked.includes(sentence) ? -1 : (sum / Math.sqrt(sentence.terms.size + 1)) * (i === 0 ? 1.5 : 1);
+    });
     const best = all[scores.indexOf(scores.reduce((a, b) => Math.max(a, b)))];
     if (best) ranked.push(best);
     for (const term of best?.terms ?? []) weights.set(term, (weights.get(term) ?? 0) * 0.3);

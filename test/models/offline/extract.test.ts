@@ -316,7 +316,7 @@ test("members keep the schema's order and any name", async () => {
 
 test("ten levels of nested lists, and a schema as large as one may be, end soon", async () => {
   let nested: object = { type: "string", minLength: 3 };
-  for (let level = 1; level < 10; level++) nested = { type: "array", items: nested, minItems: level < 4 ? 3 : 1 };
+  for (let level = 1; level < 10; level++) nested = { type: "array", items: nested, minItems: 3 };
   const wide = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`field${i}`, string]));
   const start = performance.now();
   await askJson(US_INVOICE, strict({ nested }));
