@@ -93,6 +93,21 @@ const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map(
   jsonSchema: true,
 }));
 
+const MODEL_MEMBERS: ReadonlySet<string> = new Set([
+  "name",
+  "vendor",
+  "model",
+  "tier",
+  "base_url",
+  "api_key_env",
+  "price",
+  "context_tokens",
+  "images",
+  "json_schema",
+]);
+
+const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "silent"];
+
 /**
  * Reads the configuration from environment variables and the catalogue file that they name. Everything is checked here, once.
  * @throws ConfigError naming the variable, what was expected and what to do.
@@ -106,13 +121,13 @@ export function envToConfig(env: Env): Config {
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
     models: models(env),
-    timeouts: figures(env, "CHORUS_MODEL_TIMEOUTS_MS", {
+    timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
       connectMs: 5_000,
       firstTokenMs: 60_000,
       betweenChunksMs: 30_000,
     }),
-    rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }),
-    deadlines: figures(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
+    rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
+    deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
     bodyBudgetBytes: integer(
       env,
@@ -121,8 +136,8 @@ export function envToConfig(env: Env): Config {
       64 * 1024 * 1024,
       Number.MAX_SAFE_INTEGER,
     ),
-    stream: figures(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
-    logLevel: env.LOG_LEVEL || "info",
+    stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
+    logLevel: logLevel(env),
   };
 }
 
@@ -130,7 +145,7 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   const text = env[name];
   if (!text) return fallback;
   const value = Number(text);
-  if (!Number.isInteger(value) || value < min || value > max) {
+  if (!/^\d+$/.test(text) || value < min || value > max) {
     throw new ConfigError(
       `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
     );
@@ -138,17 +153,30 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   return value;
 }
 
-/** Reads a JSON object of non-negative numbers; names that are left out keep their default. */
-function figures<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
+/** Spans of time. Node's timers reach 24 days, and fire at once beyond. */
+function milliseconds<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
+  return figures(env, name, defaults, 1, 2 ** 31 - 1);
+}
+
+/** Reads a JSON object of numbers; names that are left out keep their default. */
+function figures<T extends Record<string, number>>(env: Env, name: string, defaults: T, min: number, max: number): T {
   const text = env[name];
   if (!text) return defaults;
   const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
   const given = object(parse(text, expected), expected);
   for (const [key, value] of Object.entries(given)) {
     if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; it has no "${key}".`);
-    if (typeof value !== "number" || !(value >= 0)) throw new ConfigError(`${expected}; "${key}" is no number from 0.`);
+    if (typeof value !== "number" || !(value >= min && value <= max)) {
+      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}.`);
+    }
   }
   return { ...defaults, ...given };
+}
+
+function logLevel(env: Env): string {
+  const level = env.LOG_LEVEL || "info";
+  if (!LOG_LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+  return level;
 }
 
 function databaseUrl(env: Env): string | undefined {
@@ -211,6 +239,8 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     if (!allowed.includes(value as T)) throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}.`);
     return value as T;
   };
+  const unknown = Object.keys(item).find((key) => !MODEL_MEMBERS.has(key));
+  if (unknown !== undefined) throw new ConfigError(`${where} has a member "${unknown}", which means nothing here.`);
   const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
   const tier = oneOf("tier", ["fast", "strong"] as const);
   const name = string("name");

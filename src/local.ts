@@ -9,25 +9,37 @@ export interface LocalService {
   operatorToken?: string;
 }
 
-/** The file under DATA_DIR in which a service leaves its address and, if it knows it, its operator token. */
-export function localFile(dataDir: string): string {
-  return join(dataDir, "service.json");
+// A file for each, so that services that start at the same time cannot undo each other's.
+const rpcUrlFile = (dataDir: string) => join(dataDir, "rpc_url");
+
+/** The file under DATA_DIR in which a service leaves its operator token, if it knows it. */
+export function operatorTokenFile(dataDir: string): string {
+  return join(dataDir, "operator_token");
 }
 
-/** Reads what a service left under `dataDir`; empty when there is nothing. */
+/** Reads what services left under `dataDir`; empty when there is nothing. */
 export async function readLocal(dataDir: string): Promise<LocalService> {
-  try {
-    return JSON.parse(await readFile(localFile(dataDir), "utf8"));
-  } catch {
-    return {};
-  }
+  const [rpcUrl, operatorToken] = await Promise.all([rpcUrlFile, operatorTokenFile].map((file) => read(file(dataDir))));
+  return { ...(rpcUrl ? { rpcUrl } : {}), ...(operatorToken ? { operatorToken } : {}) };
 }
 
-/** Adds to what stands under `dataDir`. The file is replaced whole and can be read by its owner only. */
-export async function writeLocal(dataDir: string, facts: LocalService): Promise<void> {
+/** Leaves facts under `dataDir`, in files that their owner alone can read; what is not given stays as it was. */
+export async function writeLocal(dataDir: string, { rpcUrl, operatorToken }: LocalService): Promise<void> {
   await mkdir(dataDir, { recursive: true });
-  const text = JSON.stringify({ ...(await readLocal(dataDir)), ...facts });
-  const fresh = `${localFile(dataDir)}.${randomUUID()}`;
-  await writeFile(fresh, `${text}\n`, { mode: 0o600 });
-  await rename(fresh, localFile(dataDir));
+  if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
+  if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
+}
+
+async function read(file: string): Promise<string | undefined> {
+  return readFile(file, "utf8").then(
+    (text) => text.trim(),
+    () => undefined,
+  );
+}
+
+/** Replaces a file as a whole, so that nobody reads half of it. */
+async function write(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomUUID()}`;
+  await writeFile(draft, `${text}\n`, { mode: 0o600 });
+  await rename(draft, file);
 }

@@ -3,11 +3,11 @@ import type { Command } from "commander";
 import {
   CreateKeyResponseSchema,
   type Key,
+  KeySchema,
   KeyService,
-  ListKeysResponseSchema,
   RevokeKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { printJson, printTable, timeText } from "./print.ts";
+import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError, type GlobalOptions, operatorClient } from "./service.ts";
 
 export function addKeys(program: Command): void {
@@ -32,7 +32,7 @@ export function addKeys(program: Command): void {
           scopes: options.scope,
           ...(options.expires === undefined ? {} : { expiresAt: timestampFromDate(parseExpiry(options.expires)) }),
         });
-        if (json(command)) printJson(CreateKeyResponseSchema, response);
+        if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
         else {
           printKeys(response.key ? [response.key] : []);
           console.log(`\nSecret (shown this once): ${response.secret}`);
@@ -53,8 +53,7 @@ export function addKeys(program: Command): void {
         all.push(...page.keys);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (json(command))
-        printJson(ListKeysResponseSchema, { $typeName: ListKeysResponseSchema.typeName, keys: all, nextPageToken: "" });
+      if (json(command)) printJson({ keys: all.map((key) => messageJson(KeySchema, key)) });
       else printKeys(all);
     });
 
@@ -64,7 +63,7 @@ export function addKeys(program: Command): void {
     .argument("<id>", "identifier of the key, such as key_…")
     .action(async (id: string, _: unknown, command: Command) => {
       const response = await (await operatorClient(KeyService, command)).revokeKey({ id });
-      if (json(command)) printJson(RevokeKeyResponseSchema, response);
+      if (json(command)) printJson(messageJson(RevokeKeyResponseSchema, response));
       else printKeys(response.key ? [response.key] : []);
     });
 }
@@ -83,14 +82,17 @@ function printKeys(keys: Key[]): void {
   printTable(["ID", "WORKSPACE", "NAME", "SECRET", "SCOPES", "CREATED (UTC)", "EXPIRES", "REVOKED"], rows);
 }
 
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
 function parseExpiry(text: string): Date {
-  const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const ms = unit === "d" ? 86_400_000 : unit === "h" ? 3_600_000 : 60_000;
-  const date = count ? new Date(Date.now() + Number(count) * ms) : new Date(text);
-  if (Number.isNaN(date.getTime()))
+  const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const date = new Date(count ? Date.now() + Number(count) * (UNIT_MS[unit] ?? 0) : isTime ? text : Number.NaN);
+  if (Number.isNaN(date.getTime())) {
     throw new CliError(
-      `--expires must be a time such as 2027-01-31T00:00:00Z, or a span such as 30d, but is "${text}".`,
+      `--expires must be a time such as 2027-01-31T00:00:00Z, or a span such as 90m, 12h or 30d, but is "${text}".`,
     );
+  }
   return date;
 }
 

@@ -3,6 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
 import { addAsk } from "./ask.ts";
 import { addKeys } from "./keys.ts";
+import { safe } from "./print.ts";
 import { CliError } from "./service.ts";
 
 const program = new Command("chorus")
@@ -20,12 +21,15 @@ const program = new Command("chorus")
 addKeys(program);
 addAsk(program);
 
+// Whoever reads may have read enough, as head does.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else {
-    process.stderr.write(`chorus: ${message(error)}\n`);
+    process.stderr.write(`chorus: ${safe(message(error))}\n`);
     process.exitCode = 1;
   }
 }

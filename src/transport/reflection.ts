@@ -23,11 +23,18 @@ import {
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type Question = ServerReflectionRequest["messageRequest"];
 
-/** Serves gRPC server reflection, v1 and v1alpha, for the given services; the two versions differ in their package only. */
-export function addReflection(router: ConnectRouter, services: readonly DescService[]): void {
+/**
+ * Serves gRPC server reflection, v1 and v1alpha, for the given services; the two versions differ in their package only.
+ * @param files what callers may meet although no service mentions it, such as the details of errors
+ */
+export function addReflection(
+  router: ConnectRouter,
+  services: readonly DescService[],
+  files: readonly DescFile[],
+): void {
   const described = [...services, ServerReflection, ServerReflectionAlpha];
   const known = new Set<DescFile>();
-  for (const { file } of described) withDependencies(file, known);
+  for (const file of [...files, ...described.map((service) => service.file)]) withDependencies(file, known);
   const registry = createRegistry(...known);
   const ask = (question: Question) => answer(question, registry, [...known], described);
   router.service(ServerReflection, {
@@ -65,10 +72,8 @@ function answer(
   switch (question.case) {
     case "listServices":
       return { case: "listServicesResponse", value: { service: services.map(({ typeName }) => ({ name: typeName })) } };
-    case "fileByFilename": {
-      const name = question.value.replace(/\.proto$/, "");
-      return files(known.find((file) => file.name === name));
-    }
+    case "fileByFilename":
+      return files(known.find(({ proto }) => proto.name === question.value));
     case "fileContainingSymbol":
       return files(symbol(registry, question.value));
     case "fileContainingExtension": {
@@ -76,6 +81,7 @@ function answer(
       return files(extensionsOf(registry, containingType).find(({ number }) => number === extensionNumber)?.file);
     }
     case "allExtensionNumbersOfType": {
+      if (!registry.getMessage(question.value)) return problem(Code.NotFound, "There is no such message.");
       const extensionNumber = extensionsOf(registry, question.value).map(({ number }) => number);
       return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber } };
     }
@@ -88,19 +94,21 @@ function answer(
 function symbol(registry: Registry, name: string): DescFile | undefined {
   const found = registry.get(name);
   if (found) return found.file;
-  const dot = name.lastIndexOf(".");
-  const parent = dot > 0 ? registry.get(name.slice(0, dot)) : undefined;
-  const member = name.slice(dot + 1);
-  switch (parent?.kind) {
-    case "service":
-      return parent.methods.some((method) => method.name === member) ? parent.file : undefined;
-    case "message":
-      return parent.members.some((field) => field.name === member) ? parent.file : undefined;
-    case "enum":
-      return parent.values.some((value) => value.name === member) ? parent.file : undefined;
-    default:
-      return undefined;
+  const scope = scopeOf(name);
+  const member = name.slice(scope.length + 1);
+  const parent = registry.get(scope);
+  if (parent?.kind === "service" && parent.methods.some((method) => method.name === member)) return parent.file;
+  if (parent?.kind === "message" && parent.members.some((field) => field.name === member)) return parent.file;
+  // As in C++, the values of an enum stand beside it, not in it.
+  for (const type of registry) {
+    const isBeside = type.kind === "enum" && scopeOf(type.typeName) === scope;
+    if (isBeside && type.values.some((value) => value.name === member)) return type.file;
   }
+  return undefined;
+}
+
+function scopeOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf(".")));
 }
 
 function extensionsOf(registry: Registry, typeName: string): DescExtension[] {

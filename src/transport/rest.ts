@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import { getOption } from "@bufbuild/protobuf";
-import { GenerateRequestSchema, GenerationService, QuotasResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
+import {
+  GenerateRequestSchema,
+  GenerationService,
+  type Notice,
+  QuotasResponseSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
 import { http as httpRule } from "../../gen/google/api/annotations_pb.js";
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
@@ -10,7 +16,7 @@ import { errorFacts, type Log } from "../log.ts";
 import { type Call, CallerGone } from "../service/call.ts";
 import { notice } from "../service/generate.ts";
 import type { Services } from "../service/services.ts";
-import { checkBodyHead, createBodyBudget, readBody } from "./body.ts";
+import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
 import { decode, decodeQuery } from "./decode.ts";
 import { encode } from "./encode.ts";
 import { writeEvents } from "./sse.ts";
@@ -73,15 +79,36 @@ export function createRestServer(
     },
   });
 
+  /** A signal for each connection that aborts when it closes: a request that waits for its turn on it learns of that as well. */
+  const gone = new WeakMap<Duplex, AbortSignal>();
+  /** The latest response on each connection. */
+  const latest = new WeakMap<Duplex, ServerResponse>();
+
   const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000 });
+  server.on("connection", (socket) => {
+    const controller = new AbortController();
+    socket.once("close", () => controller.abort());
+    gone.set(socket, controller.signal);
+  });
   server.on("request", (request, response) => void exchange(request, response, false));
   server.on("checkContinue", (request, response) => void exchange(request, response, true));
+  // Without this, Node would answer an expectation that it does not know with a bare 417.
+  server.on("checkExpectation", (request, response) => void exchange(request, response, false));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const response = latest.get(socket);
+    const isMidway = response?.headersSent && !response.writableFinished;
+    if (error.code === "ECONNRESET" || !socket.writable || isMidway) socket.destroy();
+    else socket.end(malformedAnswer(error, newRequestId()));
+  });
   return server;
 
   async function exchange(request: IncomingMessage, response: ServerResponse, expects: boolean): Promise<void> {
-    const requestId = `req_${randomUUID().replaceAll("-", "")}`;
+    const requestId = newRequestId();
     response.setHeader("X-Request-Id", requestId);
-    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
+    latest.set(request.socket, response);
+    // While the service drains, a connection ends with the answer that it waited for.
+    response.once("finish", () => services.ready() || request.socket.destroySoon());
+    const { path, query } = splitTarget(request.url ?? "");
     const ex: Exchange = { request, response, requestId, startedAt: performance.now(), query, expects };
     try {
       const { scope, run } = find(routes, path, ex);
@@ -94,24 +121,10 @@ export function createRestServer(
 
   async function generate(ex: Exchange, caller: Caller, streamed: boolean): Promise<void> {
     const { request, response } = ex;
-    const gone = new AbortController();
-    response.on("close", () => {
-      if (!response.writableFinished) gone.abort();
-    });
-    checkBodyHead(request);
-    if (ex.expects) response.writeContinue();
-    const body = await readBody(request, budget);
+    const { message, notices, release } = await receive(ex);
     try {
-      const { message, unknown } = decode(GenerateRequestSchema, body.text, parseObject(body.text));
-      const call: Call = {
-        requestId: ex.requestId,
-        caller,
-        signal: gone.signal,
-        startedAt: ex.startedAt,
-        notices: unknown.map((field) =>
-          notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
-        ),
-      };
+      const signal = gone.get(request.socket) ?? AbortSignal.abort();
+      const call: Call = { requestId: ex.requestId, caller, signal, startedAt: ex.startedAt, notices };
       if (streamed) {
         const failureText = (failure: Failure) => {
           report(ex, failure);
@@ -126,7 +139,20 @@ export function createRestServer(
         sendJson(response, 200, encode(output, await services.generation.generateWhole(message, call)));
       }
     } finally {
-      body.release();
+      release();
+    }
+  }
+
+  /** A function of its own, so that the text of the body is gone while the answer is made. */
+  async function receive({ request, response, expects }: Exchange) {
+    checkBodyHead(request);
+    const { text, release } = await readBody(request, budget, () => expects && response.writeContinue());
+    try {
+      const { message, unknown } = decode(GenerateRequestSchema, text, parseBody(text));
+      return { message, notices: unknown.map(unknownField), release };
+    } catch (error) {
+      release();
+      throw error;
     }
   }
 
@@ -179,21 +205,25 @@ function createRoutes(handlers: Record<RpcName | "live" | "ready", Handler>): Ro
 function find(routes: Routes, path: string, { request, response }: Exchange): Handler {
   const verbs = routes.get(path) ?? routes.get(path.replace(/%3a/i, ":"));
   if (!verbs) throw new Failure("not_found");
-  const handler = verbs.get(request.method ?? "");
+  // Node leaves the body out of an answer to HEAD.
+  const handler = verbs.get(request.method === "HEAD" ? "GET" : (request.method ?? ""));
   if (handler) return handler;
-  response.setHeader("Allow", [...verbs.keys()].join(", "));
+  response.setHeader("Allow", [...verbs.keys()].map((verb) => (verb === "GET" ? "GET, HEAD" : verb)).join(", "));
   throw new Failure("method_not_allowed");
 }
 
-function parseObject(text: string): object {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new Failure("invalid_json", { cause });
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Failure("invalid_json");
-  return value;
+/** Path and query of a request target, in origin or absolute form (RFC 9112, section 3.2). */
+function splitTarget(target: string): { path: string; query: string } {
+  const [path = "", ...query] = target.replace(/^https?:\/\/[^/?]*/i, "").split("?");
+  return { path, query: query.join("?") };
+}
+
+function newRequestId(): string {
+  return `req_${randomUUID().replaceAll("-", "")}`;
+}
+
+function unknownField(field: string): Notice {
+  return notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field);
 }
 
 function failureBody(failure: Failure, requestId: string): string {
@@ -219,6 +249,24 @@ function sendHead(response: ServerResponse, status: number, text: string): void 
 function sendJson(response: ServerResponse, status: number, text: string): void {
   sendHead(response, status, text);
   response.end(text);
+}
+
+/**
+ * The answer to what is no HTTP request. It has the body of every failure, but no code and no row in the table of failures, because there
+ * was nothing to be refused.
+ */
+function malformedAnswer({ code }: NodeJS.ErrnoException, requestId: string): string {
+  const [status, message] =
+    code === "HPE_HEADER_OVERFLOW"
+      ? ["431 Request Header Fields Too Large", "The headers are too large. Send fewer or shorter ones."]
+      : code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? ["408 Request Timeout", "The request did not arrive in time. Send it again."]
+        : ["400 Bad Request", "This is no valid HTTP/1.1 request."];
+  const text = JSON.stringify({ message, request_id: requestId });
+  return (
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${text.length}\r\n` +
+    `Cache-Control: no-store\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${text}`
+  );
 }
 
 /** RFC 9112, section 6.3. */

@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, RequestListener } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
-import { create } from "@bufbuild/protobuf";
+import type { RequestListener } from "node:http";
+import { create, type DescService } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
-  type ConnectRouter,
+  createConnectRouter,
   createContextKey,
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
@@ -18,22 +16,21 @@ import {
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { type Call, CallerGone, type Event } from "../service/call.ts";
 import type { Services } from "../service/services.ts";
-import { MAX_BODY } from "./body.ts";
+import { createBodyBudget, MAX_BODY } from "./body.ts";
+import { serveHandlers, tooLarge } from "./connect-http.ts";
+import { addHealth } from "./health.ts";
 import { addReflection } from "./reflection.ts";
-
-type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 const REQUEST_ID = createContextKey("");
 const STARTED_AT = createContextKey(0);
 const CALLER = createContextKey<Caller | undefined>(undefined);
-const REQUEST = createContextKey<NodeRequest | undefined>(undefined);
 
 /** Scope that each method of the callers' service needs. */
 const SCOPES: Record<keyof typeof GenerationService.method, Scope> = {
@@ -43,64 +40,64 @@ const SCOPES: Record<keyof typeof GenerationService.method, Scope> = {
   metrics: "metrics",
 };
 
-/** How often a health watch looks for a change, in milliseconds. */
-const WATCH_MS = 250;
+/** Largest call of the services that take no prompts, in bytes. */
+const MAX_SMALL_BODY = 1024 * 1024;
 
 /**
  * The internal face: Connect, gRPC and gRPC-Web for callers and operators, with reflection and health. Works for HTTP/1.1 and HTTP/2.
+ * Nothing is compressed, so that the bytes on the wire are those that are held.
  */
-export function createRpcHandler(services: Services, config: Pick<Config, "stream">, log: Log): RequestListener {
-  return connectNodeAdapter({
-    routes,
+export function createRpcHandler(
+  services: Services,
+  config: Pick<Config, "bodyBudgetBytes" | "stream">,
+  log: Log,
+): RequestListener {
+  const router = createConnectRouter({
+    acceptCompression: [],
     readMaxBytes: MAX_BODY,
-    contextValues: (request) => {
-      const requestId = `req_${randomUUID().replaceAll("-", "")}`;
-      return createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()).set(REQUEST, request);
-    },
     // Runs before anything of the body is read.
     requestGate: (context) => guarded(context, () => admit(context)),
   });
+  router.service(GenerationService, {
+    generate: (request, context) => guarded(context, () => services.generation.generateWhole(request, callOf(context))),
+    async *streamGenerate(request, context) {
+      try {
+        for await (const event of services.generation.generate(request, callOf(context), true))
+          yield eventMessage(event);
+      } catch (error) {
+        throw connectError(error, context);
+      }
+    },
+    quotas: (_, context) => guarded(context, () => services.quotas(callOf(context).caller)),
+    metrics: (request, context) => guarded(context, () => services.metrics(request, callOf(context).caller)),
+  });
+  router.service(KeyService, {
+    createKey: (request, context) => guarded(context, () => services.keys.createKey(request)),
+    listKeys: (request, context) => guarded(context, () => services.keys.listKeys(request)),
+    revokeKey: (request, context) => guarded(context, () => services.keys.revokeKey(request)),
+  });
+  addHealth(router, [GenerationService], services.ready);
+  addReflection(router, [GenerationService, KeyService, Health], [FailureDetailSchema.file]);
 
-  function routes(router: ConnectRouter): void {
-    router.service(GenerationService, {
-      generate: (request, context) =>
-        guarded(context, () => services.generation.generateWhole(request, callOf(context))),
-      async *streamGenerate(request, context) {
-        const stall = stallGuard(context, config.stream.stallMs);
-        try {
-          for await (const event of services.generation.generate(request, callOf(context), true)) {
-            stall.start();
-            yield eventMessage(event);
-            stall.stop();
-          }
-        } catch (error) {
-          throw connectError(error, context);
-        } finally {
-          stall.stop();
-        }
-      },
-      quotas: (_, context) => guarded(context, () => services.quotas(callOf(context).caller)),
-      metrics: (request, context) => guarded(context, () => services.metrics(request, callOf(context).caller)),
-    });
-    router.service(KeyService, {
-      createKey: (request, context) => guarded(context, () => services.keys.createKey(request)),
-      listKeys: (request, context) => guarded(context, () => services.keys.listKeys(request)),
-      revokeKey: (request, context) => guarded(context, () => services.keys.revokeKey(request)),
-    });
-    addHealth(router, services);
-    addReflection(router, [GenerationService, KeyService, Health]);
-  }
+  return serveHandlers(router.handlers, {
+    maxBytes: ({ service }) => maxBytes(service),
+    budget: createBodyBudget(config.bodyBudgetBytes),
+    newRequestId: () => `req_${randomUUID().replaceAll("-", "")}`,
+    values: (requestId) => createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()),
+    refusal: (error, values) => connectError(error, { values }),
+    stallMs: config.stream.stallMs,
+    log,
+  });
 
-  async function admit(context: HandlerContext): Promise<void> {
-    const { requestHeader, responseHeader, values, service, method } = context;
-    responseHeader.set("x-request-id", values.get(REQUEST_ID));
+  async function admit({ requestHeader, values, service, method }: HandlerContext): Promise<void> {
     if (service.typeName === GenerationService.typeName) {
       const scope = SCOPES[method.localName as keyof typeof SCOPES];
       values.set(CALLER, await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope));
     } else if (service.typeName === KeyService.typeName) {
       await services.authorizeOperator(/^bearer (.+)$/i.exec(requestHeader.get("authorization") ?? "")?.[1]);
     }
-    if (Number(requestHeader.get("content-length") ?? 0) > MAX_BODY) throw new Failure("request_too_large");
+    const max = maxBytes(service);
+    if (Number(requestHeader.get("content-length") ?? 0) > max) throw tooLarge(max);
   }
 
   async function guarded<T>(context: HandlerContext, run: () => Promise<T>): Promise<T> {
@@ -111,9 +108,13 @@ export function createRpcHandler(services: Services, config: Pick<Config, "strea
     }
   }
 
-  function connectError(error: unknown, { values }: HandlerContext): ConnectError {
-    if (error instanceof CallerGone) return new ConnectError("The caller has gone.", Code.Canceled);
-    const failure = toFailure(error);
+  function connectError(
+    error: unknown,
+    { values, signal }: Pick<HandlerContext, "values"> & Partial<HandlerContext>,
+  ): ConnectError {
+    const isLate = signal?.reason instanceof ConnectError && signal.reason.code === Code.DeadlineExceeded;
+    if (error instanceof CallerGone && !isLate) return new ConnectError("The caller has gone.", Code.Canceled);
+    const failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
     const requestId = values.get(REQUEST_ID);
     if (failure.row.http >= 500 && failure.cause !== undefined) {
       log.warn({ request_id: requestId, failure: failure.kind, cause: errorFacts(failure.cause) }, "request failed");
@@ -149,39 +150,6 @@ function eventMessage(event: Event): StreamGenerateResponse {
   }
 }
 
-/** Ends the connection of a reader that takes nothing for `stallMs`; the stream then ends as if the reader had closed it. */
-function stallGuard({ values }: HandlerContext, stallMs: number): { start(): void; stop(): void } {
-  const request = values.get(REQUEST);
-  let timer: NodeJS.Timeout | undefined;
-  const end = () => (request && "stream" in request ? request.stream.destroy() : request?.socket.destroy());
-  return {
-    start() {
-      timer = setTimeout(end, stallMs);
-    },
-    stop() {
-      clearTimeout(timer);
-    },
-  };
-}
-
-/** `grpc.health.v1`, for the whole service (the empty name) and for the callers' service. */
-function addHealth(router: ConnectRouter, services: Services): void {
-  const names = ["", GenerationService.typeName];
-  const now = () => (services.ready() ? Status.SERVING : Status.NOT_SERVING);
-  router.service(Health, {
-    check({ service }) {
-      if (!names.includes(service)) throw new ConnectError("There is no such service.", Code.NotFound);
-      return { status: now() };
-    },
-    list: () => ({ statuses: Object.fromEntries(names.map((name) => [name, { status: now() }])) }),
-    async *watch({ service }, { signal }) {
-      let last: Status | undefined;
-      while (!signal.aborted) {
-        const status = names.includes(service) ? now() : Status.SERVICE_UNKNOWN;
-        if (status !== last) yield { status };
-        last = status;
-        await new Promise((resolve) => setTimeout(resolve, WATCH_MS));
-      }
-    },
-  });
+function maxBytes(service: DescService): number {
+  return service.typeName === GenerationService.typeName ? MAX_BODY : MAX_SMALL_BODY;
 }

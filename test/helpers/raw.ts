@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { TestContext } from "node:test";
+
+export interface RawResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** One HTTP/1.1 connection, byte by byte: for what no well-behaved client does. */
+export interface RawConnection {
+  readonly socket: Socket;
+  send(data: string | Buffer): void;
+  /** Reads one whole response. @throws Error when the connection ends first. */
+  read(): Promise<RawResponse>;
+  /** Reads until the text so far, the head included, contains `part`, and takes nothing of it. */
+  until(part: string): Promise<string>;
+  /** Resolves once the connection is closed, by whichever side. */
+  readonly closed: Promise<unknown>;
+}
+
+/** Opens a connection to the host of `url`, which is destroyed after the test. */
+export async function openRaw(t: Pick<TestContext, "after">, url: string): Promise<RawConnection> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  t.after(() => socket.destroy());
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  let data = "";
+  let ended = false;
+  let wake = Promise.withResolvers<void>();
+  const change = () => {
+    wake.resolve();
+    wake = Promise.withResolvers<void>();
+  };
+  // Bytes as characters, so that lengths are those of the wire.
+  socket.setEncoding("latin1");
+  socket.on("data", (chunk: string) => {
+    data += chunk;
+    change();
+  });
+  socket.on("close", () => {
+    ended = true;
+    change();
+  });
+
+  async function more(): Promise<void> {
+    if (ended) throw new Error(`the connection ended after: ${data.slice(0, 500)}`);
+    await wake.promise;
+  }
+
+  function take(length: number): string {
+    const taken = data.slice(0, length);
+    data = data.slice(length);
+    return taken;
+  }
+
+  async function takeThrough(mark: string): Promise<string> {
+    while (!data.includes(mark)) await more();
+    return take(data.indexOf(mark) + mark.length);
+  }
+
+  async function takeExactly(length: number): Promise<string> {
+    while (data.length < length) await more();
+    return take(length);
+  }
+
+  async function chunked(): Promise<string> {
+    let body = "";
+    for (;;) {
+      const length = Number.parseInt(await takeThrough("\r\n"), 16);
+      body += await takeExactly(length);
+      await takeThrough("\r\n");
+      if (length === 0) return body;
+    }
+  }
+
+  return {
+    socket,
+    closed,
+    send: (text) => void socket.write(text),
+    async read() {
+      const [first = "", ...lines] = (await takeThrough("\r\n\r\n")).trimEnd().split("\r\n");
+      const status = Number(first.split(" ")[1]);
+      const headers = Object.fromEntries(
+        lines.map((line) => {
+          const colon = line.indexOf(":");
+          return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+        }),
+      );
+      const length = Number(headers["content-length"] ?? 0);
+      const bytes = headers["transfer-encoding"] === "chunked" ? await chunked() : await takeExactly(length);
+      return { status, headers, body: Buffer.from(bytes, "latin1").toString() };
+    },
+    async until(part) {
+      while (!data.includes(part)) await more();
+      return data;
+    },
+  };
+}
+
+/** The head of a request, to be sent over a raw connection. */
+export function head(method: string, target: string, headers: Record<string, string | number> = {}): string {
+  const lines = Object.entries({ Host: "test", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}

@@ -1,0 +1,69 @@
+import type { TestContext } from "node:test";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import * as web from "@connectrpc/connect-web";
+import { pino } from "pino";
+import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import type { Config } from "../../src/config.ts";
+import type { Services } from "../../src/service/services.ts";
+import { type Listener, listenBoth } from "../../src/transport/listen.ts";
+import { createRpcHandler } from "../../src/transport/rpc.ts";
+
+/** Every way that a Connect client can speak to the internal listener, by name. */
+export function transports(baseUrl: string) {
+  return {
+    "Connect over HTTP/1.1": createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+    "Connect as JSON": createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+    "Connect over HTTP/2": createConnectTransport({ baseUrl, httpVersion: "2", useHttpGet: true }),
+    gRPC: createGrpcTransport({ baseUrl }),
+    "gRPC-Web over HTTP/1.1": createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+    "gRPC-Web over HTTP/2": createGrpcWebTransport({ baseUrl, httpVersion: "2" }),
+    "Connect over fetch": web.createConnectTransport({ baseUrl, useHttpGet: true }),
+    "gRPC-Web over fetch": web.createGrpcWebTransport({ baseUrl }),
+  } satisfies Record<string, Transport>;
+}
+
+export interface RpcFailure {
+  code: string;
+  message: string;
+  detail: FailureDetail | undefined;
+  metadata: Headers;
+}
+
+/** The failure that a call ends with. @throws Error when it ends well, or with something else than a ConnectError. */
+export async function rpcFailure(call: Promise<unknown> | AsyncIterable<unknown>): Promise<RpcFailure> {
+  try {
+    if (Symbol.asyncIterator in call) for await (const _ of call);
+    else await call;
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    const [detail] = error.findDetails(FailureDetailSchema);
+    return { code: Code[error.code] ?? "", message: error.rawMessage, detail, metadata: error.metadata };
+  }
+  throw new Error("The call did not fail.");
+}
+
+/** Serves the internal face in this process, over the given services; every key and token is good unless `services` says otherwise. */
+export async function serveRpc(
+  t: Pick<TestContext, "after">,
+  services: { [K in keyof Services]?: Partial<Services[K]> },
+  config: Partial<Pick<Config, "bodyBudgetBytes">> & { stallMs?: number } = {},
+): Promise<Listener> {
+  const caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_1", scopes: ["generate" as const] };
+  const all = {
+    authorize: async () => caller,
+    authorizeOperator: async () => undefined,
+    ready: () => true,
+    ...services,
+  } as unknown as Services;
+  const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
+  const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
+  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, pino({ level: "silent" }));
+  const listener = await listenBoth(handler, "127.0.0.1", 0);
+  t.after(async () => {
+    const closed = listener.close();
+    listener.destroy();
+    await closed;
+  });
+  return listener;
+}

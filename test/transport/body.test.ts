@@ -1,0 +1,266 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { Failure } from "../../src/failure.ts";
+import { CallerGone } from "../../src/service/call.ts";
+import { createBodyBudget, MAX_BODY, parseBody, readBody } from "../../src/transport/body.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+import { startService, type TestService } from "../helpers/service.ts";
+import { startVendor } from "../helpers/vendors.ts";
+
+const MB = 1024 * 1024;
+
+test("the last quarter of the room is for small bodies, and a single large body always fits", () => {
+  const budget = createBodyBudget(100 * MB);
+  budget.take(60 * MB, 0);
+  assert.throws(() => budget.take(16 * MB, 0), isOverloaded);
+  for (let i = 0; i < 40; i++) budget.take(MB, 0);
+  assert.throws(() => budget.take(1, 0), isOverloaded);
+  budget.give(60 * MB);
+  assert.throws(() => budget.take(60 * MB, 0), isOverloaded);
+  budget.give(40 * MB);
+  // A body of unstated length counts as small until it is large.
+  budget.take(75 * MB, 0);
+  budget.take(MB, 0);
+  assert.throws(() => budget.take(1, MB), isOverloaded);
+
+  const least = createBodyBudget(MAX_BODY);
+  least.take(MAX_BODY, 0);
+  least.give(MAX_BODY);
+  least.take(MAX_BODY, 0);
+});
+
+test("a body is the same text however it is split, and its room is given back once", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: "binary" }), fc.array(fc.nat(40)), fc.boolean(), async (text, cuts, stated) => {
+      const bytes = Buffer.from(text);
+      const chunks: Buffer[] = [];
+      let from = 0;
+      for (const length of cuts) chunks.push(bytes.subarray(from, (from += length)));
+      chunks.push(bytes.subarray(from));
+      let used = 0;
+      const budget = { take: (n: number) => void (used += n), give: (n: number) => void (used -= n) };
+      const body = await readBody(
+        message(chunks, stated ? { "content-length": `${bytes.length}` } : {}),
+        budget,
+        () => undefined,
+      );
+      assert.equal(body.text, text.replace(/^\ufeff/, ""));
+      assert.equal(used, bytes.length);
+      body.release();
+      body.release();
+      assert.equal(used, 0);
+    }),
+  );
+});
+
+test("bytes that are no UTF-8 are refused wherever the text is split, and their room is free", async () => {
+  const bytes = Buffer.from([0x7b, 0xe6, 0xbc, 0xa2, 0xe6, 0xbc]);
+  for (let at = 0; at < bytes.length; at++) {
+    let used = 0;
+    const budget = { take: (n: number) => void (used += n), give: (n: number) => void (used -= n) };
+    const request = message([bytes.subarray(0, at), bytes.subarray(at)]);
+    await assert.rejects(
+      readBody(request, budget, () => undefined),
+      (error) => error instanceof Failure && error.kind === "invalid_json" && /UTF-8/.test(error.message),
+    );
+    assert.equal(used, 0);
+  }
+});
+
+test("a body whose sender has gone already is not waited for", async () => {
+  const request = message([]);
+  request.destroy();
+  await assert.rejects(
+    readBody(request, createBodyBudget(MAX_BODY), () => assert.fail("nobody is there to go on")),
+    CallerGone,
+  );
+});
+
+test("a body has 100,000 values at most, however they are nested; what stands in strings does not count", () => {
+  const list = (count: number) => `{"a":[${"0,".repeat(count - 1)}0]}`;
+  assert.deepEqual(Object.keys(parseBody(list(99_000))), ["a"]);
+  for (const text of [list(100_001), `{"a":${"[".repeat(100_001)}`, `{"a":[${"{},".repeat(50_001)}0]}`]) {
+    assert.throws(
+      () => parseBody(text),
+      (error) => error instanceof Failure && error.kind === "request_too_large",
+    );
+  }
+  const quoted = { [`${"[{,".repeat(100_000)}\\`]: `\\"${',"'.repeat(100_000)}\\\\` };
+  assert.deepEqual(parseBody(JSON.stringify(quoted)), quoted);
+  // The worst that is let through takes as long as any other body of its size.
+  const start = performance.now();
+  assert.throws(() => parseBody(`{"a":[${"[],".repeat(20 * MB)}0]}`));
+  assert.throws(() => parseBody(`{"a":${"\\\\".repeat(10 * MB)}"`));
+  assert.throws(() => parseBody(`{"a":"${'\\"'.repeat(10 * MB)}`));
+  assert.ok(performance.now() - start < 2_000);
+});
+
+test("parseBody agrees with JSON.parse", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+      const text = JSON.stringify(value);
+      assert.deepEqual(parseBody(text), JSON.parse(text));
+    }),
+  );
+});
+
+test("bodies through the public door", async (t) => {
+  const vendor = await startVendor("openai");
+  t.after(() => vendor.close());
+  const service = await startService(t, { env: vendor.env });
+  const post = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
+
+  await t.test("64 MB + 1 byte is refused unread, by what it says of itself", async (t) => {
+    const raw = await openRaw(t, service.url);
+    raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY + 1 }));
+    const refused = await raw.read();
+    assert.equal(refused.status, 413);
+    const { message, request_id, ...rest } = JSON.parse(refused.body);
+    assert.deepEqual(rest, { code: "request_too_large" });
+    assert.match(message, /67,108,864/);
+    await raw.closed;
+  });
+
+  await t.test(
+    "64 MB are taken; without a stated length the first byte over is refused, and the end not waited for",
+    async (t) => {
+      const start = '{"prompt":"a","x":"';
+      const whole = Buffer.alloc(MAX_BODY, "x");
+      whole.write(start);
+      whole.write('"}', MAX_BODY - 2);
+      const stated = await openRaw(t, service.url);
+      stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY }));
+      stated.send(whole);
+      assert.equal((await stated.read()).status, 200);
+
+      const chunked = await openRaw(t, service.url);
+      chunked.send(head("POST", "/v1/generate", { ...post, "Transfer-Encoding": "chunked" }));
+      chunked.send(`${MAX_BODY.toString(16)}\r\n`);
+      chunked.send(whole);
+      chunked.send("\r\n1\r\nx\r\n");
+      assert.equal((await chunked.read()).status, 413);
+    },
+  );
+
+  await t.test("64 MB with a bad key are refused at once, unread", async (t) => {
+    const raw = await openRaw(t, service.url);
+    raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": MAX_BODY }));
+    raw.send(Buffer.alloc(MAX_BODY));
+    assert.equal((await raw.read()).status, 401);
+    assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not taken`);
+    await raw.closed;
+  });
+
+  await t.test("twenty bodies of 60 MB at once leave the service answering others, its memory bounded", async (t) => {
+    const released = Promise.withResolvers<void>();
+    vendor.always(async ({ body }) => {
+      if (body.includes("large")) await released.promise;
+      return {};
+    });
+    const start = '{"prompt":"large","attachments":[{"media_type":"image/png","data":"';
+    const body = Buffer.alloc(60 * MB, "A");
+    body.write(start);
+    body.write('"}]}', body.length - 4);
+    const before = memory(service);
+    const answers = Array.from({ length: 20 }, async () => {
+      const raw = await openRaw(t, service.url);
+      raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
+      raw.send(body);
+      return raw.read();
+    });
+    let done = false;
+    const latencies: number[] = [];
+    const small = (async () => {
+      while (!done) {
+        const at = performance.now();
+        const response = await service.post("/v1/generate", { prompt: "small" });
+        assert.equal(response.status, 200);
+        await response.text();
+        latencies.push(performance.now() - at);
+        await sleep(5);
+      }
+    })();
+    const large = () => vendor.calls.filter(({ body }) => body.includes("large")).length;
+    const refusals = answers.map((answer) => answer.then(({ status }) => status === 503));
+    while (large() < 3) await sleep(10);
+    // The three that fit wait for their vendor; everybody else has been refused by then.
+    assert.equal(
+      (await Promise.all(refusals.map((refused) => Promise.race([refused, sleep(5_000, false)])))).filter(Boolean)
+        .length,
+      17,
+    );
+    released.resolve();
+    const all = await Promise.all(answers);
+    done = true;
+    await small;
+    assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 200, 200, ...Array(17).fill(503)]);
+    for (const { status, headers, body } of all) {
+      if (status !== 503) continue;
+      assert.equal(headers["retry-after"], "1");
+      const { code, retry_after_ms } = JSON.parse(body);
+      assert.deepEqual({ code, retry_after_ms }, { code: "overloaded", retry_after_ms: 1000 });
+    }
+    const after = memory(service);
+    t.diagnostic(`RSS ${before.rss} MB before, ${after.peak} MB at most, ${after.rss} MB after`);
+    t.diagnostic(
+      `${latencies.length} small requests meanwhile, the slowest took ${Math.round(Math.max(...latencies))} ms`,
+    );
+    assert.ok(latencies.length >= 5);
+    assert.ok(Math.max(...latencies) < 3_000);
+    assert.ok(after.peak < 1_200, `${after.peak} MB`);
+    vendor.always({});
+
+    // All room is free again.
+    const raw = await openRaw(t, service.url);
+    raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
+    raw.send(body);
+    assert.equal((await raw.read()).status, 200);
+  });
+
+  await t.test("a body that there is no room for is not asked for with 100 Continue", async (t) => {
+    const holders = await Promise.all(Array.from({ length: 3 }, () => openRaw(t, service.url)));
+    const headers = { ...post, Expect: "100-continue", "Content-Length": 60 * MB };
+    for (const holder of holders) {
+      holder.send(head("POST", "/v1/generate", headers));
+      assert.equal((await holder.read()).status, 100);
+    }
+    const late = await openRaw(t, service.url);
+    late.send(head("POST", "/v1/generate", headers));
+    assert.equal((await late.read()).status, 503);
+    // A small one still fits, and so does a large one when a sender of a large one leaves.
+    assert.equal((await service.post("/v1/generate", { prompt: "small" })).status, 200);
+    holders[0]?.socket.destroy();
+    await until(t, async () => {
+      const next = await openRaw(t, service.url);
+      next.send(head("POST", "/v1/generate", headers));
+      const { status } = await next.read();
+      next.socket.destroy();
+      return status === 100;
+    });
+  });
+});
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000;
+}
+
+function message(chunks: Buffer[], headers: Record<string, string> = {}): IncomingMessage {
+  return Object.assign(Readable.from(chunks, { objectMode: true }), { headers }) as unknown as IncomingMessage;
+}
+
+/** Resident memory of the service in MB, now and at its highest. Linux only; elsewhere zeros. */
+function memory(service: TestService): { rss: number; peak: number } {
+  if (process.platform !== "linux") return { rss: 0, peak: 0 };
+  const text = readFileSync(`/proc/${service.process.pid}/status`, "utf8");
+  const read = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1]) / 1024);
+  return { rss: read("VmRSS"), peak: read("VmHWM") };
+}
+
+async function until(t: TestContext, holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(10, undefined, { signal: t.signal });
+}

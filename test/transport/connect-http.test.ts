@@ -1,0 +1,315 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { type TestContext, test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import {
+  GenerateRequestSchema,
+  GenerateResponseSchema,
+  GenerationService,
+  StreamGenerateResponse_DoneSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { Failure } from "../../src/failure.ts";
+import { type Call, CallerGone, type Event } from "../../src/service/call.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
+
+const GENERATE = "/chorus.v1.GenerationService/Generate";
+const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
+const PROTO = { "Content-Type": "application/proto" };
+const MAX = 64 * 1024 * 1024;
+
+const generateWhole = async () => create(GenerateResponseSchema, { answer: "ok" });
+const unauthorized = async () => {
+  throw new Failure("unauthenticated");
+};
+
+test("no Host, and none that makes sense, is needed", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  for (const hostLine of ["Host: [\r\n", "Host: a b\r\n", "Host: ://\r\n", "Host:\r\n"]) {
+    const raw = await openRaw(t, url);
+    raw.send(`POST ${GENERATE} HTTP/1.1\r\n${hostLine}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`);
+    assert.equal((await raw.read()).status, 200, hostLine);
+  }
+  const raw = await openRaw(t, url);
+  raw.send(`POST ${GENERATE} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`);
+  assert.equal((await raw.read()).status, 200);
+});
+
+test("a path, method or type that is none is refused, with an identifier", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const raw = await openRaw(t, url);
+  for (const [method, path, type, status] of [
+    ["POST", "/", "application/json", 404],
+    ["POST", "/chorus.v1.GenerationService/Nope", "application/json", 404],
+    ["POST", `${GENERATE}/`, "application/json", 404],
+    ["GET", GENERATE, "application/json", 405],
+    ["POST", GENERATE, "text/plain", 415],
+    ["POST", GENERATE, "", 415],
+  ] as const) {
+    raw.send(head(method, path, { "Content-Type": type, "Content-Length": 0 }));
+    const response = await raw.read();
+    assert.equal(response.status, status, `${method} ${path} ${type}`);
+    assert.match(response.headers["x-request-id"] ?? "", /^req_/);
+  }
+});
+
+test("nothing of a body is awaited before the key is known to be good", async (t) => {
+  const { url } = await serveRpc(t, { authorize: unauthorized, generation: { generateWhole } });
+  const raw = await openRaw(t, url);
+  raw.send(head("POST", GENERATE, { ...PROTO, "Content-Length": 60_000_000, Expect: "100-continue" }));
+  const response = await raw.read();
+  assert.equal(response.status, 401);
+  assert.match(response.body, /"unauthenticated"/);
+
+  const stream = openHttp2(t, url, GENERATE, "application/grpc");
+  const [headers, trailers] = await Promise.all([once(stream, "response"), once(stream.resume(), "trailers")]);
+  assert.equal({ ...headers[0], ...trailers[0] }["grpc-status"], "16");
+});
+
+test("a caller is asked for its body only when there is room for it", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const raw = await openRaw(t, url);
+  raw.send(head("POST", GENERATE, { "Content-Type": "application/json", "Content-Length": 2, Expect: "100-continue" }));
+  assert.equal((await raw.read()).status, 100);
+  raw.send("{}");
+  assert.equal((await raw.read()).status, 200);
+});
+
+test("more than 64 MB is out of range: stated, in the prefix of a message, or found out on the way", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+
+  const stated = await openRaw(t, url);
+  stated.send(head("POST", GENERATE, { ...PROTO, "Content-Length": MAX + 1 }));
+  const refused = await stated.read();
+  assert.equal(refused.status, 400);
+  const { code, details } = JSON.parse(refused.body);
+  assert.deepEqual([code, details[0].debug.code], ["out_of_range", "request_too_large"]);
+
+  const prefixed = openHttp2(t, url, STREAM, "application/grpc");
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(MAX + 1, 1);
+  prefixed.write(prefix);
+  const [headers, trailers] = await Promise.all([once(prefixed, "response"), once(prefixed.resume(), "trailers")]);
+  assert.equal({ ...headers[0], ...trailers[0] }["grpc-status"], "11");
+
+  const chunked = httpRequest(url + GENERATE, { method: "POST", headers: PROTO });
+  chunked.on("error", () => undefined);
+  const answered = once(chunked, "response");
+  const megabyte = Buffer.alloc(1024 * 1024);
+  for (let i = 0; i < 64; i++) if (!chunked.write(megabyte)) await once(chunked, "drain");
+  chunked.write("x".repeat(6));
+  const [response] = await answered;
+  let body = "";
+  for await (const chunk of response) body += chunk;
+  assert.equal(JSON.parse(body).code, "out_of_range");
+});
+
+test("64 MB pass", async (t) => {
+  const seen: number[] = [];
+  const { url } = await serveRpc(t, {
+    generation: {
+      generateWhole: async (request) => {
+        seen.push(request.system.length);
+        return generateWhole();
+      },
+    },
+  });
+  const system = "x".repeat(MAX - 100);
+  for (const name of ["Connect over HTTP/1.1", "gRPC"] as const) {
+    await createClient(GenerationService, transports(url)[name]).generate({ system });
+  }
+  assert.deepEqual(seen, [system.length, system.length]);
+});
+
+test("other services take small calls only", async (t) => {
+  const { url } = await serveRpc(t, {});
+  const raw = await openRaw(t, url);
+  const about = { "Content-Type": "application/json", "Content-Length": 2 * 1024 * 1024 };
+  raw.send(head("POST", "/grpc.health.v1.Health/Check", about));
+  assert.match((await raw.read()).body, /"out_of_range"/);
+});
+
+test("bodies share one budget, and give it back", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } }, { bodyBudgetBytes: MAX });
+  const large = { ...PROTO, "Content-Length": 60_000_000 };
+  const first = await openRaw(t, url);
+  first.send(head("POST", GENERATE, { ...large, Expect: "100-continue" }));
+  assert.equal((await first.read()).status, 100);
+
+  const second = await openRaw(t, url);
+  second.send(head("POST", GENERATE, large));
+  const refused = await second.read();
+  const { code, details } = JSON.parse(refused.body);
+  assert.deepEqual([code, details[0].debug.code], ["unavailable", "overloaded"]);
+  assert.equal(refused.headers["retry-after"], "1");
+
+  const system = "x".repeat(8_000_000);
+  const client = createClient(GenerationService, transports(url).gRPC);
+  assert.equal((await rpcFailure(client.generate({ system }))).detail?.code, "overloaded");
+  assert.equal((await client.generate({ prompt: "small" })).answer, "ok");
+
+  first.socket.destroy();
+  for (let answer = ""; answer !== "ok"; )
+    answer = await client.generate({ system }).then(
+      (response) => response.answer,
+      () => "",
+    );
+});
+
+test("a call ends with its caller", async (t) => {
+  for (const [name, transport] of Object.entries(
+    transports((await serveRpc(t, { generation: { generate: endless, generateWhole: waiting } })).url),
+  )) {
+    ended = Promise.withResolvers();
+    const client = createClient(GenerationService, transport);
+    const leave = new AbortController();
+    for await (const { event } of client.streamGenerate({ prompt: "a" }, { signal: leave.signal })) {
+      assert.equal(event.case, "delta");
+      break;
+    }
+    leave.abort();
+    assert.equal(await ended.promise, "gone", name);
+
+    ended = Promise.withResolvers();
+    const unary = new AbortController();
+    started = Promise.withResolvers();
+    const failure = rpcFailure(client.generate({ prompt: "a" }, { signal: unary.signal }));
+    await started.promise;
+    unary.abort();
+    assert.equal((await failure).code, "Canceled");
+    assert.equal(await ended.promise, "gone", name);
+  }
+});
+
+test("a reader that takes nothing is gone after a while, over HTTP/1.1 and HTTP/2", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generate: flood } }, { stallMs: 100 });
+  const message = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { prompt: "a" }));
+  const envelope = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+
+  ended = Promise.withResolvers();
+  const stream = openHttp2(t, url, STREAM, "application/grpc");
+  stream.on("error", () => undefined);
+  stream.end(envelope);
+  await once(stream, "response");
+  assert.equal(await ended.promise, "gone");
+  if (!stream.closed) await once(stream.resume(), "close");
+  assert.equal(stream.rstCode, 8);
+
+  ended = Promise.withResolvers();
+  const raw = await openRaw(t, url);
+  raw.socket.pause();
+  raw.send(
+    Buffer.concat([
+      Buffer.from(
+        head("POST", STREAM, { "Content-Type": "application/connect+proto", "Content-Length": envelope.length }),
+      ),
+      envelope,
+    ]),
+  );
+  assert.equal(await ended.promise, "gone");
+  raw.socket.resume();
+  await raw.closed;
+});
+
+test("the caller's deadline is kept, and one beyond node's timers is none", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generate: endless, generateWhole: waiting } });
+  for (const [name, transport] of Object.entries(transports(url))) {
+    ended = Promise.withResolvers();
+    const client = createClient(GenerationService, transport);
+    assert.equal((await rpcFailure(client.generate({ prompt: "a" }, { timeoutMs: 30 }))).code, "DeadlineExceeded");
+    assert.equal(await ended.promise, "gone", name);
+  }
+  // Without a client that keeps time itself.
+  for (const [path, body] of [
+    [GENERATE, "{}"],
+    [STREAM, "\0\0\0\0\u0002{}"],
+  ] as const) {
+    const raw = await openRaw(t, url);
+    const type = path === GENERATE ? "application/json" : "application/connect+json";
+    const about = { "Content-Type": type, "Connect-Timeout-Ms": 30, "Content-Length": body.length };
+    raw.send(head("POST", path, about) + body);
+    const response = await raw.read();
+    assert.match(response.body, /"deadline_exceeded".*"code":"timed_out"/);
+  }
+  const patient = await serveRpc(t, { generation: { generateWhole } });
+  for (const timeout of [{ "connect-timeout-ms": "9999999999" }, { "connect-timeout-ms": "2147483648" }]) {
+    const raw = await openRaw(t, patient.url);
+    raw.send(`${head("POST", GENERATE, { ...timeout, "Content-Type": "application/json", "Content-Length": 2 })}{}`);
+    assert.equal((await raw.read()).status, 200);
+  }
+  for (const timeout of ["99999999H", "2562047H", "99999999S", "5S"]) {
+    const stream = openHttp2(t, patient.url, GENERATE, "application/grpc", { "grpc-timeout": timeout });
+    stream.end(Buffer.alloc(5));
+    const [trailers] = await once(stream.resume(), "trailers");
+    assert.equal(trailers["grpc-status"], "0", timeout);
+  }
+});
+
+test("compressed messages are refused, compressed answers not sent", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const raw = await openRaw(t, url);
+  raw.send(head("POST", GENERATE, { ...PROTO, "Content-Encoding": "gzip", "Content-Length": 0 }));
+  assert.match((await raw.read()).body, /"unimplemented"/);
+  raw.send(
+    head("POST", GENERATE, { "Content-Type": "application/json", "Accept-Encoding": "gzip", "Content-Length": 2 }),
+  );
+  raw.send("{}");
+  assert.equal((await raw.read()).headers["content-encoding"], undefined);
+});
+
+test("connections that break on the way hurt nobody", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generate: flood, generateWhole } });
+  const broken = Array.from({ length: 20 }, async (_, i) => {
+    const raw = await openRaw(t, url);
+    const about = { "Content-Type": "application/connect+json", "Content-Length": 7 };
+    raw.send(head("POST", STREAM, about) + "\0\0\0\0\u0002{}".slice(0, i % 8));
+    if (i % 8 === 7) await raw.until("HTTP/1.1 200");
+    raw.socket.resetAndDestroy();
+  });
+  await Promise.all(broken);
+  const client = createClient(GenerationService, transports(url)["Connect over HTTP/1.1"]);
+  assert.equal((await client.generate({ prompt: "a" })).answer, "ok");
+});
+
+let started = Promise.withResolvers<void>();
+let ended = Promise.withResolvers<string>();
+
+/** One piece, then nothing until the caller leaves. */
+async function* endless(_: unknown, call: Call): AsyncGenerator<Event> {
+  yield { type: "delta", text: "a" };
+  await waiting(_, call);
+}
+
+async function waiting(_: unknown, { signal }: Call): Promise<never> {
+  started.resolve();
+  if (!signal.aborted) await once(signal, "abort");
+  ended.resolve("gone");
+  throw new CallerGone();
+}
+
+async function* flood(): AsyncGenerator<Event> {
+  let isWhole = false;
+  try {
+    for (let i = 0; i < 1_000; i++) yield { type: "delta", text: "x".repeat(100_000) };
+    isWhole = true;
+    yield { type: "done", done: create(StreamGenerateResponse_DoneSchema) };
+  } finally {
+    ended.resolve(isWhole ? "whole" : "gone");
+  }
+}
+
+function openHttp2(
+  t: TestContext,
+  url: string,
+  path: string,
+  type: string,
+  headers: Record<string, string> = {},
+): ClientHttp2Stream {
+  const session = connectHttp2(url);
+  session.on("error", () => undefined);
+  t.after(() => session.destroy());
+  return session.request({ ":method": "POST", ":path": path, "content-type": type, te: "trailers", ...headers });
+}
