@@ -1,0 +1,160 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEmbedded } from "../src/store/embedded.ts";
+import { type Load, load, type Target } from "./load.ts";
+import { type Phase, report } from "./report.ts";
+import { freePorts, pinSelf, type Server, startServer } from "./server.ts";
+import { chorusTarget, type Mode, openAiTarget, relayStreamTarget } from "./targets.ts";
+
+/**
+ * Connections of the load generator. Portkey needs that many to use its core: it answers 520 streams/s on 16, 880 on 32, 1,250 on 64 and
+ * 1,400 on 128. Beyond, requests only wait longer.
+ */
+const CONNECTIONS = 64;
+const ROUNDS = 3;
+/** Seconds. A server that has already been measured is warm. */
+const WARM_UP = { first: 3, later: 1 };
+const MEASURED = 8;
+const CEILING = { warmUp: 2, measured: 3 };
+const API_KEY = "ck_bench_bench_bench";
+/**
+ * Portkey's own start script. Its package.json lets newer versions of @hono/node-server in, with which every stream is answered with 500
+ * (https://github.com/Portkey-AI/gateway/issues/1389); bench/package.json holds it at 1.14.1, the newest with which streams work.
+ */
+const PORTKEY = fileURLToPath(import.meta.resolve("@portkey-ai/gateway/build/start-server.js"));
+
+interface Contestant {
+  name: Phase["name"];
+  server: Server;
+  targets: Record<Mode, Target>;
+}
+
+/** Starts the upstream and the contestants, loads them in turn and writes the report. Everything started ends with it. */
+async function bench(signal: AbortSignal): Promise<void> {
+  pinSelf();
+  await using running = new AsyncDisposableStack();
+  const [upstreamPort = 0, relayPort = 0, portkeyPort = 0, chorusPort = 0, rpcPort = 0] = await freePorts(5);
+  const upstreamUrl = `http://127.0.0.1:${upstreamPort}`;
+  const start = async (file: string, args: string[], port: number, place: "server" | "rest", env = {}) =>
+    running.use(await startServer(file, args, { port, place, env, signal }));
+
+  console.log("Starting the upstream, the relay, Portkey and Chorus …");
+  const upstream = await start(here("upstream.ts"), [String(upstreamPort)], upstreamPort, "rest");
+  const relay = await start(here("relay.ts"), [String(relayPort), upstreamUrl], relayPort, "server");
+  const portkey = await start(PORTKEY, [`--port=${portkeyPort}`, "--headless"], portkeyPort, "server", {
+    NODE_ENV: "production",
+  });
+  const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
+  running.defer(() => rm(folder, { recursive: true, force: true }));
+  // Started here and not by Chorus, which joins it, so that Postgres runs beside the core of the server under test.
+  const postgres = await startEmbedded(folder, () => undefined);
+  running.defer(() => postgres.stop());
+  const catalogue = join(folder, "models.json");
+  await writeFile(catalogue, catalogueText(`${upstreamUrl}/v1`));
+  const chorus = await start(here("../src/main.ts"), [], chorusPort, "server", {
+    PORT: String(chorusPort),
+    RPC_PORT: String(rpcPort),
+    DATA_DIR: folder,
+    CHORUS_MODELS: catalogue,
+    BOOTSTRAP_API_KEY: API_KEY,
+    LOG_LEVEL: "warn",
+  });
+
+  const portkeyHeaders = {
+    Authorization: "Bearer none",
+    "x-portkey-provider": "openai",
+    "x-portkey-custom-host": `${upstreamUrl}/v1`,
+  };
+  const contestants: Contestant[] = [
+    {
+      name: "bare relay",
+      server: relay,
+      targets: { unary: openAiTarget(relayPort, "unary"), sse: relayStreamTarget(relayPort) },
+    },
+    {
+      name: "Chorus",
+      server: chorus,
+      targets: {
+        unary: chorusTarget(chorusPort, "unary", API_KEY),
+        sse: chorusTarget(chorusPort, "sse", API_KEY),
+      },
+    },
+    {
+      name: "Portkey",
+      server: portkey,
+      targets: {
+        unary: openAiTarget(portkeyPort, "unary", portkeyHeaders),
+        sse: openAiTarget(portkeyPort, "sse", portkeyHeaders),
+      },
+    },
+  ];
+
+  const phases: Phase[] = [];
+  const run = async (name: Phase["name"], mode: Mode, server: Server, target: Target, seconds: typeof CEILING) => {
+    const phase = await measure(target, server, { connections: CONNECTIONS, ...seconds, signal });
+    phases.push({ name, mode, ...phase });
+    console.log(`  ${name}, ${mode}: ${Math.round(phase.rate)}/s`);
+  };
+  console.log("The upstream alone, to know what the load generator can do:");
+  for (const mode of ["unary", "sse"] as const)
+    await run("upstream", mode, upstream, openAiTarget(upstreamPort, mode), CEILING);
+  for (let round = 0; round < ROUNDS; round++) {
+    console.log(`Round ${round + 1} of ${ROUNDS}:`);
+    const order = round % 2 === 0 ? contestants : contestants.toReversed();
+    for (const mode of ["unary", "sse"] as const) {
+      for (const { name, server, targets } of order) {
+        const warmUp = round === 0 ? WARM_UP.first : WARM_UP.later;
+        await run(name, mode, server, targets[mode], { warmUp, measured: MEASURED });
+      }
+    }
+  }
+  const text = report(phases, { rounds: ROUNDS, connections: CONNECTIONS, seconds: MEASURED });
+  await writeFile(here("results.md"), text);
+  console.log(`\n${text}\nWritten to bench/results.md.`);
+}
+
+/** @throws Error when any answer was wrong. */
+async function measure(
+  target: Target,
+  server: Server,
+  plan: Parameters<typeof load>[1],
+): Promise<Load & { cpuMicros: number | undefined }> {
+  const marks: Array<number | undefined> = [];
+  const result = await load(target, plan, () => marks.push(server.cpuMicros()));
+  if (result.failed > 0) {
+    throw new Error(
+      `${result.failed} of ${result.answers + result.failed} answers of ${target.path} on port ${target.port} failed. ` +
+        `The first: ${result.firstFailure}`,
+    );
+  }
+  const [from, to] = marks;
+  return { ...result, cpuMicros: from === undefined || to === undefined ? undefined : (to - from) / result.answers };
+}
+
+/** Both tiers are the one upstream. */
+function catalogueText(baseUrl: string): string {
+  const models = ["fast", "strong"].map((tier) => ({
+    name: `bench-${tier}`,
+    vendor: "openai-compatible",
+    model: "bench",
+    base_url: baseUrl,
+    tier,
+  }));
+  return JSON.stringify({ models });
+}
+
+function here(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
+
+const stopping = new AbortController();
+// A terminal's Ctrl-C arrives twice, from the terminal and from npm.
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stopping.abort(new Error("Stopped.")));
+try {
+  await bench(stopping.signal);
+} catch (error) {
+  console.error(stopping.signal.aborted ? "Stopped." : error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

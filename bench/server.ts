@@ -1,0 +1,132 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Patience with a start and with a stop, in milliseconds. */
+const START_MS = 60_000;
+const STOP_MS = 10_000;
+/** What is kept of a server's output, for the message when it fails, in characters. */
+const OUTPUT_LENGTH = 4_000;
+/** Length of a tick in /proc/<pid>/stat, in microseconds; the same on every usual Linux. */
+const TICK_US = 10_000;
+
+/** Cores of the machine. Asked before this process is moved, after which the answer would be another. */
+export const cores = availableParallelism();
+
+/** Whether servers and load get cores of their own: with `taskset`, which is Linux's, and at least two cores. */
+export const pinned = cores > 1 && hasTaskset();
+
+/** Cores of the server under test, and of all the rest. */
+const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1" };
+
+export interface Server extends AsyncDisposable {
+  port: number;
+  /** Processor time that the process has used, in microseconds; undefined where the system does not tell. */
+  cpuMicros(): number | undefined;
+}
+
+/** Moves this process, and all that it starts, off the core of the server under test. */
+export function pinSelf(): void {
+  if (pinned) execFileSync("taskset", ["-a", "-cp", CORES.rest, String(process.pid)], { stdio: "ignore" });
+}
+
+/**
+ * Starts a script with this Node and waits until it listens. Disposing of it sends SIGTERM, and SIGKILL after 10 s.
+ * @throws Error with the end of its output when it exits, or does not listen within 60 s.
+ */
+export async function startServer(
+  script: string,
+  args: string[],
+  options: { port: number; place: "server" | "rest"; env?: Record<string, string>; signal: AbortSignal },
+): Promise<Server> {
+  const { port, place, env = {}, signal } = options;
+  signal.throwIfAborted();
+  const [command, ...prefix] = pinned ? ["taskset", "-c", CORES[place], process.execPath] : [process.execPath];
+  const child = spawn(command as string, [...prefix, script, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    // A Ctrl-C is for the bench, which then stops its servers in order.
+    detached: true,
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (data) => {
+      output = (output + data).slice(-OUTPUT_LENGTH);
+    });
+  }
+  const server: Server = {
+    port,
+    cpuMicros: () => cpuMicros(child),
+    [Symbol.asyncDispose]: () => stop(child),
+  };
+  try {
+    const deadline = performance.now() + START_MS;
+    while (!(await listens(port))) {
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
+        throw new Error(`${script} did not start. It said:\n${output}`);
+      await sleep(50, undefined, { signal });
+    }
+    return server;
+  } catch (error) {
+    await stop(child);
+    throw error;
+  }
+}
+
+/** Ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return server;
+    }),
+  );
+  return servers.map((server) => {
+    const address = server.address();
+    server.close();
+    return typeof address === "object" && address ? address.port : 0;
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+  await exited;
+  clearTimeout(timer);
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}
+
+function cpuMicros({ pid }: ChildProcess): number | undefined {
+  try {
+    // Fields behind the command's name, which may hold spaces: utime and stime are the 12th and 13th.
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  } catch {
+    return undefined;
+  }
+}
+
+function hasTaskset(): boolean {
+  try {
+    execFileSync("taskset", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
