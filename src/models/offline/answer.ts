@@ -1,5 +1,5 @@
+import type { Tier } from "../../config.ts";
 import { type Sentence, terms } from "./language.ts";
-import type { Tier } from "./summarise.ts";
 
 /** What an answering sentence shows beside the words of the question, by the word that asks. */
 const SHOWN: ReadonlyArray<readonly [asks: RegExp, shows: RegExp]> = [

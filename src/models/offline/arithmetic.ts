@@ -4,7 +4,7 @@ const RANKS: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2
 /** Words and the signs they stand for, in the order of replacement. */
 const WORDS: ReadonlyArray<readonly [words: RegExp, sign: string]> = [
   [
-    /[?=!:;]|[.,]$|\b(?:what(?:'?s)?|is|are|how much|calculate|compute|solve|result of|please|was|ist|wie ?viel|the)\b/g,
+    /[?=!:;]|[.,]$|\b(?:what(?:'?s)?|is|are|does|equals?|how much|calculate|compute|solve|result of|please|was|ist|wie ?viel|the)\b/g,
     "",
   ],
   [/(?<=\d),(?=\d{3}(?!\d))/g, ""],

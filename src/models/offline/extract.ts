@@ -1,8 +1,9 @@
-import { Facts, figure, words } from "./facts.ts";
+import type { Tier } from "../../config.ts";
+import { Facts, figure } from "./facts.ts";
 import { findFlag, findList, findNumber, findOptions, findText, type Subject } from "./find.ts";
-import { type Sentence, sentences } from "./language.ts";
+import { words } from "./labels.ts";
 import type { Reading } from "./read.ts";
-import type { Tier } from "./summarise.ts";
+import { records } from "./records.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
 
@@ -23,23 +24,16 @@ export interface Schema extends Partial<Record<Bound, number>> {
  * 10,000 values at most, lest nested lists with a `minItems` multiply.
  */
 export function extract(schema: Schema, reading: Reading, tier: Tier): string {
-  const subject = { names: [[], [], []], reading, tier, tally: { left: 10_000, effort: 50_000, found: 0 } } as const;
-  return fill(schema, within(reading.text || reading.ask, subject), true) ?? "null";
-}
-
-/** The subject looked for in another text. */
-function within(text: string, subject: Omit<Subject, "text" | "sentences" | "facts">): Subject {
-  let read: Sentence[] | undefined;
-  const lazily = () => {
-    read ??= sentences(text);
-    return read;
-  };
-  return { ...subject, text, sentences: lazily, facts: new Facts(text) };
+  // A request may hold data too: "Can you book a table for 4 on 12 May 2026?"
+  const data = reading.ask.split(/(?<=[.?!:]\s)|\n/).filter((unit) => /[@\d]/.test(unit) && !unit.includes("{"));
+  const facts = new Facts(reading.text ? [reading.text, ...data].join("\n") : reading.ask);
+  const tally = { left: 10_000, effort: 50_000, found: 0 };
+  return fill(schema, { names: [[], [], []], facts, reading, tier, tally }, true) ?? "null";
 }
 
 /** The subject with nothing to find it in. */
 function nowhere(subject: Subject): Subject {
-  return within("", { ...subject, reading: { ask: "", text: "", background: "", begun: "" } });
+  return { ...subject, facts: new Facts(""), reading: { ask: "", text: "", background: "", begun: "" } };
 }
 
 /** The JSON of one value; undefined where nothing is found and nothing must be there. */
@@ -78,11 +72,11 @@ function array({ items = {}, minItems = 0, maxItems }: Schema, subject: Subject,
 /** An item for each record, in the first way to see the text as records that gives any with half of the members. */
 function rows(items: Schema, subject: Subject): string[] {
   const least = Math.max(1, Object.keys(items.properties ?? {}).length / 2);
-  for (const texts of records(subject.text)) {
+  for (const texts of records(subject.facts.text.slice(0, 60_000))) {
     const found = texts.slice(0, 200).flatMap((text) => {
       if (subject.tally.effort < 0 || !text.trim()) return [];
       const tally = { ...subject.tally, found: 0 };
-      const json = fill(items, within(text, { ...subject, names: [[], [], []], tally }), true);
+      const json = fill(items, { ...subject, names: [[], [], []], facts: new Facts(text), tally }, true);
       subject.tally.effort = tally.effort;
       if (!json || tally.found < least) return [];
       subject.tally.left = tally.left;
@@ -93,67 +87,34 @@ function rows(items: Schema, subject: Subject): string[] {
   return [];
 }
 
-/** Rows of a table, lines that end in a price, paragraphs, lines, the whole. Rows become forms of lines "column: cell". */
-function records(text: string): string[][] {
-  const lines = text.split("\n").filter((line) => !/^[|: -]*---/.test(line));
-  const paragraphs = text.split(/\n\s*\n/);
-  const cells = lines.map((line) => {
-    const row = line.replace(/^\s*\||\|\s*$/g, "").trim();
-    return row.split(/\|| {2,}|\t/.test(row) ? /\s*\|\s*|\t+| {2,}/ : /\s*[;,]\s*/);
-  });
-  const head = cells.findIndex(
-    (row, i) => row.length > 1 && !/\d/.test(row.join("")) && cells[i + 1]?.length === row.length,
-  );
-  const length = cells.slice(head).findIndex((row) => row.length !== cells[head]?.length);
-  const body = head < 0 ? [] : cells.slice(head + 1, length < 0 ? undefined : head + length);
-  const table = body.map((row) => row.map((cell, i) => `${cells[head]?.[i]}: ${cell}`).join("\n"));
-  return [table, lines.flatMap(priced), paragraphs.length > 1 ? paragraphs : [], lines, [text]];
-}
-
-/** "2 x Blue pen @ 1.50 = 3.00" as a form. Totals and taxes look the same but belong to the whole. */
-function priced(line: string): string[] {
-  const prices = line.length > 120 || !/\d\D{0,8}$/.test(line) ? [] : new Facts(line).all("price");
-  const [, count, name = ""] =
-    /^[\s*•-]*(?:(\d+) ?(?:[x×]|pcs|Stk\.?)? +)?(\p{L}.*?)(?= {2,}|\.{2,}|[|:@=\t]|, ?\d| [-–(x×à]| at | \D?\d|$)/u.exec(
-      line,
-    ) ?? [];
-  if (!prices[0] || !name || /total|summe|betrag|tax|vat|mwst|tva|discount|shipping|due|balance/i.test(name)) return [];
-  const quantity =
-    count ?? /(?<![.,\d])\d{1,6}(?= ?[x×]| pcs| hours| +\D?\d)/i.exec(line.slice(name.length))?.[0] ?? "";
-  return [
-    `name description: ${name}\nquantity: ${quantity}\nunit price: ${prices[0].text}\namount: ${prices.at(-1)?.text}`,
-  ];
-}
-
+/** The items of a list of strings or numbers. */
 function values(items: Schema, subject: Subject): string[] {
   const type = String(items.type);
   const options = items.enum?.filter((option) => conform(items, option) === option);
-  const convert = (text: string) =>
-    /string/.test(type) ? text : /number|integer/.test(type) ? figure(text) : undefined;
-  const list = options
-    ? findOptions(options, subject.text)
-    : items.const === undefined
-      ? findList(subject).map(convert)
-      : [];
-  return list.filter((value) => value !== undefined).map((value) => JSON.stringify(conform(items, value)));
+  const texts = options || items.const !== undefined || !/string|number|integer/.test(type) ? [] : findList(subject);
+  const found = options
+    ? findOptions(options, subject.facts.text)
+    : texts.map((text) => (/string/.test(type) ? text : figure(text)));
+  return found.filter((value) => value !== undefined).map((value) => JSON.stringify(conform(items, value)));
 }
+
+const FINDERS: Record<string, typeof findText | typeof findNumber | typeof findFlag> = {
+  string: findText,
+  number: findNumber,
+  integer: findNumber,
+  boolean: findFlag,
+};
 
 function scalar(schema: Schema, subject: Subject, must: boolean, types: string[]): string | undefined {
   const options = schema.enum?.filter((option) => option !== null && conform(schema, option) === option);
-  let value =
-    options && [findText(subject, false) ?? "", subject.text].flatMap((text) => findOptions(options, text))[0];
-  for (const type of options ? [] : types) {
-    const find =
-      type === "string" ? findText : type === "boolean" ? findFlag : type === "null" ? () => undefined : findNumber;
-    value ??= find(subject, must);
-  }
+  const texts = options ? [findText(subject, false) ?? "", subject.facts.text] : [];
+  let value: unknown = texts.flatMap((text) => findOptions(options ?? [], text))[0];
+  for (const type of options ? [] : types) value ??= FINDERS[type]?.(subject, must);
   if (value !== undefined) subject.tally.found += 1;
   else if (!must) return undefined;
-  const other =
-    options?.find((option) => /^(?:other|unknown|none|neutral|general)/i.test(String(option))) ?? options?.[0];
-  const plain =
-    { string: schema.minLength ? "unknown" : "", number: 0, integer: 0, boolean: false }[types[0] ?? ""] ?? null;
-  return JSON.stringify(conform(schema, value ?? other ?? plain));
+  const other = options?.find((option) => /^(?:other|unknown|none|neutral|general)/i.test(String(option)));
+  const plain = { string: schema.minLength ? "unknown" : "", number: 0, integer: 0, boolean: false }[types[0] ?? ""];
+  return JSON.stringify(conform(schema, value ?? other ?? options?.[0] ?? plain ?? null));
 }
 
 /** Brings a value within the bounds of a schema: text is cut or filled up with spaces, a number moves to the nearest bound. */

@@ -1,44 +1,5 @@
-/** Words for one thing on forms, in English, German and French; the first of a group stands for all of it. */
-const GROUPS =
-  "number no nr num nummer numéro #,email mail courriel,date datum dated issued,invoice rechnung facture,order bestellung commande," +
-  "total gesamt summe,subtotal zwischensumme,amount betrag montant,price preis prix cost,quantity qty menge anzahl quantité,name nom," +
-  "description item product article artikel bezeichnung,tax vat mwst ust tva,due fällig fälligkeits échéance payable,phone tel telefon," +
-  "customer client kunde bill buyer,vendor merchant supplier seller lieferant fournisseur,company organisation organization firma employer";
-const groups = GROUPS.split(",").map((group) => group.split(" "));
-const SAME = new Map(groups.flatMap((group) => group.map((word) => [word, group[0] ?? word])));
-const GLUE = new Set("the a an of for to in on at and or by is are was be has have with this it as from e".split(" "));
-/** Words that many labels share: they tell little about which value is meant. */
-const COMMON = new Set([
-  "date",
-  "number",
-  "amount",
-  "name",
-  "id",
-  "code",
-  "value",
-  "email",
-  "phone",
-  "address",
-  "year",
-]);
-
-/** Reads a property name, a label or a description as lower-case words, one word for each thing. */
-export function words(text: string): string[] {
-  const spaced = /\s/.test(text.trim()) ? text : text.replace(/(?<=[\p{Ll}\d])(?=\p{Lu})|_/gu, " ");
-  // German writes "Rechnungsnummer" for "invoice number".
-  const parts = spaced.toLowerCase().replace(/(?<=\p{L}{4})s?(?=(?:nummer|datum|betrag|preis)(?!\p{L}))/gu, " ");
-  const all = (parts.match(/\p{L}+|#/gu) ?? []).map((word) => SAME.get(word) ?? word);
-  const telling = all.filter((word) => !GLUE.has(word));
-  return telling.length > 0 ? telling : all;
-}
-
-/** How well a label names what is wanted, from 0 to 1: the share of the wanted words in it, less a part for what else it says. */
-function fit(wanted: readonly string[], label: readonly string[]): number {
-  const weigh = (list: readonly string[]) => list.reduce((sum, word) => sum + (COMMON.has(word) ? 0.5 : 1), 0);
-  const stem = (word: string) => (word.length > 4 ? word.slice(0, 6).replace(/(?<=....)[es]+$/, "") : word);
-  const hits = weigh(wanted.filter((word) => label.some((other) => stem(word) === stem(other))));
-  return hits === 0 ? 0 : (hits / weigh(wanted)) * (0.75 + 0.25 * Math.min(1, hits / weigh(label)));
-}
+import { fit, words } from "./labels.ts";
+import { type Sentence, sentences } from "./language.ts";
 
 const MONTHS = "jan,feb|f[eé]v,m[aä]r,apr|avr,may|mai,jun|juin,jul|juil,aug|ao[uû],sep,o[ck]t,nov,d[eé][cz]".split(",");
 const MONTH = `(?<m>(?:${MONTHS.join("|")})\\p{L}{0,9})\\.?`;
@@ -78,13 +39,19 @@ interface Fact {
   label: string[];
 }
 
-/** The facts of the first 60,000 characters of a text, 500 of a kind, each kind found on first use. */
+/** What a text holds, found on first use: its sentences, and of its first 60,000 characters up to 500 facts of a kind. */
 export class Facts {
-  readonly #text: string;
+  readonly text: string;
   readonly #found = new Map<Kind, Fact[]>();
+  #sentences: Sentence[] | undefined;
 
   constructor(text: string) {
-    this.#text = text.slice(0, 60_000);
+    this.text = text;
+  }
+
+  get sentences(): readonly Sentence[] {
+    this.#sentences ??= sentences(this.text);
+    return this.#sentences;
   }
 
   /** All facts of a kind, in order. The parts of a date are no amounts. */
@@ -92,14 +59,15 @@ export class Facts {
     const known = this.#found.get(kind);
     if (known) return known;
     const dates = new RegExp(SHAPES.date, "giu");
+    const start = this.text.slice(0, 60_000);
     const masks = /amount|price|number|phone/.test(kind);
-    const text = masks ? this.#text.replace(dates, (date) => "·".repeat(date.length)) : this.#text;
+    const text = masks ? start.replace(dates, (date) => "·".repeat(date.length)) : start;
     const matches = [...text.matchAll(kind === "date" ? dates : new RegExp(SHAPES[kind], "gmu"))].slice(0, 500);
     const found = matches.map((match, i) => {
       const last = matches[i - 1];
-      const start = Math.max(match.index - 80, last ? last.index + last[0].length : 0);
+      const from = Math.max(match.index - 80, last ? last.index + last[0].length : 0);
       const after = kind === "number" ? text.slice(match.index + match[0].length).slice(0, 40) : "";
-      return { text: match[0].trim(), label: label(text.slice(start, match.index), after) };
+      return { text: match[0].trim(), label: label(text.slice(from, match.index), after) };
     });
     this.#found.set(kind, found);
     return found;

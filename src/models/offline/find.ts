@@ -1,16 +1,15 @@
+import type { Tier } from "../../config.ts";
 import { answer } from "./answer.ts";
 import { calculate } from "./arithmetic.ts";
 import { currency, type Facts, figure, isoDate, type Kind } from "./facts.ts";
-import { mood, type Sentence, sentences } from "./language.ts";
+import { mood, sentences } from "./language.ts";
 import type { Reading } from "./read.ts";
-import { summarise, type Tier } from "./summarise.ts";
+import { summarise } from "./summarise.ts";
 
 /** A value to be found, and where to look. */
 export interface Subject {
   /** Its name with those of the objects around it, its own name, its description. */
   names: readonly [full: readonly string[], own: readonly string[], note: readonly string[]];
-  text: string;
-  sentences: () => readonly Sentence[];
   facts: Facts;
   reading: Reading;
   tier: Tier;
@@ -25,7 +24,7 @@ const RULES: readonly Rule[] = [
   [/\bemail/, (s) => seek(s, "email", 0), "email"],
   [/\b(?:phone|telephone|mobile|fax)/, (s) => seek(s, "phone", 0), "phone"],
   [/\b(?:url|web|website|link|homepage)/, (s) => seek(s, "url", 0), "url"],
-  [/\bcurrency/, (s) => currency(s.text)],
+  [/\bcurrency/, (s) => currency(s.facts.text)],
   [/\b(?:due|start|end|birth|delivery|payment) date|\bdeadline|\bbirthday/, (s) => dated(s, 0.5), "date"],
   [/\b(?:date|day)/, (s) => dated(s, 0), "date"],
   [/\b(?:number|id|code|reference|ref|sku|iban)\b/, (s) => seek(s, "code", 0.3), "code"],
@@ -38,10 +37,10 @@ const RULES: readonly Rule[] = [
   [/\b(?:city|cities|place|location|countr|town|venue|destination)/, (s) => called(s, "place"), "place"],
   [
     /\b(?:summary|abstract|overview|gist)\b/,
-    (s) => summarise(s.sentences(), `${s.reading.ask} ${s.names[2].join(" ")}`, s.tier),
+    (s) => summarise(s.facts.sentences, `${s.reading.ask} ${s.names[2].join(" ")}`, s.tier),
   ],
-  [/\b(?:title|headline|subject|heading)\b/, (s) => seek(s, "value") ?? s.sentences()[0]?.text],
-  [/\b(?:sentiment|tone|mood)\b/, (s) => mood(s.text)],
+  [/\b(?:title|headline|subject|heading)\b/, (s) => seek(s, "value") ?? s.facts.sentences[0]?.text],
+  [/\b(?:sentiment|tone|mood)\b/, (s) => mood(s.facts.text)],
   [/\b(?:answer|result|response|reply|output|explanation|text)\b/, reply],
 ];
 
@@ -61,7 +60,7 @@ function called(subject: Subject, kind: Kind): string | undefined {
   return seek(subject, kind) ?? seek(subject, "value")?.split(/[,;(]/)[0] ?? seek(subject, kind, 0);
 }
 
-/** YYYY-MM-DD, unless the description wants the date as it is written or in an order such as DD/MM/YYYY. */
+/** YYYY-MM-DD, unless the description wants another form: then the date as it is written. */
 function dated(subject: Subject, least: number, text = seek(subject, "date", least) ?? ""): string | undefined {
   return /^(?!.*yyyy mm dd).*\b(?:dd|mm|written|printed)\b/.test(subject.names[2].join(" ")) ? text : isoDate(text);
 }
@@ -76,8 +75,10 @@ function total({ facts }: Subject): string | undefined {
   return found.toSorted((a, b) => (figure(b) ?? 0) - (figure(a) ?? 0))[0];
 }
 
-function reply({ sentences: given, reading: { ask, background }, tier }: Subject): string | undefined {
-  return calculate(ask)?.value.toString() ?? answer(ask, given(), tier) ?? answer(ask, sentences(background), tier);
+function reply({ facts, reading: { ask, background }, tier }: Subject): string | undefined {
+  return (
+    calculate(ask)?.value.toString() ?? answer(ask, facts.sentences, tier) ?? answer(ask, sentences(background), tier)
+  );
 }
 
 /** The text for a string, if there is one. With `must`, a sentence on the subject is better than nothing. */
@@ -87,7 +88,7 @@ export function findText(subject: Subject, must: boolean): string | undefined {
   if (!kind) subject.tally.effort -= find ? 2_500 : 25;
   const text = find?.(subject) ?? (/email|phone|url|date/.test(kind ?? "") ? undefined : seek(subject, "value"));
   return (
-    text || (must && !find ? answer(subject.names.flat().join(" "), subject.sentences(), subject.tier) : undefined)
+    text || (must && !find ? answer(subject.names.flat().join(" "), subject.facts.sentences, subject.tier) : undefined)
   );
 }
 
@@ -103,7 +104,7 @@ const DENIES = /^(?:no|false|nein|non)\b|\b(?:not|never|without|unpaid|nicht|kei
 
 /** True or false as the labelled value says, else as the sentence that the name fits affirms or denies. */
 export function findFlag(subject: Subject): boolean | undefined {
-  const said = seek(subject, "value") ?? answer(subject.names[1].join(" "), subject.sentences(), subject.tier);
+  const said = seek(subject, "value") ?? answer(subject.names[1].join(" "), subject.facts.sentences, subject.tier);
   return said === undefined ? undefined : !DENIES.test(said);
 }
 
@@ -115,17 +116,14 @@ export function findOptions(options: readonly unknown[], text: string): unknown[
   return named.sort((a, b) => a.at - b.at).map(({ option }) => option);
 }
 
-/** The texts for a list: all facts of its kind, or the parts of the labelled value, or the points of a list in the text. */
+/** The texts for a list: all facts of its kind, the parts of the labelled value, the points of a list in the text, or its main ones. */
 export function findList(subject: Subject): string[] {
+  const { facts, names, tier } = subject;
   const kind = rule(subject)?.[2];
-  const parts = kind
-    ? undefined
-    : seek(subject, "value")
-        ?.split(/[,;]\s*|\s+and\s+|\.$/)
-        .filter(Boolean);
-  const found = subject.facts.all(kind ?? "point").map(({ text }) => text);
-  if (found.length === 0 && /point|highlight|takeaway/.test(subject.names[1].join(" "))) {
-    return summarise(subject.sentences(), "bullets", subject.tier).slice(2).split("\n- ");
-  }
-  return parts ?? [...new Set(kind === "date" ? found.flatMap((date) => dated(subject, 0, date) ?? []) : found)];
+  const value = kind ? undefined : seek(subject, "value");
+  if (value) return value.split(/[,;]\s*|\s+and\s+|\.$/).filter(Boolean);
+  const found = facts.all(kind ?? "point").map(({ text }) => text);
+  const main = found.length === 0 && /point|highlight|takeaway/.test(names[1].join(" "));
+  if (main) return summarise(facts.sentences, "bullets", tier).slice(2).split("\n- ");
+  return [...new Set(kind === "date" ? found.flatMap((date) => dated(subject, 0, date) ?? []) : found)];
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { Tier } from "../../config.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";
-import type { Tier } from "./summarise.ts";
 
 /**
  * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,

@@ -24,7 +24,7 @@ export function read(prompt: LanguageModelV4Prompt): Reading {
   const begun = turns.at(-1)?.role === "assistant" ? (turns.pop()?.content ?? "") : "";
   const users = turns.filter((turn) => turn.role === "user").map((turn) => divide(turn.content));
   const { ask, text } = users.pop() ?? { ask: "", text: "" };
-  const earlier = users.map((turn) => turn.text).filter(Boolean);
+  const earlier = users.map((turn) => turn.text || turn.ask.replace(/^.*\?\s*$/s, "")).filter(Boolean);
   const others = turns.filter((turn) => turn.role !== "user").map((turn) => turn.content);
   return { ask, text: text || earlier.join("\n\n"), background: others.join("\n\n"), begun };
 }

@@ -1,9 +1,10 @@
+import type { Tier } from "../../config.ts";
 import { answer } from "./answer.ts";
 import { calculate } from "./arithmetic.ts";
 import { extract, type Schema } from "./extract.ts";
 import { sentences } from "./language.ts";
 import type { Reading } from "./read.ts";
-import { summarise, type Tier } from "./summarise.ts";
+import { summarise } from "./summarise.ts";
 
 const OFFLINE =
   "I am the built-in offline model: I summarise a text that you give me, answer questions from it, extract its data, and calculate.";
@@ -11,9 +12,9 @@ const UNKNOWN = `I cannot know that. ${OFFLINE}`;
 const NOT_SAID = `The given text does not say, at least not in similar words. ${OFFLINE}`;
 
 const GREETING =
-  /^(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|bonjour|salut|hallo|guten (?:tag|morgen|abend))\b[^?\n]{0,40}$|^(?:who|what) are you|^what can you do/i;
+  /^(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|bonjour|salut|hallo|guten (?:tag|morgen|abend))\b[^?\n]{0,40}(?:how are you\W*)?$|^(?:who|what) are you|^what can you do/i;
 const SUMMARY =
-  /summar|sum up|tl;?dr|shorten|condense|in short|(?:main|key) (?:points|ideas)|gist|bullet|résum|zusammen|what (?:is|does) .{1,30} about/i;
+  /summar|sum up|tl;?dr|shorten|condense|in short|(?:main|key) (?:points|ideas)|takeaway|gist|bullet|résum|zusammen|what (?:is|does) .{1,30} about/i;
 const CREATION = /\b(?:write|translate|compose|rewrite|draft|invent|imagine)\b/i;
 const EXTRACTION = /\b(?:extract|identify|list|find|entities|extrai|extrahier)/i;
 
@@ -27,7 +28,7 @@ export function respond(reading: Reading, tier: Tier, format?: { type: string; s
   const { ask, text, background } = reading;
   const sum = calculate(ask) ?? calculate(`${ask} ${text}`);
   const summary = SUMMARY.test(ask) || (!ask && text !== "");
-  const wanted = named(ask) ?? (EXTRACTION.test(ask) ? { properties: ENTITIES } : undefined);
+  const wanted = named(ask) ?? (EXTRACTION.test(ask) && !summary ? { properties: ENTITIES } : undefined);
   if (format?.type === "json") {
     const task = summary ? { summary: STRING, ...(ask ? {} : ENTITIES) } : { answer: sum ? NUMBER : STRING };
     const suggested = { properties: task, required: [summary ? "summary" : "answer"] };
@@ -39,7 +40,7 @@ export function respond(reading: Reading, tier: Tier, format?: { type: string; s
   if (summary) return summarise(sentences(text), ask || background, tier);
   if (CREATION.test(ask)) return UNKNOWN;
   const said = answer(ask, sentences(text), tier) ?? answer(ask, sentences(background), tier);
-  if (!text || !wanted) return said ?? (text ? NOT_SAID : UNKNOWN);
+  if (!text || !wanted) return said ?? (text.length > 80 ? NOT_SAID : UNKNOWN);
   const found: Record<string, string[] | string | number | null> = JSON.parse(extract(wanted, reading, tier));
   const line = ([name, value]: [string, unknown]) =>
     `${name.replace(/_/g, " ")}: ${[value ?? "not stated"].flat().join(", ")}`;
@@ -52,7 +53,8 @@ function members(names: string[]): Record<string, Schema> {
   return Object.fromEntries(names.map((name) => [name, /[^su]s$|people$/.test(name) ? LIST : shape(name)]));
 }
 
-const KEYS = /\b(?:(?:keys?|fields?|members|properties):?|json(?: object)? with) (?!keys|fields|the )([^.\n{]{1,300})/i;
+const KEYS =
+  /\b(?:(?:keys?|fields?|members|properties):?|json(?: object)? with) (?!keys|fields|the )(.{1,300}?)(?: (?:from|for|of|in|as|about)\b|[.:\n{]|$)/i;
 const OBJECTS =
   /\b(?:extract|identify|list|find) (.{1,300}?)(?: (?:from|as|in|into|of|out|that|mentioned)\b|[.:\n{]|$)/i;
 

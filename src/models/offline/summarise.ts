@@ -1,10 +1,9 @@
+import type { Tier } from "../../config.ts";
 import { type Sentence, terms } from "./language.ts";
-
-export type Tier = "fast" | "strong";
 
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const COUNT = new RegExp(
-  `\\b(\\d+|${COUNTS.join("|")}|an?|une?|eine?m?) (?:\\p{L}+ ){0,2}(?:sentence|phrase|s[äa]tz|bullet|point)`,
+  `\\b(\\d+|${COUNTS.join("|")}|an?|une?|eine?m?)[ -](?:\\p{L}+ ){0,2}(?:sentence|phrase|s[äa]tz|bullet|point)`,
   "iu",
 );
 
@@ -17,7 +16,7 @@ export function summarise(all: readonly Sentence[], instruction: string, tier: T
   const topic = terms(/\b(?:about|regarding|concerning|focus\w* on) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
   const onTopic = prose.filter((sentence) => !sentence.terms.isDisjointFrom(topic));
   const usable = [onTopic, prose, all].find((list) => list.length > 0) ?? [];
-  const bullets = /bullet|stichpunkt|(?:key|main) points/i.test(instruction);
+  const bullets = /bullet|stichpunkt|(?:key|main) points|takeaway/i.test(instruction);
   const limit = Number(/(\d{1,4})[ -](?:words?|mots|w[öo]rte)/i.exec(instruction)?.[1] ?? Number.POSITIVE_INFINITY);
   const named = COUNT.exec(instruction)?.[1]?.toLowerCase();
   const usual = Math.min(5, Math.max(bullets ? 3 : 1, Math.round(usable.length / 5)));

@@ -277,6 +277,12 @@ test("what is not found: null, left out, or the plainest value within the bounds
   });
 });
 
+test("a request that holds data itself", async () => {
+  const text = "Can you book a table on 12 May 2026 for John Smith?\nThanks, john@x.example";
+  const schema = strict({ date: string, name: string, email: string });
+  assert.deepEqual(await askJson(text, schema), { date: "2026-05-12", name: "John Smith", email: "john@x.example" });
+});
+
 test("nested objects take the name of the object into account", async () => {
   const party = (extra: object) => strict({ name: string, email: string, ...extra });
   const text =

@@ -35,7 +35,7 @@ for (const tier of TIERS) {
   test(`${tier}: a summary has the form and the topic that were asked for`, async () => {
     const summarise = (how: string) => ask(`Summarise ${how}:\n\n${ARTICLE}`, { tier });
     assert.equal(quoted(await summarise("in one sentence"), ARTICLE).length, 1);
-    assert.equal(quoted(await summarise("in a single short sentence"), ARTICLE).length, 1);
+    assert.equal(quoted(await ask(`Give me a one-sentence summary.\n\n${ARTICLE}`, { tier }), ARTICLE).length, 1);
     assert.equal(quoted(await summarise("in 4 sentences"), ARTICLE).length, 4);
     assert.match(await summarise("in 3 bullet points"), /^- .+\n- .+\n- .+$/);
     assert.match(await summarise("in two bullet points"), /^- .+\n- .+$/);
@@ -82,6 +82,7 @@ for (const tier of TIERS) {
 
   test(`${tier}: the text may stand in an earlier turn or in the system message`, async () => {
     assert.match(await ask([BRIDGE, "Noted.", "Who designed the bridge?"], { tier }), /Ingrid Holm/);
+    assert.equal(await ask(["The code is 4711.", "Noted.", "What is the code?"], { tier }), "The code is 4711.");
     assert.match(await ask([`Summarise:\n${ARTICLE}`, "…", "Who leads the project?"], { tier }), /Jonas Weber/);
     assert.match(
       await ask("Who designed the bridge?", { tier, system: `Answer briefly.\n\n${BRIDGE}` }),
@@ -114,7 +115,7 @@ for (const tier of TIERS) {
 }
 
 test("greetings get a short answer", async () => {
-  for (const prompt of ["hello", "Hi there!", "Good morning", "Bonjour", "Guten Tag!"]) {
+  for (const prompt of ["hello", "Hi there!", "Good morning, how are you?", "Bonjour", "Guten Tag!"]) {
     assert.match(await ask(prompt), /^Hello! I am the built-in offline model/);
   }
 });
