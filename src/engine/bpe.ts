@@ -23,6 +23,13 @@ const PIECE = new RegExp(
   "gu",
 );
 
+/** Longest text, in UTF-16 units, that is cut into pieces all at once; a longer one would fill memory with them. */
+const AT_ONCE = 16_384;
+
+/** Pieces whose count is remembered, and the length up to which one is: about 1 MB. Words recur: metering took 18.6 µs an answer without. */
+const REMEMBERED = 8192;
+const REMEMBERED_LENGTH = 32;
+
 /** Upper bound of the UTF-8 length of a piece: 515 characters of four bytes, rounded up to a power of two. */
 const MAX_BYTES = 4096;
 
@@ -34,6 +41,7 @@ const MAX_BYTES = 4096;
 export class Encoding {
   /** Rank of each token, by its UTF-8 bytes as a string of one character per byte. */
   readonly #ranks = loadRanks();
+  readonly #known = new Map<string, number>();
   readonly #queue = new MinQueue(3 * MAX_BYTES);
   /** Of the token that starts at a byte: where the next and the previous one start, and the rank of it and the next together. */
   readonly #next = new Int32Array(MAX_BYTES);
@@ -41,24 +49,32 @@ export class Encoding {
   readonly #pair = new Int32Array(MAX_BYTES);
 
   /**
-   * Cuts a text into the pieces that are encoded each on its own; `match[0]` is the piece. Text that is added later can
-   * only change the last two pieces, unless it completes a surrogate pair.
+   * Cuts a text into the pieces that are encoded each on its own. Text that is added later can only change the last two
+   * pieces, unless it completes a surrogate pair.
    */
-  pieces(text: string): RegExpStringIterator<RegExpExecArray> {
-    return text.matchAll(PIECE);
+  pieces(text: string): Iterable<string> {
+    // All at once takes half the time of one after the other: 4 µs to 7 µs for 400 characters.
+    return text.length <= AT_ONCE ? (text.match(PIECE) ?? []) : text.matchAll(PIECE).map(([piece]) => piece);
   }
 
   /** The number of tokens of a text. */
   count(text: string): number {
     let count = 0;
-    for (const [piece] of this.pieces(text)) count += this.tokens(piece);
+    for (const piece of this.pieces(text)) count += this.tokens(piece);
     return count;
   }
 
   /** The number of tokens of one piece. A lone surrogate counts as U+FFFD. */
   tokens(piece: string): number {
+    const known = this.#known.get(piece);
+    if (known !== undefined) return known;
     const bytes = toBytes(piece);
-    return this.#ranks.has(bytes) ? 1 : this.#merge(bytes);
+    const count = this.#ranks.has(bytes) ? 1 : this.#merge(bytes);
+    if (piece.length <= REMEMBERED_LENGTH) {
+      if (this.#known.size >= REMEMBERED) this.#known.clear();
+      this.#known.set(piece, count);
+    }
+    return count;
   }
 
   /** The UTF-8 length of each token of one piece, in order. */

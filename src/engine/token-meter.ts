@@ -55,7 +55,17 @@ export class TokenMeter {
     if (this.#full) return "";
     this.#tail += this.#half;
     this.#half = "";
-    return this.#settle(0);
+    return this.#isFar() ? this.#settleFar() : this.#settle(0);
+  }
+
+  /** Settles the whole tail, of which the cap cuts nothing off, in one go. */
+  #settleFar(): string {
+    const given = this.#give(this.#tail.length);
+    this.#settled = this.#tokensWith(this.#tail);
+    this.#recent = [];
+    this.#tail = "";
+    this.#given = 0;
+    return given;
   }
 
   /** Whether the tail cannot go over the cap: a UTF-16 unit has at most three bytes, a token at least one. */
@@ -67,7 +77,7 @@ export class TokenMeter {
   #settle(unsure: number): string {
     const waiting: string[] = [];
     let end = 0;
-    for (const [piece] of this.#encoding.pieces(this.#tail)) {
+    for (const piece of this.#encoding.pieces(this.#tail)) {
       waiting.push(piece);
       if (waiting.length <= unsure) continue;
       const next = waiting.shift() ?? "";
