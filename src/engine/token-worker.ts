@@ -14,7 +14,7 @@ const encoding = new Encoding();
 const jobs: Job[] = [];
 
 parentPort?.on("message", ({ id, text }: { id: number; text: string }) => {
-  jobs.push({ id, tokens: 0, pieces: encoding.pieces(text) });
+  jobs.push({ id, tokens: 0, pieces: encoding.pieces(text)[Symbol.iterator]() });
   if (jobs.length === 1) setImmediate(work);
 });
 
@@ -30,7 +30,7 @@ function isDone(job: Job): boolean {
   for (let length = 0; length < TURN; ) {
     const next = job.pieces.next();
     if (next.done) return true;
-    const [piece] = next.value;
+    const piece = next.value;
     job.tokens += encoding.tokens(piece);
     length += piece.length;
   }

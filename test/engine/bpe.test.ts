@@ -53,7 +53,7 @@ describe("Encoding", () => {
 
   it("knows where each token ends", () => {
     const text = "Grüße aus 東京, naïve façade 🎉🎉 antidisestablishmentarianism";
-    const lengths = [...encoding.pieces(text)].flatMap(([piece]) => encoding.lengths(piece));
+    const lengths = [...encoding.pieces(text)].flatMap((piece) => encoding.lengths(piece));
     assert.equal(lengths.length, encode(text).length);
     assert.equal(
       lengths.reduce((sum, length) => sum + length, 0),
