@@ -4,7 +4,7 @@ import { Encoding } from "./bpe.ts";
 interface Job {
   id: number;
   tokens: number;
-  pieces: ReturnType<Encoding["pieces"]>;
+  pieces: Iterator<string>;
 }
 
 /** UTF-16 units of one text that are counted before the next text has its turn, so that a huge one does not hold up small ones. */
