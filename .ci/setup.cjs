@@ -1,0 +1,23 @@
+// Installs what is missing, before npm start, npm test and the command line. Runs on whatever Node the machine has.
+const { copyFileSync, readFileSync } = require("node:fs");
+const { spawnSync } = require("node:child_process");
+
+const LOCK = "package-lock.json";
+/** The lock file that the present node_modules was installed from. */
+const INSTALLED = "node_modules/.installed-lock.json";
+
+function text(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+if (text(INSTALLED) !== text(LOCK)) {
+  process.stderr.write("Installing what is missing (npm ci). This takes a moment.\n");
+  const env = { ...process.env, npm_config_loglevel: "error" };
+  const { status } = spawnSync("npm ci", { shell: true, stdio: ["ignore", 2, 2], env });
+  if (status !== 0) process.exit(status ?? 1);
+  copyFileSync(LOCK, INSTALLED);
+}
