@@ -2,8 +2,9 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
+  LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
-  LanguageModelV4Usage,
+  LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import type { Tier } from "../config.ts";
 import { Failure } from "../failure.ts";
@@ -82,14 +83,15 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
 
   yield { type: "step", step: { kind: "answer", role: tier } };
   // With stop sequences the model is read piece by piece even for a unary caller, so that its call ends where the answer ends.
-  const source = question.streamed || stops.length > 0 ? streamed(model, options) : unary(model, options);
+  const source = question.streamed || stops.length > 0 ? (await model.doStream(options)).stream : unary(model, options);
   try {
     for await (const part of source) {
-      if (part.type === "end") {
-        end = part;
+      if (part.type === "finish") {
+        end = modelEnd(part);
         break;
       }
-      const { text, stopped } = stopper.push(part.text);
+      if (part.type !== "text-delta") continue;
+      const { text, stopped } = stopper.push(part.delta);
       const piece = meter.push(text);
       if (piece !== "") {
         if (shape === "extract") whole += piece;
@@ -136,15 +138,13 @@ async function* strictAnswer(engine: Engine, question: Question, signal: AbortSi
   const responseFormat = { type: "json" as const, name: "answer", schema: JSON.parse(schema) };
   const other: Tier = question.tier === "fast" ? "strong" : "fast";
   let reask: LanguageModelV4Prompt | undefined;
-  let invalid = false;
-  let lastError: unknown;
 
   for (const [kind, tier] of [
     ["answer", question.tier],
     ["reask", question.tier],
     ["escalate", other],
   ] as const) {
-    // A model that ran into the caller's cap, or that is not there, will do so again.
+    // A model that ran into the caller's cap will do so again.
     if (kind === "reask" && !reask) continue;
     yield { type: "step", step: { kind, role: tier } };
     let result: ModelAnswer;
@@ -156,29 +156,29 @@ async function* strictAnswer(engine: Engine, question: Question, signal: AbortSi
       });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      lastError = error;
       yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
-      continue;
+      // A tier that cannot answer has tried the other one already.
+      throw upstream(error);
     }
     const verdict = judge(result, (text) => validator(clean(text, schema)));
-    if (verdict.ok && engine.tokenizer.count(verdict.text) <= (question.maxTokens ?? DEFAULT_CEILING)) {
+    const outputTokens = verdict.ok ? await engine.tokenizer.countAsync(verdict.text) : 0;
+    if (verdict.ok && outputTokens <= (question.maxTokens ?? DEFAULT_CEILING)) {
       yield { type: "step", step: { kind, role: tier, outcome: "ok" } };
       yield { type: "text", text: verdict.text };
       yield {
         type: "finish",
         reason: "stop",
-        outputTokens: engine.tokenizer.count(verdict.text),
+        outputTokens,
         cachedTokens: result.end.cachedTokens,
         model: result.end.model,
         structured: verdict.text,
       };
       return;
     }
-    invalid = true;
     if (!verdict.ok && verdict.errors) reask = buildReask(prompt, result.text, verdict.errors);
     yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
   }
-  throw invalid ? new Failure("structured_output_failed") : upstream(lastError);
+  throw new Failure("structured_output_failed");
 }
 
 type Verdict = { ok: true; text: string } | { ok: false; errors?: string[] };
@@ -220,7 +220,6 @@ function callOptions(
 }
 
 interface ModelEnd {
-  type: "end";
   reason: LanguageModelV4FinishReason;
   cachedTokens: number;
   model: string | undefined;
@@ -231,35 +230,28 @@ interface ModelAnswer {
   end: ModelEnd;
 }
 
-type ModelPart = { type: "text"; text: string } | ModelEnd;
-
 async function call(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<ModelAnswer> {
-  const { content, finishReason, usage, providerMetadata } = await model.doGenerate(options);
+  const { content, ...rest } = await model.doGenerate(options);
   let text = "";
   for (const part of content) if (part.type === "text") text += part.text;
-  return { text, end: modelEnd(finishReason, usage, providerMetadata?.chorus?.model) };
+  return { text, end: modelEnd(rest) };
 }
 
-async function* unary(model: LanguageModelV4, options: LanguageModelV4CallOptions): AsyncGenerator<ModelPart> {
-  const { text, end } = await call(model, options);
-  yield { type: "text", text };
-  yield end;
+/** A unary call, in the parts of a stream. */
+async function* unary(
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+): AsyncGenerator<LanguageModelV4StreamPart> {
+  const { content, ...rest } = await model.doGenerate(options);
+  for (const part of content) if (part.type === "text") yield { type: "text-delta", id: "", delta: part.text };
+  yield { type: "finish", ...rest };
 }
 
-async function* streamed(model: LanguageModelV4, options: LanguageModelV4CallOptions): AsyncGenerator<ModelPart> {
-  const { stream } = await model.doStream(options);
-  for await (const part of stream) {
-    if (part.type === "text-delta") yield { type: "text", text: part.delta };
-    else if (part.type === "finish")
-      yield modelEnd(part.finishReason, part.usage, part.providerMetadata?.chorus?.model);
-  }
-}
-
-function modelEnd(reason: LanguageModelV4FinishReason, usage: LanguageModelV4Usage, model: unknown): ModelEnd {
+function modelEnd(end: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "providerMetadata">): ModelEnd {
+  const model = end.providerMetadata?.chorus?.model;
   return {
-    type: "end",
-    reason,
-    cachedTokens: usage.inputTokens.cacheRead ?? 0,
+    reason: end.finishReason,
+    cachedTokens: end.usage.inputTokens.cacheRead ?? 0,
     model: typeof model === "string" ? model : undefined,
   };
 }

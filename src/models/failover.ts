@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FinishReason } from "@ai-sdk/provider";
 import { ModelError } from "./model-error.ts";
-import { fromFirstText, type Part, toStream } from "./stream.ts";
+import { opensText, type Part, toStream } from "./stream.ts";
 
 /** No model could answer. `cause` is what the last one threw; the messages hold nothing that a vendor said. */
 export class UpstreamError extends Error {
@@ -44,11 +44,19 @@ export function failover(models: readonly LanguageModelV4[]): LanguageModelV4 {
     const causes: unknown[] = [];
     for (const model of models) {
       let delivered = false;
+      const opening: Part[] = [];
       try {
         const { stream } = await model.doStream(call);
-        for await (const part of fromFirstText(stream)) {
-          if (part.type === "finish" && !delivered) demandText(part.finishReason);
-          delivered = true;
+        for await (const part of stream) {
+          if (!delivered) {
+            if (part.type === "finish") demandText(part.finishReason);
+            else if (part.type !== "text-delta" || part.delta === "") {
+              // What has delivered no text can still be replaced, so what opens the text waits for it.
+              if (opensText(part)) opening.push(part);
+              continue;
+            } else yield* opening;
+            delivered = true;
+          }
           yield part;
         }
         return;

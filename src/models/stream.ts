@@ -10,8 +10,12 @@ export function toStream(parts: AsyncGenerator<Part>): ReadableStream<Part> {
   return Object.assign(ReadableStream.from(parts), { [Symbol.asyncIterator]: () => parts });
 }
 
-/** Parts worth holding back: what a reader needs to make sense of the text that follows. */
-const HELD: ReadonlySet<Part["type"]> = new Set(["stream-start", "response-metadata", "text-start", "text-end"]);
+const OPENING: ReadonlySet<Part["type"]> = new Set(["stream-start", "response-metadata", "text-start", "text-end"]);
+
+/** Whether a part that came before any text is needed to make sense of the text that follows. */
+export function opensText(part: Part): boolean {
+  return OPENING.has(part.type);
+}
 
 /**
  * Yields nothing until the first piece of text is there, so that an answer which has yielded nothing can still be replaced by another
@@ -30,6 +34,6 @@ export async function* fromFirstText(parts: AsyncIterable<Part>, onPart?: () => 
       held = undefined;
       yield part;
     } else if (part.type === "finish") yield part;
-    else if (HELD.has(part.type)) held.push(part);
+    else if (opensText(part)) held.push(part);
   }
 }
