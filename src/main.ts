@@ -23,6 +23,9 @@ const CLOSE_MS = 1_000;
 /** A terminal's Ctrl-C arrives twice, from the terminal and from npm; a later signal means impatience. */
 const IMPATIENCE_MS = 1_000;
 
+/** How often a service that npm started looks whether npm is still there, in milliseconds. */
+const PARENT_MS = 500;
+
 type Stop = () => Promise<void>;
 
 /** Starts everything, in order, and returns what stops it, in reverse order. Once `stopping` has aborted it stops what it started, and throws. */
@@ -178,6 +181,12 @@ function stopSignal(log: Log): AbortSignal {
     stopping.abort();
   };
   process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
+  // npm sends SIGTERM to its shell alone, which dies of it and passes nothing on. What is left is another parent.
+  const parent = process.env.npm_lifecycle_event ? process.ppid : undefined;
+  const look = () => {
+    if (process.ppid !== parent && !stopping.signal.aborted) onSignal("SIGTERM");
+  };
+  if (parent !== undefined) setInterval(look, PARENT_MS).unref();
   return stopping.signal;
 }
 

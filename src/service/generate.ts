@@ -46,7 +46,7 @@ export function createGeneration(
   return { generate, generateWhole };
 
   async function* generate(request: GenerateRequest, call: Call, streamed: boolean): AsyncGenerator<Event> {
-    work.admit();
+    using running = work.begin(call.signal);
     const asked = checkRequest(request, streamed);
     const inputTokens = await countInput(engine, asked);
     const { level, tier } = chooseLevel(asked, inputTokens);
@@ -54,7 +54,7 @@ export function createGeneration(
     const id = `gen_${randomUUID().replaceAll("-", "")}`;
     const trace = startTrace(asked.trace, level);
 
-    using running = work.begin(call.signal, deadlines[level]);
+    running.limit(deadlines[level]);
     await using lease = await admission.open({
       caller: call.caller,
       requestId: call.requestId,
@@ -111,7 +111,7 @@ export function createGeneration(
           cachedTokens: cached(),
           credits,
         }),
-        finishReason: finish?.reason === "stop" ? FinishReason.STOP : FinishReason.LENGTH,
+        finishReason: finishWord() === "stop" ? FinishReason.STOP : FinishReason.LENGTH,
         notices,
         ...structuredOf(asked, finish),
         ...(trace ? { intelligenceTrace: trace.whole() } : {}),
@@ -126,10 +126,14 @@ export function createGeneration(
         outputTokens: finish?.outputTokens ?? engine.tokenizer.count(delivered),
         cachedTokens: cached(),
         latencyMs: Math.round(performance.now() - call.startedAt),
-        ...(finish ? { finishReason: finish.reason === "stop" ? "stop" : "length" } : {}),
+        ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord() } : {}),
         ...(finish?.model ? { model: finish.model } : {}),
       });
       return settlement;
+    }
+
+    function finishWord(): "stop" | "length" {
+      return finish?.reason === "stop" ? "stop" : "length";
     }
 
     /** A vendor counts with its own tokenizer, so its figure may exceed ours. */

@@ -5,19 +5,28 @@ import { CallerGone, CutShort } from "./call.ts";
 export interface Running extends Disposable {
   /** Aborts with CallerGone or CutShort as its reason. */
   readonly signal: AbortSignal;
+  /** Cuts the request short this many milliseconds from now. To be called once at most. */
+  limit(deadlineMs: number): void;
 }
 
 /** The requests that run now, and the end of them. */
 export interface Work {
-  /** @throws Failure overloaded once the service is draining. */
-  admit(): void;
-  /** Starts the clock of a request. It is cut short after `deadlineMs`, and ends when `caller` aborts. */
-  begin(caller: AbortSignal, deadlineMs: number): Running;
-  /** Lets what runs finish for `graceMs`, then cuts the rest short. Resolves when nothing runs any more. New requests are refused. */
+  /**
+   * Puts a request on the books, until it is disposed. It ends when `caller` aborts.
+   * @throws Failure overloaded once the service is draining.
+   */
+  begin(caller: AbortSignal): Running;
+  /**
+   * Refuses new requests, lets what runs finish for `graceMs`, then cuts the rest short. Resolves when nothing runs any more, or a
+   * second after the cut: a reader that takes nothing holds its request for longer.
+   */
   drain(graceMs: number): Promise<void>;
   readonly draining: boolean;
   readonly count: number;
 }
+
+/** Time that requests get to end once they were cut short, in milliseconds. */
+const CUT_MS = 1_000;
 
 export function createWork(): Work {
   const running = new Set<AbortController>();
@@ -31,18 +40,19 @@ export function createWork(): Work {
     get count() {
       return running.size;
     },
-    admit() {
+    begin(caller) {
       if (draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
-    },
-    begin(caller, deadlineMs) {
       const controller = new AbortController();
+      let timer: NodeJS.Timeout | undefined;
       const gone = () => controller.abort(new CallerGone());
       if (caller.aborted) gone();
       caller.addEventListener("abort", gone, { once: true });
-      const timer = setTimeout(() => controller.abort(new CutShort("deadline")), deadlineMs);
       running.add(controller);
       return {
         signal: controller.signal,
+        limit(deadlineMs) {
+          timer = setTimeout(() => controller.abort(new CutShort("deadline")), deadlineMs);
+        },
         [Symbol.dispose]() {
           clearTimeout(timer);
           caller.removeEventListener("abort", gone);
@@ -54,14 +64,15 @@ export function createWork(): Work {
     async drain(graceMs) {
       draining = true;
       if (running.size === 0) return;
-      const done = new Promise<void>((resolve) => {
-        idle = resolve;
-      });
-      const timer = setTimeout(() => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      idle = resolve;
+      const cut = setTimeout(() => {
         for (const controller of running) controller.abort(new CutShort("drain"));
       }, graceMs);
-      await done;
-      clearTimeout(timer);
+      const leave = setTimeout(resolve, graceMs + CUT_MS);
+      await promise;
+      clearTimeout(cut);
+      clearTimeout(leave);
     },
   };
 }

@@ -15,28 +15,33 @@ import { invalid } from "../failure.ts";
 import { memberText } from "../json.ts";
 import { words } from "./encode.ts";
 
-/** Most unknown fields that are reported for one request. */
-const MAX_UNKNOWN = 20;
+/** Most unknown members that are named for one request, and the length of a path. */
+const MAX_UNKNOWN = 100;
+const MAX_PATH = 200;
 
 interface Source {
   /** The whole body, from which `inline` fields are cut. */
   readonly text: string;
   /** Paths of members that the message does not have; at most MAX_UNKNOWN. */
   readonly unknown: string[];
+  /** Such members beyond those. */
+  more: number;
 }
 
 /**
  * Reads a JSON object of the public contract into a message. `text` must be the JSON text that `value` was parsed from.
- * A null member counts as not given. Members that the message does not have are reported in `unknown`.
+ * A null member counts as not given. Members that the message does not have are reported in `unknown`, and how many there are beyond the
+ * first hundred in `more`.
  * @throws Failure invalid_request that names the field by its path, such as `messages[3].role`.
  */
 export function decode<D extends DescMessage>(
   desc: D,
   text: string,
   value: object,
-): { message: MessageShape<D>; unknown: string[] } {
-  const source: Source = { text, unknown: [] };
-  return { message: readMessage(desc, value, [], source) as MessageShape<D>, unknown: source.unknown };
+): { message: MessageShape<D>; unknown: string[]; more: number } {
+  const source: Source = { text, unknown: [], more: 0 };
+  const message = readMessage(desc, value, [], source) as MessageShape<D>;
+  return { message, unknown: source.unknown, more: source.more };
 }
 
 /**
@@ -48,7 +53,7 @@ export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchPara
   for (const field of desc.fields) {
     const text = query.get(field.name);
     if (text !== null && text !== "")
-      message[field.localName] = readValue(field, text, [field.name], { text: "", unknown: [] });
+      message[field.localName] = readValue(field, text, [field.name], { text: "", unknown: [], more: 0 });
   }
   return message as MessageShape<D>;
 }
@@ -81,7 +86,8 @@ function readMessage(desc: DescMessage, value: unknown, path: Path, source: Sour
     const field = fields.get(name);
     const at = [...path, name];
     if (!field) {
-      if (source.unknown.length < MAX_UNKNOWN) source.unknown.push(pathText(at).slice(0, 200));
+      if (source.unknown.length === MAX_UNKNOWN) source.more++;
+      else source.unknown.push(pathText(at).slice(0, MAX_PATH).toWellFormed());
       continue;
     }
     const member = (value as Record<string, unknown>)[name];
@@ -142,7 +148,9 @@ function readTimestamp(value: unknown, path: Path): Message {
   const expected = 'a time such as "2026-01-31T00:00:00Z", or a date';
   if (typeof value !== "string" || !RFC3339.test(value)) throw wrong(path, expected);
   const date = new Date(value);
-  if (Number.isNaN(date.getTime())) throw wrong(path, expected);
+  const day = value.slice(0, 10);
+  // A Date takes 30 February for 2 March.
+  if (Number.isNaN(date.getTime()) || new Date(day).toISOString().slice(0, 10) !== day) throw wrong(path, expected);
   return timestampFromDate(date);
 }
 

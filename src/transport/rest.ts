@@ -19,10 +19,8 @@ import type { Services } from "../service/services.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
 import { decode, decodeQuery } from "./decode.ts";
 import { encode } from "./encode.ts";
-import { writeEvents } from "./sse.ts";
-
-/** What of a refused body is still taken off the wire, so that the caller reads the answer before the connection ends. */
-const LINGER = { bytes: 1024 * 1024, ms: 1_000 };
+import { linger } from "./linger.ts";
+import { endIfStalled, writeEvents } from "./sse.ts";
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -132,11 +130,13 @@ export function createRestServer(
         };
         await writeEvents(response, services.generation.generate(message, call, true), {
           ...config.stream,
+          gone: signal,
           failureText,
         });
       } else {
         const { output } = GenerationService.method.generate;
         sendJson(response, 200, encode(output, await services.generation.generateWhole(message, call)));
+        endIfStalled(response, config.stream.stallMs);
       }
     } finally {
       release();
@@ -148,8 +148,8 @@ export function createRestServer(
     checkBodyHead(request);
     const { text, release } = await readBody(request, budget, () => expects && response.writeContinue());
     try {
-      const { message, unknown } = decode(GenerateRequestSchema, text, parseBody(text));
-      return { message, notices: unknown.map(unknownField), release };
+      const { message, unknown, more } = decode(GenerateRequestSchema, text, parseBody(text));
+      return { message, notices: unknownNotices(unknown, more), release };
     } catch (error) {
       release();
       throw error;
@@ -171,7 +171,7 @@ export function createRestServer(
       response.setHeader("Connection", "close");
       sendHead(response, failure.row.http, text);
       response.write(text);
-      linger(request, response);
+      linger(request).then(() => response.end());
     }
   }
 
@@ -222,8 +222,13 @@ function newRequestId(): string {
   return `req_${randomUUID().replaceAll("-", "")}`;
 }
 
-function unknownField(field: string): Notice {
-  return notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field);
+function unknownNotices(fields: readonly string[], more: number): Notice[] {
+  const notices = fields.map((field) =>
+    notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
+  );
+  if (more > 0)
+    notices.push(notice("unknown_field", `${more} more members are no fields of this request, and were ignored.`));
+  return notices;
 }
 
 function failureBody(failure: Failure, requestId: string): string {
@@ -272,20 +277,4 @@ function malformedAnswer({ code }: NodeJS.ErrnoException, requestId: string): st
 /** RFC 9112, section 6.3. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-}
-
-/** Ends a refused exchange whose body was not read: a connection closed with unread bytes would be reset, and the answer lost. */
-function linger(request: IncomingMessage, response: ServerResponse): void {
-  let bytes = 0;
-  const end = () => {
-    clearTimeout(timer);
-    request.off("data", onData);
-    response.end();
-  };
-  const onData = (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > LINGER.bytes) request.pause();
-  };
-  const timer = setTimeout(end, LINGER.ms);
-  request.once("end", end).once("close", end).on("data", onData).resume();
 }

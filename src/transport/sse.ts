@@ -12,14 +12,16 @@ const HEADERS = {
 };
 
 interface SseOptions extends Readonly<Config["stream"]> {
+  /** Aborts when the connection has closed. */
+  gone: AbortSignal;
   /** The flat body of a failure as JSON text. */
   failureText(failure: Failure): string;
 }
 
 /**
  * Writes the events of an answer as server-sent events, as fast as the reader takes them. The headers go out at the first event or
- * after `headersMs`; a failure before that is thrown, one after it becomes an `error` event. Silence is filled with comments. A reader
- * that takes nothing for `stallMs` has gone.
+ * after `headersMs`; a failure before that is thrown, one after it becomes an `error` event. Silence is filled with comments. The
+ * connection of a reader that takes nothing for `stallMs` is ended.
  */
 export async function writeEvents(
   response: ServerResponse,
@@ -41,7 +43,7 @@ export async function writeEvents(
       open();
       const written = response.write(eventText(event));
       keepAlive.refresh();
-      if (!written) await drained(response, options.stallMs);
+      if (!written) await drained(response, options);
     }
   } catch (error) {
     if (error instanceof CallerGone || response.destroyed) {
@@ -54,6 +56,7 @@ export async function writeEvents(
     clearTimeout(headersTimer);
     clearInterval(keepAlive);
   }
+  endIfStalled(response, options.stallMs);
   response.end();
 }
 
@@ -69,18 +72,26 @@ function eventText(event: Event): string {
 }
 
 /** Waits until the reader has taken what was written. */
-function drained(response: ServerResponse, stallMs: number): Promise<void> {
+function drained(response: ServerResponse, { gone, stallMs }: SseOptions): Promise<void> {
+  endIfStalled(response, stallMs);
   return new Promise((resolve, reject) => {
-    const end = (gone: boolean) => {
-      clearTimeout(timer);
-      response.off("drain", onDrain).off("close", onClose);
-      if (gone) reject(new CallerGone());
+    const end = () => {
+      response.off("drain", end);
+      gone.removeEventListener("abort", end);
+      endIfStalled(response, 0);
+      if (gone.aborted) reject(new CallerGone());
       else resolve();
     };
-    const onDrain = () => end(false);
-    const onClose = () => end(true);
-    const timer = setTimeout(onClose, stallMs);
-    response.on("drain", onDrain).on("close", onClose);
-    if (response.destroyed) onClose();
+    response.on("drain", end);
+    gone.addEventListener("abort", end);
+    if (gone.aborted) end();
   });
+}
+
+/**
+ * Lets Node end the connection when nothing of what was written is taken for `stallMs`; 0 lets it wait for ever. Taking a little is
+ * enough to stay. Once an answer is out whole, Node sets the limit for idle connections.
+ */
+export function endIfStalled({ socket }: ServerResponse, stallMs: number): void {
+  socket?.setTimeout(stallMs);
 }

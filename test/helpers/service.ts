@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
 import { testDatabase } from "./database.ts";
+import { CHILD_ENV } from "./environment.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
 
@@ -44,7 +45,7 @@ export async function startService(t: TestContext, options: TestServiceOptions =
     // Away from the repository, so that no catalogue file of a developer is picked up.
     cwd: dataDir,
     env: {
-      PATH: process.env.PATH ?? "",
+      ...CHILD_ENV,
       HOST: "127.0.0.1",
       PORT: "0",
       RPC_PORT: "0",
@@ -58,7 +59,8 @@ export async function startService(t: TestContext, options: TestServiceOptions =
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  const exited = once(child, "exit");
+  // When its output has arrived too.
+  const exited = once(child, "close");
   t.after(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await exited;
@@ -109,8 +111,10 @@ export interface SseEvent {
 export async function readEvents(response: Response): Promise<SseEvent[]> {
   const events: SseEvent[] = [];
   for (const block of (await response.text()).split("\n\n")) {
-    const [, event] = /^event: (.+)$/m.exec(block) ?? [];
-    const [, data] = /^data: (.+)$/m.exec(block) ?? [];
+    // Only line feeds part lines here; a regular expression would take U+2028 for one as well.
+    const lines = block.split("\n");
+    const event = lines.find((line) => line.startsWith("event: "))?.slice(7);
+    const data = lines.find((line) => line.startsWith("data: "))?.slice(6);
     if (event && data) events.push({ event, data: JSON.parse(data) });
   }
   return events;

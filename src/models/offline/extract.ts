@@ -1,131 +1,130 @@
-import type { Tier } from "../../config.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
 import { Facts, figure } from "./facts.ts";
-import { findFlag, findList, findNumber, findOptions, findText, type Subject } from "./find.ts";
+import { findFlag, findList, findText, type Source, type Subject } from "./find.ts";
 import { words } from "./labels.ts";
-import type { Reading } from "./read.ts";
-import { records } from "./records.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
 
-/** The part of JSON Schema that callers may use. */
-export interface Schema extends Partial<Record<Bound, number>> {
-  type?: string | string[];
-  properties?: Record<string, Schema>;
+/** A node of a JSON Schema, without what is read from the node itself because order and spelling matter. */
+interface Rules extends Partial<Record<Bound, number>> {
+  type: string | string[];
   required?: string[];
-  items?: Schema;
   enum?: unknown[];
   const?: unknown;
   description?: string;
 }
 
+/** JSON that keeps to its schema, and whether any of it comes from the source. */
+interface Value {
+  json: string;
+  found: boolean;
+}
+
+const NOWHERE: Source = { facts: new Facts(""), summary: undefined, answer: undefined };
+
 /**
- * Fills a schema from a text and returns JSON. What the text does not give is null, left out, or else the plainest value that the schema
- * takes. The JSON is written directly, so that members keep the schema's order and any name, even `__proto__` and `1`. An answer holds
- * 10,000 values at most, lest nested lists with a `minItems` multiply.
+ * Fills a JSON Schema and returns JSON. What the source does not give is null, left out, or else the plainest value that the schema
+ * takes. The JSON is written directly, so that members keep the schema's order and any name, even `__proto__` and `1`.
  */
-export function extract(schema: Schema, reading: Reading, tier: Tier): string {
-  // A request may hold data too: "Can you book a table for 4 on 12 May 2026?"
-  const data = reading.ask.split(/(?<=[.?!:]\s)|\n/).filter((unit) => /[@\d]/.test(unit) && !unit.includes("{"));
-  const facts = new Facts(reading.text ? [reading.text, ...data].join("\n") : reading.ask);
-  const tally = { left: 10_000, effort: 50_000, found: 0 };
-  return fill(schema, { names: [[], [], []], facts, reading, tier, tally }, true) ?? "null";
+export function extract(schema: string, source: Source): string {
+  // Lists grow up to 200,000 characters only, lest nested ones with a `minItems` multiply.
+  return fill(parseJson(schema), "", { names: [words(""), words(""), words("")], source, budget: { left: 200_000 } })
+    .json;
 }
 
-/** The subject with nothing to find it in. */
-function nowhere(subject: Subject): Subject {
-  return { ...subject, facts: new Facts(""), reading: { ask: "", text: "", background: "", begun: "" } };
-}
-
-/** The JSON of one value; undefined where nothing is found and nothing must be there. */
-function fill(schema: Schema, subject: Subject, must: boolean): string | undefined {
-  const { tally } = subject;
-  const before = tally.found;
-  tally.left -= 1;
-  tally.effort -= 1;
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (tally.left < 0 && !must) return undefined;
-  const types = [schema.type ?? (schema.properties ? "object" : schema.items ? "array" : "string")].flat();
-  const nullable = types.includes("null") && (!schema.enum || schema.enum.includes(null));
+function fill(node: JsonNode, name: string, outer: Subject): Value {
+  const rules: Rules = JSON.parse(stringifyJson(node));
+  const types = [rules.type].flat();
+  const own = words(name);
+  const subject: Subject = { ...outer, names: [outer.names[0].union(own), own, words(rules.description ?? "")] };
   const make = types.includes("object") ? object : types.includes("array") ? array : scalar;
-  const json = make(schema, tally.effort < 0 ? nowhere(subject) : subject, must && !nullable, types);
-  if (tally.found > before || (must && !nullable)) return json;
-  return must ? "null" : undefined;
+  const value = make(node, rules, subject);
+  const isNullable = types.includes("null") && (rules.enum ?? [rules.const ?? null]).includes(null);
+  const json = isNullable && !value.found ? "null" : value.json;
+  subject.budget.left -= json.length;
+  return { json, found: value.found };
 }
 
-function object(schema: Schema, subject: Subject): string {
-  const members = Object.entries(schema.properties ?? {}).flatMap(([key, child]) => {
-    const names = [[...subject.names[0], ...words(key)], words(key), words(child.description ?? "")] as const;
-    const json = fill(child, { ...subject, names }, schema.required?.includes(key) ?? false);
-    return json === undefined ? [] : [`${JSON.stringify(key)}:${json}`];
-  });
-  return `{${members.join(",")}}`;
+function object(node: JsonNode, { required }: Rules, subject: Subject): Value {
+  const properties = member(node, "properties");
+  const all = properties?.kind === "object" ? properties.members : [];
+  const values = all.map(([name, child]) => ({ name, ...fill(child, name, subject) }));
+  const members = values.filter(({ name, found }) => found || required?.includes(name));
+  const json = members.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(",");
+  return { json: `{${json}}`, found: values.some(({ found }) => found) };
 }
 
-function array({ items = {}, minItems = 0, maxItems }: Schema, subject: Subject, must: boolean): string | undefined {
-  const list = (items.properties || items.items ? rows(items, subject) : values(items, subject)).slice(0, maxItems);
-  if (list.length < minItems && !must) return undefined;
-  subject.tally.found += list.length;
-  while (list.length < minItems && subject.tally.left > 0) list.push(fill(items, nowhere(subject), true) ?? "null");
-  return `[${list.join(",")}]`;
-}
-
-/** An item for each record, in the first way to see the text as records that gives any with half of the members. */
-function rows(items: Schema, subject: Subject): string[] {
-  const least = Math.max(1, Object.keys(items.properties ?? {}).length / 2);
-  for (const texts of records(subject.facts.text.slice(0, 60_000))) {
-    const found = texts.slice(0, 200).flatMap((text) => {
-      if (subject.tally.effort < 0 || !text.trim()) return [];
-      const tally = { ...subject.tally, found: 0 };
-      const json = fill(items, { ...subject, names: [[], [], []], facts: new Facts(text), tally }, true);
-      subject.tally.effort = tally.effort;
-      if (!json || tally.found < least) return [];
-      subject.tally.left = tally.left;
-      return [json];
-    });
-    if (found.length > 0) return found;
-  }
-  return [];
-}
-
-/** The items of a list of strings or numbers. */
-function values(items: Schema, subject: Subject): string[] {
-  const type = String(items.type);
-  const options = items.enum?.filter((option) => conform(items, option) === option);
-  const texts = options || items.const !== undefined || !/string|number|integer/.test(type) ? [] : findList(subject);
+/** A list. Of objects, one at most is read, from the whole source, and only where there must be one. */
+function array(node: JsonNode, { minItems = 0, maxItems }: Rules, subject: Subject): Value {
+  const items = member(node, "items") ?? node;
+  const rules: Rules = JSON.parse(stringifyJson(items));
+  const isNested = /object|array/.test(String(rules.type));
+  const options = optionsOf(items, rules);
+  const texts = isNested || options ? [] : findList(subject);
+  const values = texts.map((text) => (String(rules.type).includes("string") ? text : figure(text)));
   const found = options
-    ? findOptions(options, subject.facts.text)
-    : texts.map((text) => (/string/.test(type) ? text : figure(text)));
-  return found.filter((value) => value !== undefined).map((value) => JSON.stringify(conform(items, value)));
+    ? mentioned(options, subject)
+    : values.flatMap((value) => (value === undefined ? [] : conform(rules, value)));
+  const list = found.slice(0, maxItems);
+  while (list.length < minItems && subject.budget.left > 0) {
+    const source = isNested && list.length === 0 ? subject.source : NOWHERE;
+    list.push(fill(items, "", { ...subject, source }).json);
+  }
+  return { json: `[${list.join(",")}]`, found: found.length > 0 };
 }
 
-const FINDERS: Record<string, typeof findText | typeof findNumber | typeof findFlag> = {
-  string: findText,
-  number: findNumber,
-  integer: findNumber,
-  boolean: findFlag,
-};
-
-function scalar(schema: Schema, subject: Subject, must: boolean, types: string[]): string | undefined {
-  const options = schema.enum?.filter((option) => option !== null && conform(schema, option) === option);
-  const texts = options ? [findText(subject, false) ?? "", subject.facts.text] : [];
-  let value: unknown = texts.flatMap((text) => findOptions(options ?? [], text))[0];
-  for (const type of options ? [] : types) value ??= FINDERS[type]?.(subject, must);
-  if (value !== undefined) subject.tally.found += 1;
-  else if (!must) return undefined;
-  const other = options?.find((option) => /^(?:other|unknown|none|neutral|general)/i.test(String(option)));
-  const plain = { string: schema.minLength ? "unknown" : "", number: 0, integer: 0, boolean: false }[types[0] ?? ""];
-  return JSON.stringify(conform(schema, value ?? other ?? options?.[0] ?? plain ?? null));
+function scalar(node: JsonNode, rules: Rules, subject: Subject): Value {
+  const options = optionsOf(node, rules);
+  const types = [rules.type].flat();
+  if (options) {
+    const [named] = mentioned(options, subject);
+    const other = options.find((json) => /^"(?:other|unknown|none|neutral)/i.test(json));
+    return { json: named ?? other ?? options[0] ?? "null", found: named !== undefined };
+  }
+  const values = types.map((type) => {
+    if (type === "boolean") return findFlag(subject);
+    if (type === "string") return findText(subject, false);
+    return type === "null" ? undefined : figure(findText(subject, true) ?? "");
+  });
+  const value = values.find((value) => value !== undefined);
+  const plain = { string: "", number: 0, integer: 0, boolean: false }[types[0] ?? ""];
+  return { json: conform(rules, value ?? plain ?? null), found: value !== undefined };
 }
 
-/** Brings a value within the bounds of a schema: text is cut or filled up with spaces, a number moves to the nearest bound. */
-function conform(schema: Schema, value: unknown): unknown {
-  const { type, minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = schema;
+/** The values to choose from as JSON, spelt as in the schema; those that break its bounds are none. */
+function optionsOf(node: JsonNode, rules: Rules): string[] | undefined {
+  const [values, constant] = [member(node, "enum"), member(node, "const")];
+  if (constant) return [stringifyJson(constant)];
+  if (values?.kind !== "array") return undefined;
+  return values.items.map(stringifyJson).filter((json) => {
+    const value: unknown = JSON.parse(json);
+    return conform(rules, value) === JSON.stringify(value);
+  });
+}
+
+/** The allowed values that the labelled value or else the text names, in this order. */
+function mentioned(options: string[], subject: Subject): string[] {
+  const text = `${findText(subject, false) ?? ""}\n${subject.source.facts.text}`.toLowerCase();
+  const places = options.map((json) => {
+    const word = String(JSON.parse(json)).replaceAll("_", " ").toLowerCase();
+    const whole = new RegExp(`(?<![\\p{L}\\d])${RegExp.escape(word)}(?![\\p{L}\\d])`, "u");
+    return { json, place: word && text.includes(word) ? text.search(whole) : -1 };
+  });
+  return places
+    .filter(({ place }) => place >= 0)
+    .sort((a, b) => a.place - b.place)
+    .map(({ json }) => json);
+}
+
+/** The JSON of a value within its bounds: text is cut or filled up with spaces, a number moves to the nearest bound. */
+function conform(rules: Rules, value: unknown): string {
+  const { type, minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);
-    return text.join("") + " ".repeat(Math.min(10_000, Math.max(0, minLength - text.length)));
+    return JSON.stringify(text.join("") + " ".repeat(Math.min(100_000, Math.max(0, minLength - text.length))));
   }
-  if (typeof value !== "number") return value;
-  const whole = /integer/.test(String(type)) && !/number/.test(String(type));
-  const [least, most] = whole ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
-  return Math.min(most, Math.max(least, whole ? Math.round(value) : value));
+  if (typeof value !== "number") return JSON.stringify(value);
+  const isWhole = !type.includes("number");
+  const [least, most] = isWhole ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
+  return JSON.stringify(Math.min(most, Math.max(least, isWhole ? Math.round(value) : value)));
 }

@@ -7,28 +7,19 @@ export interface Sentence {
   terms: ReadonlySet<string>;
 }
 
-/** wink knows English stop words only; without these, "der" and "les" would rank as what a text is about. */
-const FUNCTION_WORDS =
-  /^(?:d(?:er|ie|as|en|em|es|ass|u|ans)|ein(?:e[nmr]?)?|und|oder|nicht|ist|sind|wird|hat|mit|vo[nm]|zu[mr]?|für|auf|aus|bei|nach|sich|auch|im|l[ae]|les|une?|et|ou|est|sont|par|pour|sur|avec|que|qui|ce|sa|ses|il|au|ne|pas)$/;
-
 const require = createRequire(import.meta.url);
 let loaded: WinkMethods | undefined;
 
 /** Loading takes 0.25 s, so it waits for the first use and is shared. */
 function wink(): WinkMethods {
-  loaded ??= require("wink-nlp")(require("wink-eng-lite-web-model"), [
-    "sbd",
-    "pos",
-    "negation",
-    "sentiment",
-  ]) as WinkMethods;
+  loaded ??= require("wink-nlp")(require("wink-eng-lite-web-model"), ["sbd"]) as WinkMethods;
   return loaded;
 }
 
 /** Splits a text into its first 10,000 sentences. A line break ends one, unless it only wraps a long line. */
 export function sentences(text: string): Sentence[] {
   const found: Sentence[] = [];
-  for (const line of text.replace(/(?<=[^\n]{50}[^\n.!?:])\n(?=[\p{L}\d"'(])/gu, " ").split(/\n|(?<=[。！？])/)) {
+  for (const line of text.replace(/(?<=[^\n]{50}[^\n.!?:])\n(?=[\p{L}\d"'(])/gu, " ").split("\n")) {
     const split = line.trim() && found.length < 10_000 ? wink().readDoc(line.trim()).sentences() : undefined;
     split?.each((item: ItemSentence) => found.push({ text: item.out(), terms: stems(item.tokens()) }));
   }
@@ -44,11 +35,5 @@ function stems(tokens: Tokens): ReadonlySet<string> {
   const { its } = wink();
   const telling = tokens.filter((token) => /^(word|number)$/.test(token.out(its.type)) && !token.out(its.stopWordFlag));
   // The package types this helper with one parameter too few for its own interface.
-  return new Set(telling.out(its.stem as ItsFunction<string>).filter((term) => !FUNCTION_WORDS.test(term)));
-}
-
-/** Whether the first 20,000 characters of a text sound "positive", "negative" or "neutral". */
-export function mood(text: string): string {
-  const score = Number(wink().readDoc(text.slice(0, 20_000)).out(wink().its.sentiment));
-  return score > 0.1 ? "positive" : score < -0.1 ? "negative" : "neutral";
+  return new Set(telling.out(its.stem as ItsFunction<string>));
 }

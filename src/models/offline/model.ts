@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Tier } from "../../config.ts";
 import { read } from "./read.ts";
-import { respond } from "./respond.ts";
+import { inJson, inProse } from "./respond.ts";
 
 /**
  * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,
@@ -27,7 +27,11 @@ function generate(tier: Tier, { prompt, ...options }: LanguageModelV4CallOptions
   options.abortSignal?.throwIfAborted();
   const { responseFormat, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
   const reading = read(prompt);
-  const answer = respond(reading, tier, responseFormat);
+  const isJson = responseFormat?.type === "json";
+  const schema = isJson && responseFormat.schema ? JSON.stringify(responseFormat.schema) : undefined;
+  // The text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
+  const schemaText = schema && String(options.providerOptions?.chorus?.schema ?? schema);
+  const answer = isJson ? inJson(reading, tier, schemaText) : inProse(reading, tier);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
   const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];

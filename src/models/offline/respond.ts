@@ -1,7 +1,8 @@
 import type { Tier } from "../../config.ts";
 import { answer } from "./answer.ts";
 import { calculate } from "./arithmetic.ts";
-import { extract, type Schema } from "./extract.ts";
+import { extract } from "./extract.ts";
+import { Facts } from "./facts.ts";
 import { sentences } from "./language.ts";
 import type { Reading } from "./read.ts";
 import { summarise } from "./summarise.ts";
@@ -12,45 +13,56 @@ const UNKNOWN = `I cannot know that. ${OFFLINE}`;
 const NOT_SAID = `The given text does not say, at least not in similar words. ${OFFLINE}`;
 
 const GREETING =
-  /^(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|bonjour|salut|hallo|guten (?:tag|morgen|abend))\b[^?\n]{0,40}(?:how are you\W*)?$|^(?:who|what) are you|^what can you do/i;
+  /^(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^?\n]{0,40}(?:how are you\W*)?$|^(?:who|what) are you|^what can you do/i;
 const SUMMARY =
-  /summar|sum up|tl;?dr|shorten|condense|in short|(?:main|key) (?:points|ideas)|takeaway|gist|bullet|résum|zusammen|what (?:is|does) .{1,30} about/i;
+  /summar|sum up|tl;?dr|shorten|condense|in short|(?:main|key) (?:points|ideas)|gist|bullet|what (?:is|does) .{1,30} about/i;
 const CREATION = /\b(?:write|translate|compose|rewrite|draft|invent|imagine)\b/i;
-const EXTRACTION = /\b(?:extract|identify|list|find|entities|extrai|extrahier)/i;
 
-const STRING: Schema = { type: ["string", "null"] };
-const NUMBER: Schema = { type: ["number", "null"] };
-const LIST: Schema = { type: "array", items: { type: "string" } };
-const ENTITIES = members(["people", "companies", "places", "dates", "amounts", "emails", "phones", "urls"]);
-
-/** The answer in prose, or as JSON: the schema filled, else the members that the prompt names, else those that its task suggests. */
-export function respond(reading: Reading, tier: Tier, format?: { type: string; schema?: Schema }): string {
-  const { ask, text, background } = reading;
-  const sum = calculate(ask) ?? calculate(`${ask} ${text}`);
-  const summary = SUMMARY.test(ask) || (!ask && text !== "");
-  const wanted = named(ask) ?? (EXTRACTION.test(ask) && !summary ? { properties: ENTITIES } : undefined);
-  if (format?.type === "json") {
-    const task = summary ? { summary: STRING, ...(ask ? {} : ENTITIES) } : { answer: sum ? NUMBER : STRING };
-    const suggested = { properties: task, required: [summary ? "summary" : "answer"] };
-    return extract(format.schema ?? wanted ?? named(background) ?? suggested, reading, tier);
-  }
+/** The answer in prose. */
+export function inProse(reading: Reading, tier: Tier): string {
+  const { ask, text } = reading;
+  const sum = calculate(reading.message);
   if (sum) return `${sum.expression} = ${sum.value}`;
   if (GREETING.test(ask)) return `Hello! ${OFFLINE}`;
-  if (summary && !text) return `There is no text to summarise. ${OFFLINE}`;
-  if (summary) return summarise(sentences(text), ask || background, tier);
+  if (asksForSummary(reading)) return summary(reading, tier) || `There is no text to summarise. ${OFFLINE}`;
   if (CREATION.test(ask)) return UNKNOWN;
-  const said = answer(ask, sentences(text), tier) ?? answer(ask, sentences(background), tier);
-  if (!text || !wanted) return said ?? (text.length > 80 ? NOT_SAID : UNKNOWN);
-  const found: Record<string, string[] | string | number | null> = JSON.parse(extract(wanted, reading, tier));
-  const line = ([name, value]: [string, unknown]) =>
-    `${name.replace(/_/g, " ")}: ${[value ?? "not stated"].flat().join(", ")}`;
-  return Object.entries(found).map(line).join("\n") || NOT_SAID;
+  const names = namesIn(ask);
+  if (!text || names.length === 0) return reply(reading, tier) ?? (text.length > 80 ? NOT_SAID : UNKNOWN);
+  const found = Object.entries<unknown>(JSON.parse(filled(schemaOf(names), reading, tier)));
+  const said = ([name, value]: [string, unknown]) => `${name.replaceAll("_", " ")}: ${value ?? "not stated"}`;
+  return found.map(said).join("\n");
 }
 
-/** A schema for each name: a list for a plural, a number for an amount, else a string. */
-function members(names: string[]): Record<string, Schema> {
-  const shape = (name: string) => (/total|amount$|price|tax|quantity|age$/.test(name) ? NUMBER : STRING);
-  return Object.fromEntries(names.map((name) => [name, /[^su]s$|people$/.test(name) ? LIST : shape(name)]));
+/** The answer as JSON: the schema filled, else the members that the request names, else an `answer` or a `summary`. */
+export function inJson(reading: Reading, tier: Tier, schema?: string): string {
+  const names = namesIn(reading.ask);
+  if (schema !== undefined || names.length > 0) return filled(schema ?? schemaOf(names), reading, tier);
+  const sum = calculate(reading.message);
+  if (sum) return JSON.stringify({ answer: sum.value });
+  const said = asksForSummary(reading) ? undefined : reply(reading, tier);
+  const isText = said === undefined && reading.text && !reading.ask.includes("?");
+  return JSON.stringify(isText ? { summary: summary(reading, tier) } : { answer: said ?? null });
+}
+
+function filled(schema: string, reading: Reading, tier: Tier): string {
+  return extract(schema, {
+    facts: new Facts(reading.text || reading.ask),
+    summary: /summary|abstract/i.test(schema) ? summary(reading, tier) : undefined,
+    answer: /answer|result/i.test(schema) ? reply(reading, tier) : undefined,
+  });
+}
+
+function asksForSummary({ ask, text }: Reading): boolean {
+  return SUMMARY.test(ask) || (!ask && text !== "");
+}
+
+function summary({ ask, text, background }: Reading, tier: Tier): string {
+  return summarise(sentences(text), ask || background, tier);
+}
+
+function reply({ message, ask, text, background }: Reading, tier: Tier): string | undefined {
+  const sum = calculate(message)?.value.toString();
+  return sum ?? answer(ask, sentences(text), tier) ?? answer(ask, sentences(background), tier);
 }
 
 const KEYS =
@@ -58,14 +70,22 @@ const KEYS =
 const OBJECTS =
   /\b(?:extract|identify|list|find) (.{1,300}?)(?: (?:from|as|in|into|of|out|that|mentioned)\b|[.:\n{]|$)/i;
 
-/** A schema of the members that a request names: in a template such as {"name": …}, after "keys" or "fields", or after "extract". */
-function named(ask: string): Schema | undefined {
-  const template = Array.from(ask.matchAll(/"([^"\n]{1,60})"\s*:/g), ([, key = ""]) => key);
+/** The members that a request names: in a template such as {"name": …}, after "keys" or "fields", or after "extract". */
+function namesIn(ask: string): string[] {
+  const template = Array.from(ask.matchAll(/"([^"\n]{1,60})"\s*:/g), ([, name = ""]) => name);
+  if (template.length > 0) return template;
   const [, phrase = ""] = KEYS.exec(ask) ?? OBJECTS.exec(ask) ?? [];
-  const words = phrase.replace(/\b(?:all|the|its|every|any|an?)\b|[^\p{L}\d_ ,;-]/gu, "").split(/[,;]|\band\b/);
-  const listed = words.filter(
-    (word) => !/^\s*$|json|object|data|information|details|entit|facts|thing|text/i.test(word),
-  );
-  const names = template.length > 0 ? template : listed.map((word) => word.trim().replace(/[ -]+/g, "_"));
-  return names.length === 0 ? undefined : { required: names, properties: members(names) };
+  const names = phrase.replace(/\b(?:all|the|its|every|any|an?)\b|[^\p{L}\d_ ,;-]/gu, "").split(/[,;]|\band\b/);
+  const isName = (name: string) => !/^\s*$|json|object|data|information|details|entit|text/i.test(name);
+  return names.filter(isName).map((name) => name.trim().replace(/[ -]+/g, "_"));
+}
+
+/** A JSON Schema with a list for a plural, a number for an amount, else a string. */
+function schemaOf(names: string[]): string {
+  const shape = (name: string) => {
+    if (/[^su]s$|people$/.test(name)) return { type: "array", items: { type: "string" } };
+    return { type: [/total|amount|price|tax|quantity|age$/.test(name) ? "number" : "string", "null"] };
+  };
+  const properties = Object.fromEntries(names.map((name) => [name, shape(name)]));
+  return JSON.stringify({ type: "object", properties, required: names });
 }

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runCli } from "../helpers/cli.ts";
+import { startService } from "../helpers/service.ts";
+
+test("without a service, a token or an address, it says what to do", async (t) => {
+  const service = await startService(t);
+  const empty = await mkdtemp(join(tmpdir(), "chorus-cli-"));
+  t.after(() => rm(empty, { recursive: true }));
+  const other = createServer((_, response) => response.end("hello"));
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.after(() => other.close());
+  const otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const beside = { DATA_DIR: service.dataDir };
+  const token = { DATA_DIR: empty, OPERATOR_TOKEN: service.operatorToken };
+
+  const cases: [env: Record<string, string>, message: RegExp][] = [
+    [{ DATA_DIR: empty }, /No operator token\. Set OPERATOR_TOKEN.*operator_token/],
+    [{ DATA_DIR: "/nowhere" }, /No operator token/],
+    [{ ...token, CHORUS_RPC_URL: "http://127.0.0.1:1" }, /no service at http:\/\/127\.0\.0\.1:1\. Start one/],
+    [{ ...token, CHORUS_RPC_URL: "http://nohost.invalid" }, /no service at http:\/\/nohost\.invalid/],
+    [{ ...token, CHORUS_RPC_URL: "127.0.0.1:8081" }, /must be like http:\/\/127\.0\.0\.1:8081/],
+    [{ ...token, CHORUS_RPC_URL: service.url }, /is not the internal listener/],
+    [{ ...token, CHORUS_RPC_URL: otherUrl }, /is not the internal listener/],
+    [{ ...token, CHORUS_RPC_URL: service.rpcUrl.replace("http:", "https:") }, /is not the internal listener/],
+    [{ ...beside, OPERATOR_TOKEN: "wrong" }, /does not accept the secret of OPERATOR_TOKEN/],
+    [{ ...beside, OPERATOR_TOKEN: "a\nb" }, /OPERATOR_TOKEN holds characters/],
+  ];
+  await Promise.all(
+    cases.map(async ([env, message]) => {
+      const { code, stdout, stderr } = await runCli(["keys", "list"], env);
+      assert.deepEqual([code, stdout], [1, ""], stderr);
+      assert.match(stderr, message);
+      assert.doesNotMatch(stderr, /^\s+at /m);
+    }),
+  );
+
+  const good = [
+    runCli(["keys", "list"], { ...token, CHORUS_RPC_URL: service.rpcUrl }),
+    runCli(["--rpc-url", service.rpcUrl, "keys", "list"], { ...token, CHORUS_RPC_URL: otherUrl }),
+    runCli(["keys", "list"], beside),
+  ];
+  for (const { code, stdout } of await Promise.all(good)) {
+    assert.equal(code, 0);
+    assert.match(stdout, /bootstrap/);
+  }
+});
+
+test("help is for people: every command, with exit code 0", async () => {
+  const [whole, keys, none, wrong] = await Promise.all([
+    runCli(["--help"]),
+    runCli(["keys", "create", "--help"]),
+    runCli([]),
+    runCli(["frob"]),
+  ]);
+  assert.equal(whole.code, 0);
+  for (const word of ["keys", "ask", "--json", "--rpc-url", "OPERATOR_TOKEN"]) assert.ok(whole.stdout.includes(word));
+  assert.equal(keys.code, 0);
+  for (const word of ["--workspace", "--scope", "--expires"]) assert.ok(keys.stdout.includes(word));
+  assert.deepEqual([none.code, none.stdout], [1, ""]);
+  assert.match(none.stderr, /Usage/);
+  assert.deepEqual([wrong.code, wrong.stdout], [1, ""]);
+  assert.match(wrong.stderr, /unknown command 'frob'/);
+});

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { safe } from "../../src/cli/print.ts";
+
+test("nothing that a terminal obeys gets through, and the rest is as it was", () => {
+  assert.equal(safe("\u001b[31mred\u001b]0;title\u0007"), "\\u001b[31mred\\u001b]0;title\\u0007");
+  assert.equal(safe("a\rb\bc\u007f\u009b31m\u0000"), "a\\u000db\\u0008c\\u007f\\u009b31m\\u0000");
+  assert.equal(safe("admin\u202etxt.exe\u2066"), "admin\\u202etxt.exe\\u2066");
+  assert.equal(safe("Zoë 語 👩‍🔧\n\tx"), "Zoë 語 👩‍🔧\n\tx");
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      const clean = safe(text);
+      assert.doesNotMatch(clean, /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u);
+      assert.equal(safe(clean), clean);
+    }),
+  );
+});
+
+test("a JSON document stays the same document", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      assert.equal(JSON.parse(safe(JSON.stringify({ text }, null, 2))).text, text);
+    }),
+  );
+});

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { createTokenizer } from "../../src/engine/tokens.ts";
+import { testDatabase } from "../helpers/database.ts";
+import { readEvents, startService, type TestService } from "../helpers/service.ts";
+import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
+
+const KINDS: VendorKind[] = ["openai", "anthropic", "google"];
+
+/** Names that look like integers out of order, a name that means something to JavaScript, and numbers that no double holds. */
+const SCHEMA =
+  '{"type":"object","properties":{"10":{"type":"integer","enum":[123456789012345678901234567890,1]},"9":{"type":"number"},' +
+  '"__proto__":{"type":"string"},"a":{"type":"array","items":{"type":"string"}}},' +
+  '"required":["10","9","__proto__","a"],"additionalProperties":false}';
+const VALID = '{"10":123456789012345678901234567890,"9":1.50,"__proto__":"x","a":["b"]}';
+
+test("a strict answer through each vendor's format", async (t) => {
+  const tokenizer = createTokenizer();
+  t.after(() => tokenizer.close());
+  await Promise.all(KINDS.map((kind) => t.test(kind, (t) => throughVendor(t, kind, tokenizer.count))));
+});
+
+/** Two tiers of one vendor, on servers of their own. */
+async function throughVendor(t: TestContext, kind: VendorKind, count: (text: string) => number) {
+  const fast = await startVendor(kind);
+  const strong = await startVendor(kind);
+  t.after(() => Promise.all([fast.close(), strong.close()]));
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const service = await startWith(t, [fast, strong], databaseUrl);
+  const ask = (more: object = {}, schema = SCHEMA, prompt = "Fill it in.") =>
+    service.post(
+      "/v1/generate",
+      JSON.stringify({ prompt, effort: "low", response_format: { type: "json_schema", schema: "@" }, ...more }).replace(
+        '"@"',
+        () => schema,
+      ),
+    );
+  const reset = () => {
+    fast.calls.length = 0;
+    strong.calls.length = 0;
+    fast.always({ text: VALID });
+    strong.always({ text: VALID });
+  };
+  const refusal = async (response: Response, status: number) => {
+    const failure = (await response.json()) as { code: string; request_id: string };
+    assert.equal(response.status, status, JSON.stringify(failure));
+    const [row] = await pool.query(
+      "select outcome, credits_micro, finish_reason from generations where request_id = $1",
+      [failure.request_id],
+    );
+    assert.deepEqual(row, { outcome: failure.code, credits_micro: 0n, finish_reason: null });
+    return failure.code;
+  };
+  const step = (name: string, run: () => Promise<void>) =>
+    t.test(name, () => {
+      reset();
+      return run();
+    });
+
+  await step("names, their order and every digit survive both ways", async () => {
+    const response = await ask();
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    assert.ok(text.includes(`"answer":${JSON.stringify(VALID)},"structured":${VALID},"structured_error":null,`), text);
+    const { usage, finish_reason } = JSON.parse(text);
+    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
+    assert.equal(usage.output_tokens, count(VALID));
+    assert.equal(finish_reason, "stop");
+    const { body } = fast.calls[0] ?? assert.fail("the vendor was not called");
+    // This schema is what every strict mode takes, so it arrives as it was written.
+    assert.ok(body.includes(SCHEMA), body);
+    assert.equal(strong.calls.length, 0);
+  });
+
+  await step("syntax is repaired without another call", async () => {
+    const text = `Here you are:\n\`\`\`json\n${VALID.replace('["b"]}', "['b',],}")}\n\`\`\``;
+    fast.always({ text });
+    const answer = await (await ask()).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.equal(fast.calls.length, 1);
+  });
+
+  await step("an invalid answer is sent back once, with the validator's errors", async () => {
+    const invalid = VALID.replace('"x"', "7").replace('["b"]', '["b",null]');
+    fast.reply({ text: invalid });
+    const answer = await (await ask({ intelligence_trace: true })).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.equal(fast.calls.length, 2);
+    assert.equal(strong.calls.length, 0);
+    const again = fast.calls[1]?.body ?? "";
+    assert.ok(again.includes(JSON.stringify(invalid).slice(1, -1)), "the model sees what it said");
+    assert.match(again, /\$\.__proto__: must be string/);
+    assert.match(again, /\$\.a\[1\]: must be string/);
+    const { intelligence_trace, usage } = JSON.parse(answer);
+    assert.deepEqual(
+      intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, unknown>) => [kind, role, outcome]),
+      [
+        ["answer", "fast", "failed"],
+        ["reask", "fast", "ok"],
+      ],
+    );
+    // However much work it took, input and output count once.
+    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
+    assert.equal(usage.output_tokens, count(VALID));
+  });
+
+  await step("a tier that stays invalid hands over to the other one", async () => {
+    fast.always({ text: '{"10":2}' });
+    const answer = await (await ask()).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
+    assert.doesNotMatch(strong.calls[0]?.body ?? "", /That is not valid/);
+    reset();
+    strong.always({ text: "no JSON" });
+    assert.equal((await ask({ effort: "high" })).status, 200);
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 2]);
+  });
+
+  await step("502 structured_output_failed, uncharged, when nothing is valid", async () => {
+    for (const text of [
+      "{}",
+      "no JSON",
+      VALID.slice(0, -1),
+      `${VALID.slice(0, -1)},"more":1}`,
+      VALID.replace("1.50", '"1.50"'),
+      VALID.replace("890,", "891,"),
+      "[]",
+    ]) {
+      fast.always({ text });
+      strong.always({ text });
+      assert.equal(await refusal(await ask(), 502), "structured_output_failed", text);
+      assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
+      reset();
+    }
+  });
+
+  await step("what was cut off is never valid, even if it looks so", async () => {
+    const cut: Reply = { text: VALID, finish: "length" };
+    fast.always(cut);
+    strong.always(cut);
+    assert.equal(await refusal(await ask(), 502), "structured_output_failed");
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 1]);
+    reset();
+    fast.always(cut);
+    assert.equal((await ask()).status, 200);
+  });
+
+  await step("max_tokens holds for the service's own count, whatever the vendor lets through", async () => {
+    assert.equal((await ask({ max_tokens: count(VALID) })).status, 200);
+    assert.match(fast.calls[0]?.body ?? "", new RegExp(`[tT]okens":${count(VALID)}\\b`));
+    assert.equal(await refusal(await ask({ max_tokens: count(VALID) - 1 }), 502), "structured_output_failed");
+  });
+
+  await step("a vendor that fails is replaced by the other tier; when both do, nothing is tried twice", async () => {
+    fast.always({ status: 400 });
+    assert.equal((await ask()).status, 200);
+    reset();
+    fast.always({ status: 400 });
+    strong.always({ status: 400 });
+    assert.equal(await refusal(await ask(), 502), "upstream_failed");
+    // Once with the vendor's strict mode and once without it, in case that was what it refused.
+    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 2]);
+  });
+
+  await step("optional members that strict mode forces to be null are left out again", async () => {
+    const schema =
+      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"],"additionalProperties":false}';
+    fast.always({ text: '{"a":null,"b":null}' });
+    const { structured } = (await (await ask({}, schema)).json()) as { structured: unknown };
+    assert.deepEqual(structured, { b: null });
+  });
+
+  await step("a stream that ends without its terminal frame is a failure, not a short answer", async () => {
+    strong.always({ text: ["whole"] });
+    for (const [after, events] of [
+      [0, ["delta", "done"]],
+      [1, ["delta", "error"]],
+    ] as const) {
+      fast.always({ text: ["one", " two"], after, end: "cut" });
+      const got = await readEvents(await service.post("/v1/generate:stream", { prompt: "a" }));
+      assert.deepEqual(
+        got.map(({ event }) => event),
+        events,
+      );
+      fast.always({ text: "well" });
+      await service.post("/v1/generate", { prompt: "a" });
+    }
+  });
+
+  await step("every split of a stream gives the same answer", async () => {
+    const text = 'Grüße, 漢字! 👩‍👩‍👧 \u2028 é\r\n"quoted" \\ end';
+    const sizes = [...Array.from({ length: 12 }, (_, i) => i + 1), 17, 64];
+    fast.always(({ body }) => ({
+      text: [text.slice(0, 9), text.slice(9, 14), text.slice(14)],
+      split: Number(/#(\d+)/.exec(body)?.[1]),
+    }));
+    const answers = sizes.map(async (size) => {
+      const events = await readEvents(await service.post("/v1/generate:stream", { prompt: `#${size}` }));
+      assert.equal(events.at(-1)?.event, "done", `${size}`);
+      return events.map(({ data }) => data.text ?? "").join("");
+    });
+    for (const answer of await Promise.all(answers)) assert.equal(answer, text);
+  });
+
+  await step("temperature reaches the vendor; without one prose has the vendor's own, and JSON none", async () => {
+    const sent = async (body: object) => {
+      await service.post("/v1/generate", { prompt: "a", effort: "low", ...body });
+      return Number(/"temperature":([\d.]+)/.exec(fast.calls.at(-1)?.body ?? "")?.[1]);
+    };
+    assert.equal(await sent({ temperature: 0.7 }), 0.7);
+    assert.equal(await sent({}), Number.NaN);
+    assert.equal(await sent({ output_shape: "extract" }), 0);
+    assert.equal(await sent({ output_shape: "extract", temperature: 0.2 }), 0.2);
+  });
+
+  await step("usage that the vendor reports comes out normalised", async () => {
+    fast.always({ text: "a", usage: { input: 30, cached: 3, cacheWrite: 2, output: 9, thoughts: 4 } });
+    const { usage } = (await (await service.post("/v1/generate", { prompt: "one two three four five" })).json()) as {
+      usage: object;
+    };
+    // 5 × 97 and 3 × 10 and 1 × 400 millionths, with the rates that hold by default.
+    assert.deepEqual(usage, {
+      input_tokens: 5,
+      output_tokens: 1,
+      cached_tokens: 3,
+      credits: (2 * 100 + 3 * 10 + 400) / 1e6,
+    });
+  });
+}
+
+test("every single cut of a stream's bytes gives the same answer", async (t) => {
+  const vendor = await startVendor("openai");
+  t.after(() => vendor.close());
+  const { url } = await testDatabase(t);
+  const service = await startWith(t, [vendor], url);
+  const text = "é漢😀 end";
+  vendor.always(({ body }) => ({ text: [text.slice(0, 2), text.slice(2)], split: [Number(/#(\d+)/.exec(body)?.[1])] }));
+  // The bytes of the whole reply, as they come without a cut.
+  const { length } = Buffer.from(
+    await (
+      await fetch(`${vendor.url}/v1/chat/completions`, { method: "POST", body: '{"stream":true,"x":"#0"}' })
+    ).text(),
+  );
+  const cuts = Array.from({ length }, (_, i) => i);
+  const check = async () => {
+    for (let cut = cuts.pop(); cut !== undefined; cut = cuts.pop()) {
+      const events = await readEvents(await service.post("/v1/generate:stream", { prompt: `#${cut}` }));
+      assert.equal(
+        events.map(({ event, data }) => (event === "delta" ? data.text : `<${event}>`)).join(""),
+        `${text}<done>`,
+        `cut at ${cut}`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, check));
+});
+
+/** A service whose catalogue has the first vendor as `fast` and the second as `strong`. */
+async function startWith(t: TestContext, vendors: ScriptedVendor[], databaseUrl: string): Promise<TestService> {
+  const first = vendors[0] ?? assert.fail("no vendor");
+  const models = vendors.map((vendor, i) => ({
+    name: i === 0 ? "the-fast-one" : "the-strong-one",
+    vendor: vendor.kind,
+    model: vendor.entry().model,
+    base_url: vendor.url,
+    tier: i === 0 ? "fast" : "strong",
+  }));
+  const folder = await mkdtemp(join(tmpdir(), "chorus-models-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, "models.json");
+  await writeFile(file, JSON.stringify({ models }));
+  return startService(t, { databaseUrl, env: { ...first.env, CHORUS_MODELS: file } });
+}

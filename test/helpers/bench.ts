@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createTokenizer } from "../../src/engine/tokens.ts";
+import type { Pool } from "../../src/store/pool.ts";
+import { testDatabase } from "./database.ts";
+import { readEvents, type SseEvent, startService } from "./service.ts";
+import { startVendor } from "./vendors.ts";
+
+/** Credits per million tokens, chosen so that nothing comes out even. */
+const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
+
+type Row = Record<string, unknown>;
+
+/** A service with two scripted vendors, short times and odd rates, and what it takes to ask it and to look at its books. */
+export async function startBench(t: TestContext) {
+  const openai = await startVendor("openai");
+  const anthropic = await startVendor("anthropic");
+  t.after(() => Promise.all([openai.close(), anthropic.close()]));
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const env = {
+    ...openai.env,
+    ...anthropic.env,
+    CHORUS_RATES: JSON.stringify(RATES),
+    // `medium` is the effort for those who want to be cut short.
+    CHORUS_DEADLINES_MS: '{"low":60000,"medium":250,"high":60000}',
+    CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":300}',
+    LOG_LEVEL: "trace",
+  };
+  const service = await startService(t, { databaseUrl, env });
+  const tokenizer = createTokenizer();
+  t.after(() => tokenizer.close());
+
+  return {
+    openai,
+    anthropic,
+    databaseUrl,
+    pool,
+    env,
+    service,
+    tokenizer,
+    count: (text: string) => tokenizer.count(text),
+    auth: { "X-API-Key": service.apiKey, "Content-Type": "application/json" },
+    /** The whole answer to a request that succeeds. */
+    async ask(body: object) {
+      const response = await service.post("/v1/generate", body);
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      return JSON.parse(text);
+    },
+    async stream(body: object) {
+      const events = await readEvents(await service.post("/v1/generate:stream", body));
+      return { events, text: textOf(events), last: lastOf(events) };
+    },
+    /** A subtest that begins with vendors who answer as they always do. */
+    step: (name: string, run: (t: TestContext) => Promise<void>) =>
+      t.test(name, (t) => {
+        openai.always({});
+        anthropic.always({});
+        return run(t);
+      }),
+  };
+}
+
+/** Credits by RATES, rounded half up to a millionth. */
+export function credits(input: number, cached: number, output: number): number {
+  // In hundredths of a micro-credit, so that every figure is whole.
+  const hundredths = (input - cached) * 150 + cached * 25 + output * 730;
+  return Math.floor((hundredths + 50) / 100) / 1e6;
+}
+
+export function lastOf(events: SseEvent[]): SseEvent {
+  return events.at(-1) ?? assert.fail("no events");
+}
+
+/** The answer that the deltas of a stream make. */
+export function textOf(events: SseEvent[]): string {
+  return events
+    .filter(({ event }) => event === "delta")
+    .map(({ data }) => data.text)
+    .join("");
+}
+
+/** The row of a generation, by its identifier. */
+export async function rowOf(pool: Pool, id: unknown): Promise<Row> {
+  const [row] = await pool.query("select * from generations where id = $1", [id]);
+  return row ?? assert.fail(`no row for ${id}`);
+}
+
+/** Waits for the rows of requests that nobody waits for: of this request, or of all since then. */
+export async function settled(pool: Pool, which: string | Date, expected = 1): Promise<Row[]> {
+  const column = typeof which === "string" ? "request_id =" : "created_at >=";
+  for (;;) {
+    const rows = await pool.query(`select * from generations where ${column} $1`, [which]);
+    if (rows.length >= expected) return rows;
+    await sleep(10);
+  }
+}

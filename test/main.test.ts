@@ -1,0 +1,334 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { createClient } from "@connectrpc/connect";
+import { GenerationService } from "../gen/chorus/v1/generation_pb.js";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.js";
+import { runCli } from "./helpers/cli.ts";
+import { testDatabase } from "./helpers/database.ts";
+import { CHILD_ENV } from "./helpers/environment.ts";
+import { rpcFailure, transports } from "./helpers/rpc.ts";
+import { readEvents, startService, type TestService } from "./helpers/service.ts";
+import { startVendor } from "./helpers/vendors.ts";
+
+const execute = promisify(execFile);
+const MAIN = resolve(import.meta.dirname, "../src/main.ts");
+
+/** As a newcomer starts it: no secret chosen, no database of his own. */
+const NEWCOMER = { BOOTSTRAP_API_KEY: "", OPERATOR_TOKEN: "" };
+
+const folders: string[] = [];
+async function dataFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-main-"));
+  await chmod(folder, 0o711);
+  folders.push(folder);
+  return folder;
+}
+after(async () => {
+  for (const folder of folders) {
+    const pid = await postgresOf(folder);
+    if (pid) process.kill(pid, "SIGKILL");
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+});
+
+/** Process of the embedded Postgres of a folder, as long as it runs. */
+async function postgresOf(folder: string): Promise<number | undefined> {
+  const pid = await readFile(join(folder, "postgres/data/postmaster.pid"), "utf8").catch(() => "");
+  return pid ? Number(pid.split("\n")[0]) : undefined;
+}
+
+/** Starts a service that is expected to end by itself. */
+async function start(env: Record<string, string>): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const folder = await dataFolder();
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: folder,
+    env: { ...CHILD_ENV, DATA_DIR: folder, PORT: "0", RPC_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { code, stdout, stderr };
+}
+
+test("a newcomer has an answer at once: start, paste the line", async (t) => {
+  const dataDir = await dataFolder();
+  const began = performance.now();
+  const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NEWCOMER, HOST: "0.0.0.0" } });
+  const seconds = (performance.now() - began) / 1000;
+  t.diagnostic(`ready on an empty folder after ${seconds.toFixed(1)} s`);
+  assert.ok(seconds < 15);
+
+  const [, curl = ""] = /^ {2}(curl .+)$/m.exec(service.output()) ?? [];
+  assert.match(curl, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/generate -H "X-API-Key: ck_/);
+  const { stdout } = await execute("sh", ["-c", curl]);
+  assert.equal(JSON.parse(stdout).answer, "17 * 23 + 4 = 395");
+  assert.match(service.output(), /offline models/);
+
+  for (const name of ["operator_token", "rpc_url"]) {
+    assert.equal((await stat(join(dataDir, name))).mode & 0o777, 0o600);
+  }
+  const key = /ck_\w+/.exec(curl)?.[0] ?? "";
+
+  await t.test("a service that is killed leaves its store to the next one", async () => {
+    const postgres = await postgresOf(dataDir);
+    assert.equal(await service.stop("SIGKILL"), "SIGKILL");
+    const next = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+    assert.equal(await postgresOf(dataDir), postgres);
+    assert.doesNotMatch(next.output(), /ck_|op_/);
+    assert.match(next.output(), /X-API-Key: \$CHORUS_API_KEY/);
+    const answer = await next.post("/v1/generate", { prompt: "What is 2 + 2?" }, { "x-api-key": key });
+    assert.equal(((await answer.json()) as { answer: string }).answer, "2 + 2 = 4");
+    assert.equal(await next.stop(), 0);
+    assert.equal(await postgresOf(dataDir), undefined);
+  });
+});
+
+test("given secrets are used and never shown", async (t) => {
+  const service = await startService(t);
+  assert.ok(!service.output().includes(service.apiKey) && !service.output().includes(service.operatorToken));
+  assert.doesNotMatch(service.output(), /ck_|op_/);
+});
+
+test("two services that start at once on one folder share it, and the last one closes it", async (t) => {
+  const dataDir = await dataFolder();
+  const options = { databaseUrl: "", dataDir, env: NEWCOMER };
+  const [one, other] = await Promise.all([startService(t, options), startService(t, options)]);
+  const shown = [one, other].map(({ output }) => output()).filter((output) => output.includes("API key  "));
+  assert.equal(shown.length, 1, "the secrets are shown once");
+  const key = /ck_\w+/.exec(shown[0] ?? "")?.[0] ?? "";
+  for (const { get } of [one, other]) assert.equal((await get("/v1/quotas", { "x-api-key": key })).status, 200);
+  const listed = await runCli(["keys", "list"], { DATA_DIR: dataDir });
+  assert.match(listed.stdout, /bootstrap/);
+  assert.equal(await one.stop(), 0);
+  assert.equal((await other.get("/v1/quotas", { "x-api-key": key })).status, 200);
+  assert.equal(await other.stop("SIGINT"), 0);
+  assert.equal(await postgresOf(dataDir), undefined);
+});
+
+test("replicas that start at once on one empty database agree, and revoke a key together", async (t) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  await pool.query("drop schema public cascade");
+  await pool.query("create schema public");
+  const options = { databaseUrl, env: NEWCOMER };
+  const replicas = await Promise.all([startService(t, options), startService(t, options), startService(t, options)]);
+  const shown = replicas.filter(({ output }) => output().includes("API key  "));
+  assert.equal(shown.length, 1);
+  const [, operatorToken = ""] = /Operator token +(\S+)/.exec(shown[0]?.output() ?? "") ?? [];
+  const [one, other] = replicas as [TestService, TestService, TestService];
+
+  const chorus = (...args: string[]) =>
+    runCli([...args, "--json"], { CHORUS_RPC_URL: one.rpcUrl, OPERATOR_TOKEN: operatorToken });
+  const { key, secret } = JSON.parse((await chorus("keys", "create", "--workspace", "default")).stdout);
+  const status = async () => (await other.get("/v1/quotas", { "x-api-key": secret })).status;
+  assert.equal(await status(), 200);
+  // Kept in use, so that the other replica has every reason to remember it.
+  const until = (async () => {
+    while ((await status()) === 200) await sleep(20);
+    return performance.now();
+  })();
+  assert.equal((await chorus("keys", "revoke", key.id)).code, 0);
+  const revoked = performance.now();
+  const ms = Math.max(0, (await until) - revoked);
+  t.diagnostic(`a revoked key was refused by another replica after ${Math.round(ms)} ms`);
+  assert.ok(ms < 1_000);
+
+  const { secret: brief } = JSON.parse((await chorus("keys", "create", "--workspace", "default")).stdout);
+  assert.equal((await other.get("/v1/quotas", { "x-api-key": brief })).status, 200);
+  await pool.query("update api_keys set expires_at = now() where revoked_at is null and name = ''");
+  const expired = performance.now();
+  while ((await other.get("/v1/quotas", { "x-api-key": brief })).status === 200) await sleep(20);
+  assert.ok(performance.now() - expired < 1_000);
+});
+
+test("SIGTERM: not ready, what runs may finish, the rest is cut short without charge", async (t) => {
+  const drainMs = 1_500;
+  const vendor = await startVendor("openai", ({ body }) =>
+    body.includes("slow")
+      ? { text: ["one ", "two ", "three"], betweenMs: 200, firstMs: 100 }
+      : body.includes("hang")
+        ? { text: ["one ", "two"], after: 1, end: "hang" }
+        : { end: "silent" },
+  );
+  t.after(() => vendor.close());
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
+  const headers = { "x-api-key": service.apiKey };
+  const { gRPC, "Connect over HTTP/1.1": connect } = transports(service.rpcUrl);
+  const rpc = createClient(GenerationService, gRPC);
+
+  const watched: Status[] = [];
+  const watch = (async () => {
+    for await (const { status } of createClient(Health, gRPC).watch({})) watched.push(status);
+  })().catch(() => undefined);
+  const stream = (prompt: string) => service.post("/v1/generate:stream", { prompt }).then(readEvents);
+  const streamRpc = async (prompt: string) => {
+    const events = [];
+    for await (const { event } of rpc.streamGenerate({ prompt }, { headers })) events.push(event);
+    return events;
+  };
+  const slow = stream("slow");
+  const slowWhole = service.post("/v1/generate", { prompt: "slow" }).then((response) => response.json());
+  const hung = stream("hang");
+  const hungRpc = streamRpc("hang");
+  const silent = service.post("/v1/generate", { prompt: "silent" });
+  const silentRpc = rpcFailure(rpc.generate({ prompt: "silent" }, { headers }));
+  while (vendor.calls.length < 6 || watched.length === 0) await sleep(10);
+
+  const began = performance.now();
+  const exit = service.stop("SIGTERM");
+  // The signal is on its way.
+  while ((await service.get("/readyz")).status === 200) await sleep(5);
+  assert.equal((await service.get("/healthz")).status, 200);
+  const refused = await service.post("/v1/generate", { prompt: "late" });
+  assert.equal(refused.status, 503);
+  assert.deepEqual([refused.headers.get("retry-after"), refused.headers.get("connection")], ["1", "close"]);
+  assert.equal(((await refused.json()) as { code: string }).code, "overloaded");
+  const late = await rpcFailure(createClient(GenerationService, connect).generate({ prompt: "late" }, { headers }));
+  assert.deepEqual([late.code, late.detail?.code], ["Unavailable", "overloaded"]);
+  const health = createClient(Health, transports(service.rpcUrl).gRPC);
+  assert.equal((await health.check({ service: "chorus.v1.GenerationService" })).status, Status.NOT_SERVING);
+
+  assert.equal((await slow).filter(({ event }) => event === "delta").length, 3);
+  assert.equal((await slow).at(-1)?.data.finish_reason, "stop");
+  assert.equal(((await slowWhole) as { answer: string }).answer, "one two three");
+  const last = (await hung).at(-1);
+  assert.equal(last?.event, "done");
+  assert.equal(last.data.finish_reason, "length");
+  assert.equal((last.data.usage as { credits: number }).credits, 0);
+  assert.equal((last.data.notices as { code: string }[]).at(-1)?.code, "cut_short");
+  const done = (await hungRpc).at(-1);
+  assert.ok(done?.case === "done" && done.value.usage?.credits === 0);
+  assert.equal((await silent).status, 503);
+  assert.equal((await silentRpc).detail?.code, "overloaded");
+  assert.equal(await exit, 0);
+  const took = performance.now() - began;
+  assert.ok(took > drainMs - 50 && took < drainMs + 2_000, `${took} ms`);
+  await watch;
+  assert.deepEqual(watched, [Status.SERVING, Status.NOT_SERVING]);
+  assert.deepEqual(
+    await pool.query(
+      "select outcome, count(*), sum(credits_micro) > 0 as charged from generations group by 1 order by 1",
+    ),
+    [
+      { outcome: "cut_short", count: 2n, charged: false },
+      { outcome: "ok", count: 2n, charged: true },
+      { outcome: "overloaded", count: 2n, charged: false },
+    ],
+  );
+});
+
+test("Ctrl-C arrives twice and counts once; a later one ends the process at once", async (t) => {
+  const vendor = await startVendor("openai", { text: ["one ", "two"], after: 1, end: "hang" });
+  t.after(() => vendor.close());
+  const run = async (drainMs: number) => {
+    const service = await startService(t, { env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
+    const events = service
+      .post("/v1/generate:stream", { prompt: "a" })
+      .then(readEvents)
+      .catch(() => []);
+    const count = vendor.calls.length;
+    while (vendor.calls.length === count) await sleep(10);
+    return { service, events };
+  };
+  const [patient, impatient] = await Promise.all([run(400), run(60_000)]);
+
+  const exit = patient.service.stop("SIGINT");
+  patient.service.process.kill("SIGINT");
+  const forced = impatient.service.stop("SIGINT");
+  assert.equal(await exit, 0);
+  assert.equal((await patient.events).at(-1)?.event, "done");
+
+  await sleep(1_100);
+  assert.equal(impatient.service.process.exitCode, null);
+  impatient.service.process.kill("SIGINT");
+  assert.equal(await forced, 1);
+  await impatient.events;
+});
+
+test("a signal during the start ends it, and leaves nothing behind", async () => {
+  const dataDir = await dataFolder();
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: dataDir,
+    env: { ...CHILD_ENV, DATA_DIR: dataDir, PORT: "0", RPC_PORT: "0" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = Promise.all([text(child.stdout), text(child.stderr)]);
+  const exit = once(child, "exit");
+  // The first trace of the start: from here on it takes most of a second.
+  while (!(await stat(join(dataDir, "postgres")).catch(() => undefined))) await sleep(5);
+  child.kill("SIGTERM");
+  const [code] = await exit;
+  assert.equal(code, 0, (await output).join());
+  assert.doesNotMatch((await output).join(), /ready|cannot/);
+  assert.equal(await postgresOf(dataDir), undefined);
+});
+
+test("a port that is taken is named, and the secrets are shown at the next start", async (t) => {
+  const taken = createServer();
+  await new Promise<void>((done) => taken.listen(0, "127.0.0.1", done));
+  t.after(() => taken.close());
+  const port = String((taken.address() as { port: number }).port);
+  const dataDir = await dataFolder();
+  for (const name of ["PORT", "RPC_PORT"]) {
+    const { code, stdout, stderr } = await start({ DATA_DIR: dataDir, [name]: port });
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(
+      stderr,
+      new RegExp(`^Chorus cannot start\\. 127\\.0\\.0\\.1:${port} .*something else.* ${name} `, "m"),
+    );
+    assert.equal(await postgresOf(dataDir), undefined);
+  }
+  const service = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  assert.match(service.output(), /API key +ck_/);
+  assert.equal(await service.stop(), 0);
+});
+
+test("what cannot be used is named, with exit code 1", async (t) => {
+  const file = join(await dataFolder(), "file");
+  await writeFile(file, "");
+  const { url } = await testDatabase(t);
+  const wrong = new URL(url);
+  wrong.password = "not-the-password";
+  const missing = new URL(url);
+  missing.pathname = "/no_such_database";
+  const cases: [env: Record<string, string>, message: RegExp][] = [
+    [{ PORT: "http" }, /PORT must be a whole number/],
+    [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*no such address.* HOST/],
+    [{ RPC_HOST: "nohost.invalid", DATABASE_URL: url }, /nohost\.invalid:0 .* RPC_HOST/],
+    [{ BOOTSTRAP_API_KEY: "short", DATABASE_URL: url }, /BOOTSTRAP_API_KEY must have 16/],
+    [{ DATA_DIR: join(file, "data") }, /DATA_DIR cannot be used: ENOTDIR/],
+    [
+      { DATABASE_URL: "postgres://me:sesame@127.0.0.1:1/x" },
+      /database cannot be reached.*127\.0\.0\.1:1.*DATABASE_URL/,
+    ],
+    [{ DATABASE_URL: "postgres://me:sesame@nohost.invalid/x" }, /nohost\.invalid.*DATABASE_URL/],
+    [{ DATABASE_URL: wrong.href }, /password authentication failed/],
+    [{ DATABASE_URL: missing.href }, /database "no_such_database" does not exist/],
+  ];
+  await Promise.all(
+    cases.map(async ([env, message]) => {
+      const { code, stdout, stderr } = await start(env);
+      assert.deepEqual([code, stdout], [1, ""], stderr);
+      assert.match(stderr, /^Chorus cannot start\. /m);
+      assert.match(stderr, message);
+      assert.doesNotMatch(stderr, /sesame|not-the-password|^\s+at /m);
+    }),
+  );
+});
+
+test("a replica needs no folder of its own", async (t) => {
+  const file = join(await dataFolder(), "file");
+  await writeFile(file, "");
+  const service = await startService(t, { env: { DATA_DIR: join(file, "data") } });
+  assert.equal((await service.get("/readyz")).status, 200);
+  assert.equal(await service.stop(), 0);
+  assert.match(service.output(), /could not write to DATA_DIR/);
+});

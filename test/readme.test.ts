@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { envToConfig } from "../src/config.ts";
+
+const execute = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, "..");
+
+/** The fenced blocks of a page, in order. */
+async function blocks(page: string): Promise<{ language: string; text: string }[]> {
+  const text = await readFile(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", body = ""]) => ({
+    language,
+    text: body.trim(),
+  }));
+}
+
+async function pages(): Promise<string[]> {
+  const names = await readdir(join(ROOT, "docs"), { recursive: true });
+  return [
+    "README.md",
+    "CHANGELOG.md",
+    ...names.filter((name) => name.endsWith(".md")).map((name) => join("docs", name)),
+  ];
+}
+
+/** Names and kinds of all members, the first item standing for a list. */
+function shape(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shape);
+  if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]));
+}
+
+test("what README and docs say to type works as written", async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
+  await chmod(dataDir, 0o711);
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    npm_config_update_notifier: "false",
+    DATA_DIR: dataDir,
+    // Others may use the usual ports.
+    PORT: "0",
+    RPC_PORT: "0",
+  };
+  const [start, tests, curl, answer] = await blocks("README.md");
+  assert.deepEqual([start?.text, tests?.text], ["npm start", "npm test"]);
+  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  assert.ok(scripts.start && scripts.test);
+
+  // npm start would install it, under the feet of the tests that run beside this one.
+  const [lock, installed] = ["package-lock.json", "node_modules/.installed-lock.json"].map((name) => join(ROOT, name));
+  const texts = await Promise.all([lock, installed].map((file = "") => readFile(file, "utf8").catch(() => "")));
+  assert.ok(texts[0] === texts[1], "node_modules is not what package-lock.json says. Run npm run setup first.");
+
+  const npm = spawn("npm start", { shell: true, cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  // Also when the test fails: npm, its shells and the service are one group.
+  t.after(() => {
+    if (npm.pid && npm.stdout.readable) process.kill(-npm.pid, "SIGTERM");
+  });
+  const closed = once(npm, "close");
+  let output = "";
+  await new Promise<void>((done, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk;
+      if (/curl .+\n/.test(output)) done();
+    };
+    npm.stdout.on("data", read);
+    npm.stderr.on("data", read);
+    closed.then(() => reject(new Error(`npm start ended:\n${output}`)), reject);
+  });
+  const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
+  const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
+  const [key = ""] = /ck_\w+/.exec(output) ?? [];
+
+  const run = async (command: string): Promise<string> => {
+    const here = command.replaceAll("http://127.0.0.1:8080", url).replaceAll("http://127.0.0.1:8081", rpcUrl);
+    assert.ok(here !== command || !/127\.0\.0\.1/.test(command));
+    const { stdout } = await execute("sh", ["-ec", here], { cwd: ROOT, env: { ...env, CHORUS_API_KEY: key } });
+    return stdout;
+  };
+
+  await t.test("README: the answer has the shape that is shown", async () => {
+    assert.match(
+      output,
+      new RegExp(
+        `^ {2}${RegExp.escape((curl?.text ?? "").replace("http://127.0.0.1:8080", url).replace("$CHORUS_API_KEY", key))}$`,
+        "m",
+      ),
+    );
+    assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
+  });
+
+  await t.test("docs/calling.md", async () => {
+    for (const { language, text } of await blocks("docs/calling.md")) {
+      if (language !== "sh") continue;
+      const printed = await run(text);
+      assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
+      if (text.includes("json_schema")) {
+        const { structured } = JSON.parse(printed);
+        const expected = { number: "INV-2041", total: 1234.5, email: "billing@example.com" };
+        assert.deepEqual({ ...structured, ...expected }, structured);
+      } else if (text.includes(":stream")) assert.match(printed, /^event: done$/m);
+      else assert.ok(printed.trim() !== "", text);
+    }
+  });
+
+  await t.test("docs/configuration.md", async () => {
+    let id = "";
+    for (const { language, text } of await blocks("docs/configuration.md")) {
+      if (language !== "sh") continue;
+      for (const line of text.split("\n")) {
+        const printed = await run(line.replace("key_…", id));
+        id = /key_[0-9a-f]{24}/.exec(printed)?.[0] ?? id;
+        if (line.includes("--json")) assert.ok(Array.isArray(JSON.parse(printed).keys));
+        else assert.match(printed, /key_[0-9a-f]{24}/);
+      }
+    }
+    assert.notEqual(id, "");
+  });
+
+  await t.test("the service ends when npm is told to", async () => {
+    process.kill(await childOf(npm.pid ?? 0), "SIGTERM");
+    await closed;
+    await assert.rejects(stat(join(dataDir, "postgres/data/postmaster.pid")), { code: "ENOENT" });
+  });
+});
+
+test("each JSON block of the docs is JSON, and the catalogue is one", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-readme-"));
+  t.after(() => rm(folder, { recursive: true }));
+  let catalogues = 0;
+  for (const page of await pages()) {
+    for (const { language, text } of await blocks(page)) {
+      if (language !== "json") continue;
+      const value = JSON.parse(text);
+      if (!value.models) continue;
+      const path = join(folder, "models.json");
+      await writeFile(path, text);
+      const { models } = envToConfig({
+        CHORUS_MODELS: path,
+        ANTHROPIC_API_KEY: "a",
+        OPENAI_API_KEY: "a",
+        GEMINI_API_KEY: "a",
+      });
+      assert.equal(models.length, value.models.length);
+      catalogues++;
+    }
+  }
+  assert.equal(catalogues, 1);
+});
+
+test("each variable that is read is documented, with its default", async () => {
+  const source = await readFile(join(ROOT, "src/config.ts"), "utf8");
+  const read = [...source.matchAll(/\benv\.([A-Z_]+)|"([A-Z]+_[A-Z_]+)"/g)].map(([, member, text]) => member ?? text);
+  const docs = await readFile(join(ROOT, "docs/configuration.md"), "utf8");
+  const rows = new Map(
+    [...docs.matchAll(/^\| (`[A-Z`_, ]+`) \| (.*?) \| /gm)].flatMap(([, names = "", defaults = ""]) => {
+      const values = [...defaults.matchAll(/`([^`]*)`/g)].map(([, value]) => value);
+      return [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = ""], i) => [name, values[i]] as const);
+    }),
+  );
+  assert.deepEqual([...rows.keys()].toSorted(), [...new Set(["PORT", "RPC_PORT", ...read])].toSorted());
+  const { public: rest, rpc, ...config } = envToConfig({});
+  assert.deepEqual([rows.get("HOST"), rows.get("PORT")], [rest.host, `${rest.port}`]);
+  assert.deepEqual([rows.get("RPC_HOST"), rows.get("RPC_PORT")], [rpc.host, `${rpc.port}`]);
+  for (const [name, value] of [
+    ["CHORUS_RATES", config.rates],
+    ["CHORUS_DEADLINES_MS", config.deadlines],
+    ["CHORUS_MODEL_TIMEOUTS_MS", config.timeouts],
+    ["CHORUS_STREAM_MS", config.stream],
+    ["CHORUS_DRAIN_MS", config.drainMs],
+    ["CHORUS_BODY_BUDGET_BYTES", config.bodyBudgetBytes],
+  ] as const) {
+    assert.equal(rows.get(name), JSON.stringify(value), name);
+  }
+  assert.equal(rows.get("LOG_LEVEL"), config.logLevel);
+});
+
+test("each link leads to a file, and to a heading of it", async () => {
+  for (const page of await pages()) {
+    const text = await readFile(join(ROOT, page), "utf8");
+    for (const [, path = "", anchor] of text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      const target = path === "" ? join(ROOT, page) : resolve(ROOT, dirname(page), path);
+      await assert.doesNotReject(stat(target), `${page}: ${path}`);
+      if (anchor === undefined) continue;
+      const headings = [...(await readFile(target, "utf8")).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+        heading
+          .toLowerCase()
+          .replace(/[^\w\s-]/g, "")
+          .replace(/\s/g, "-"),
+      );
+      assert.ok(headings.includes(anchor), `${page}: ${path}#${anchor}`);
+    }
+  }
+});
+
+/** npm itself, below the shell that starts it, if that is still there. */
+async function childOf(pid: number): Promise<number> {
+  const { stdout } = await execute("ps", ["-o", "pid=,ppid=,args=", "-ax"]);
+  for (const line of stdout.split("\n")) {
+    const [, child, parent, args = ""] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (Number(parent) === pid && args.startsWith("npm start")) return Number(child);
+  }
+  return pid;
+}

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { credits, lastOf, rowOf, settled, startBench, textOf } from "../helpers/bench.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+import { readEvents, startService } from "../helpers/service.ts";
+
+test("an answer", async (t) => {
+  const { openai, anthropic, databaseUrl, pool, env, service, count, auth, ask, stream, step } = await startBench(t);
+
+  await step("that the model itself cut short is not charged, unless that was the caller's cap", async () => {
+    openai.always({ text: "It goes on and", finish: "length" });
+    const cut = await ask({ prompt: "a" });
+    assert.equal(cut.finish_reason, "length");
+    assert.equal(cut.usage.credits, 0);
+    assert.deepEqual(
+      cut.notices.map(({ code }: { code: string }) => code),
+      ["cut_short"],
+    );
+    assert.equal((await rowOf(pool, cut.id)).outcome, "cut_short");
+    const capped = await ask({ prompt: "a", max_tokens: 100 });
+    assert.equal(capped.finish_reason, "length");
+    assert.equal(capped.usage.credits, credits(1, 0, count("It goes on and")));
+    assert.deepEqual(capped.notices, []);
+  });
+
+  await step("fails over to the next model as long as nothing was delivered", async () => {
+    anthropic.always({ text: "From the other." });
+    for (const broken of [{ end: "cut", after: 0 }, { status: 400 }, { text: "" }] as const) {
+      openai.always(broken);
+      const { text, last } = await stream({ prompt: "a" });
+      assert.equal(text, "From the other.");
+      const row = await rowOf(pool, last.data.id);
+      assert.deepEqual([row.model, row.outcome], ["anthropic-fast", "ok"]);
+      // A success, so that the next failure is not the last straw for this model.
+      openai.always({});
+      await ask({ prompt: "a" });
+    }
+  });
+
+  await step("whose vendor dies after some text ends with an error event, uncharged", async () => {
+    for (const end of ["reset", "cut", "error", "garbage"] as const) {
+      openai.always({ text: ["some ", "text ", "more"], after: 2, end });
+      const { events, text, last } = await stream({ prompt: `dies by ${end}` });
+      assert.equal(text, "some text ", end);
+      assert.deepEqual(
+        events.map(({ event }) => event),
+        ["delta", "delta", "error"],
+      );
+      const { request_id, message, ...rest } = last.data;
+      assert.deepEqual(rest, { code: "upstream_failed" });
+      assert.equal(typeof message, "string");
+      const [row] = await pool.query(
+        "select outcome, credits_micro, finish_reason from generations where request_id = $1",
+        [request_id],
+      );
+      assert.deepEqual(row, { outcome: "upstream_failed", credits_micro: 0n, finish_reason: null });
+      openai.always({});
+      await ask({ prompt: "a" });
+    }
+  });
+
+  await step("sends its headers after a silence, comments meanwhile, and a late failure as an event", async () => {
+    openai.always({ text: "late", firstMs: 150 });
+    const response = await service.post("/v1/generate:stream", { prompt: "a" });
+    assert.equal(response.status, 200);
+    const text = await response.text();
+    assert.match(text, /^(: \n\n){2,}event: delta\ndata: \{"text":"late"\}\n\nevent: done\n/);
+
+    openai.always({ status: 400, headersMs: 100 });
+    anthropic.always({ status: 400 });
+    const { events } = await stream({ prompt: "a" });
+    assert.deepEqual(
+      events.map(({ event, data }) => [event, data.code]),
+      [["error", "upstream_failed"]],
+    );
+  });
+
+  await step("that runs out of time with some text is delivered in part, free of charge", async () => {
+    openai.always({ text: ["Some ", "text", " more"], after: 2, end: "hang" });
+    const medium = { prompt: "a", effort: "medium" };
+    const before = openai.calls.length;
+    const { text, last } = await stream(medium);
+    assert.equal(text, "Some text");
+    assert.equal(last.event, "done");
+    assert.equal(last.data.finish_reason, "length");
+    assert.deepEqual(last.data.usage, { input_tokens: 1, output_tokens: 2, cached_tokens: 0, credits: 0 });
+    assert.deepEqual(
+      (last.data.notices as { code: string }[]).map(({ code }) => code),
+      ["cut_short"],
+    );
+    assert.equal(await openai.calls[before]?.ended, "aborted");
+    const row = await rowOf(pool, last.data.id);
+    assert.deepEqual([row.outcome, row.credits_micro, row.finish_reason], ["cut_short", 0n, "length"]);
+
+    // Unary, where there is text before the end because of stop sequences.
+    const unary = await ask({ ...medium, stop_sequences: ["END"] });
+    assert.deepEqual([unary.answer, unary.finish_reason, unary.usage.credits], ["Some text", "length", 0]);
+
+    const extract = await stream({ ...medium, output_shape: "extract" });
+    assert.equal(extract.last.data.structured, null);
+    assert.match(`${extract.last.data.structured_error}`, /cut short/);
+  });
+
+  await step("that has no text when time is up is a 504, or an event once the headers are out", async () => {
+    openai.always({ end: "silent" });
+    const response = await service.post("/v1/generate", { prompt: "a", effort: "medium" });
+    assert.equal(response.status, 504);
+    const { request_id } = (await response.json()) as { request_id: string };
+    const [row] = await pool.query("select outcome, credits_micro from generations where request_id = $1", [
+      request_id,
+    ]);
+    assert.deepEqual(row, { outcome: "timed_out", credits_micro: 0n });
+    const { events } = await stream({ prompt: "a", effort: "medium" });
+    assert.deepEqual(
+      events.map(({ event, data }) => [event, data.code]),
+      [["error", "timed_out"]],
+    );
+  });
+
+  await step(
+    "whose reader leaves is charged for input and what was written, and its vendor's call ends at once",
+    async () => {
+      const words = Array.from({ length: 500 }, (_, i) => `word${i} `);
+      openai.always({ text: words, betweenMs: 10 });
+      const before = openai.calls.length;
+      const raw = await openRaw(t, service.url);
+      const body = '{"prompt":"leaves a stream"}';
+      raw.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
+      const seen = await raw.until("word2 ");
+      const [, requestId = ""] = /X-Request-Id: (\S+)/i.exec(seen) ?? [];
+      raw.socket.destroy();
+      assert.equal(await openai.calls[before]?.ended, "aborted");
+      const [row = {}] = await settled(pool, requestId);
+      assert.deepEqual([row.outcome, row.finish_reason], ["caller_gone", null]);
+      const input = count("leaves a stream");
+      const output = Number(row.output_tokens);
+      assert.ok(
+        output >= count("word0 word1 word2 ") && output < count(words.slice(0, 100).join("")),
+        `${output} tokens`,
+      );
+      assert.equal(Number(row.credits_micro) / 1e6, credits(input, 0, output));
+
+      // Before the first word: the input alone.
+      openai.always({ end: "silent" });
+      const silent = openai.calls.length;
+      const early = await openRaw(t, service.url);
+      early.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
+      const [, id = ""] = /X-Request-Id: (\S+)/i.exec(await early.until("\r\n\r\n")) ?? [];
+      early.socket.destroy();
+      assert.equal(await openai.calls[silent]?.ended, "aborted");
+      const [nothing = {}] = await settled(pool, id);
+      assert.deepEqual(
+        [nothing.outcome, nothing.output_tokens, Number(nothing.credits_micro) / 1e6],
+        ["caller_gone", 0n, credits(input, 0, 0)],
+      );
+    },
+  );
+
+  await step("whose unary caller leaves is not charged, and its vendor's call ends at once", async () => {
+    for (const stop_sequences of [[], ["never"]]) {
+      openai.always({ text: ["some ", "text"], end: "hang", after: 1 });
+      const before = openai.calls.length;
+      const start = new Date();
+      const leave = new AbortController();
+      const answer = fetch(`${service.url}/v1/generate`, {
+        method: "POST",
+        headers: auth,
+        body: JSON.stringify({ prompt: "leaves", stop_sequences }),
+        signal: leave.signal,
+      });
+      while (openai.calls.length === before) await sleep(5);
+      await sleep(50);
+      leave.abort();
+      await assert.rejects(answer);
+      assert.equal(await openai.calls[before]?.ended, "aborted");
+      const [row = {}] = await settled(pool, start);
+      assert.deepEqual([row.streamed, row.outcome, row.credits_micro], [false, "caller_gone", 0n]);
+    }
+  });
+
+  await step("whose reader stops reading is charged as if it had left, and is not read ahead of", async () => {
+    // 127 spaces are one token. An answer of 4 MB may fit into the buffers of the network, so three come over one connection.
+    const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
+    const whole = count(text.join(""));
+    openai.always({ text });
+    const before = openai.calls.length;
+    const start = new Date();
+    const raw = await openRaw(t, service.url);
+    raw.socket.pause();
+    const body = '{"prompt":"stalls"}';
+    const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
+    raw.send(request + request + request);
+    const rows = await settled(pool, start, 3);
+    const left = rows.filter(({ outcome }) => outcome === "caller_gone");
+    assert.ok(left.length > 0);
+    for (const row of rows) {
+      const output = Number(row.output_tokens);
+      assert.equal(Number(row.credits_micro) / 1e6, credits(count("stalls"), 0, output));
+      assert.ok(row.outcome === "ok" ? output === whole : output < whole, `${row.outcome} after ${output} tokens`);
+    }
+    // None of the vendor's calls is left open.
+    await Promise.all(openai.calls.slice(before).map(({ ended }) => ended));
+  });
+
+  await step(
+    "that runs when the service is told to stop is finished in time, or cut short free of charge",
+    async (t) => {
+      const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "300" } });
+      openai.always(({ body }) =>
+        body.includes("quick")
+          ? { text: ["qu", "ick"], betweenMs: 100 }
+          : { text: ["part ", "rest"], after: 1, end: "hang" },
+      );
+      const [quick, slow] = await Promise.all(
+        ["quick", "slow"].map((prompt) => other.post("/v1/generate:stream", { prompt })),
+      );
+      const reads = Promise.all([readEvents(quick ?? assert.fail()), readEvents(slow ?? assert.fail())]);
+      assert.equal(await other.stop("SIGTERM"), 0);
+      const [whole, part] = await reads;
+      const [wholeEnd, partEnd] = [lastOf(whole), lastOf(part)];
+      assert.deepEqual([textOf(whole), wholeEnd.data.finish_reason], ["quick", "stop"]);
+      assert.deepEqual([textOf(part), partEnd.data.finish_reason], ["part ", "length"]);
+      assert.equal((partEnd.data.usage as { credits: number }).credits, 0);
+      assert.equal((await rowOf(pool, partEnd.data.id)).outcome, "cut_short");
+      assert.equal((await rowOf(pool, wholeEnd.data.id)).outcome, "ok");
+    },
+  );
+});

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import {
+  Effort,
+  GenerateRequestSchema,
+  MetricsGroupBy,
+  MetricsInterval,
+  MetricsRequestSchema,
+  OutputShape,
+  ResponseFormatType,
+  Role,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { Failure } from "../../src/failure.ts";
+import { decode, decodeQuery } from "../../src/transport/decode.ts";
+
+function read(text: string) {
+  return decode(GenerateRequestSchema, text, JSON.parse(text));
+}
+
+function query(text: string) {
+  return decodeQuery(MetricsRequestSchema, new URLSearchParams(text));
+}
+
+function refuses(field: string, expected: RegExp) {
+  return (error: unknown) => {
+    assert.ok(error instanceof Failure);
+    assert.equal(error.kind, "invalid_request");
+    assert.equal(error.field, field);
+    assert.match(error.message, expected);
+    return true;
+  };
+}
+
+test("reads every field", () => {
+  const { message, unknown } = read(`{
+    "prompt": "p", "messages": [{"role": "system", "content": "s"}, {"content": "", "role": "assistant"}], "system": "sys",
+    "attachments": [{"name": "n", "media_type": "text/plain", "data": "aGk="}], "effort": "high", "temperature": 1.5,
+    "max_tokens": 1e3, "stop_sequences": ["a", "b"], "output_shape": "tradeoffs",
+    "response_format": {"type": "json_schema", "schema": {"10": 1.0, "2": [ ]}},
+    "web_search": false, "intelligence_trace": true, "continue": false}`);
+  assert.deepEqual(unknown, []);
+  assert.equal(message.prompt, "p");
+  assert.deepEqual(
+    message.messages.map(({ role, content }) => [role, content]),
+    [
+      [Role.SYSTEM, "s"],
+      [Role.ASSISTANT, ""],
+    ],
+  );
+  assert.equal(message.system, "sys");
+  const [file] = message.attachments;
+  assert.deepEqual([file?.name, file?.mediaType, `${Buffer.from(file?.data ?? [])}`], ["n", "text/plain", "hi"]);
+  assert.equal(message.effort, Effort.HIGH);
+  assert.equal(message.temperature, 1.5);
+  assert.equal(message.maxTokens, 1000);
+  assert.deepEqual(message.stopSequences, ["a", "b"]);
+  assert.equal(message.outputShape, OutputShape.TRADEOFFS);
+  assert.equal(message.responseFormat?.type, ResponseFormatType.JSON_SCHEMA);
+  assert.equal(message.responseFormat?.schema, '{"10": 1.0, "2": [ ]}');
+  assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continue], [false, true, false]);
+});
+
+test("a null member counts as not given", () => {
+  const names = GenerateRequestSchema.fields.map(({ name }) => name);
+  const { message, unknown } = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
+  assert.deepEqual(unknown, []);
+  assert.deepEqual(message, read("{}").message);
+  assert.equal(read('{"response_format":{"type":"text","schema":null}}').message.responseFormat?.schema, "");
+});
+
+test("a wrong type names the field", () => {
+  const rows: [body: string, field: string, expected: RegExp][] = [
+    ['{"prompt":1}', "prompt", /must be a string/],
+    ['{"prompt":["a"]}', "prompt", /must be a string/],
+    ['{"messages":{}}', "messages", /must be a list/],
+    ['{"messages":"a"}', "messages", /must be a list/],
+    ['{"messages":[null]}', "messages[0]", /must be an object/],
+    ['{"messages":[[]]}', "messages[0]", /must be an object/],
+    ['{"messages":[{"role":"user","content":"a"},{"role":"user"}]}', "messages[1].content", /required/],
+    ['{"messages":[{"role":"user","content":null}]}', "messages[0].content", /required/],
+    ['{"messages":[{"content":"a"}]}', "messages[0].role", /required/],
+    ['{"messages":[{"role":"User","content":"a"}]}', "messages[0].role", /"system", "user", "assistant"/],
+    ['{"messages":[{"role":1,"content":"a"}]}', "messages[0].role", /one of/],
+    ['{"messages":[{"role":"unspecified","content":"a"}]}', "messages[0].role", /one of/],
+    ['{"messages":[{"role":"user","content":{}}]}', "messages[0].content", /must be a string/],
+    ['{"system":false}', "system", /must be a string/],
+    ['{"attachments":[{}]}', "attachments[0].media_type", /required/],
+    ['{"attachments":[{"media_type":"a"}]}', "attachments[0].data", /required/],
+    ['{"attachments":[{"media_type":"a","data":"a"}]}', "attachments[0].data", /base64/],
+    ['{"attachments":[{"media_type":"a","data":"aa aa"}]}', "attachments[0].data", /base64/],
+    ['{"attachments":[{"media_type":"a","data":"====" }]}', "attachments[0].data", /base64/],
+    ['{"attachments":[{"media_type":"a","data":[1]}]}', "attachments[0].data", /base64/],
+    ['{"effort":"extreme"}', "effort", /"auto", "low", "medium", "high"/],
+    ['{"effort":2}', "effort", /one of/],
+    ['{"effort":""}', "effort", /one of/],
+    ['{"temperature":"1"}', "temperature", /must be a number/],
+    ['{"temperature":1e999}', "temperature", /must be a number/],
+    ['{"max_tokens":1.5}', "max_tokens", /whole number/],
+    ['{"max_tokens":"5"}', "max_tokens", /whole number/],
+    ['{"max_tokens":true}', "max_tokens", /whole number/],
+    ['{"stop_sequences":"a"}', "stop_sequences", /must be a list/],
+    ['{"stop_sequences":["a",1]}', "stop_sequences[1]", /must be a string/],
+    ['{"stop_sequences":[null]}', "stop_sequences[0]", /must be a string/],
+    ['{"output_shape":"json"}', "output_shape", /"auto", "text", "extract"/],
+    ['{"response_format":"json"}', "response_format", /must be an object/],
+    ['{"response_format":{}}', "response_format.type", /required/],
+    ['{"response_format":{"type":"json_object"}}', "response_format.type", /"text", "json_schema"/],
+    ['{"web_search":"true"}', "web_search", /true or false/],
+    ['{"intelligence_trace":1}', "intelligence_trace", /true or false/],
+    ['{"continue":"yes"}', "continue", /true or false/],
+  ];
+  for (const [body, field, expected] of rows) assert.throws(() => read(body), refuses(field, expected), body);
+});
+
+test("whole numbers beyond 32 bits stay out of range instead of wrapping round", () => {
+  assert.equal(read('{"max_tokens":4294967297}').message.maxTokens, 2147483647);
+  assert.equal(read('{"max_tokens":-1e300}').message.maxTokens, -2147483648);
+});
+
+test("members that the message does not have are reported by their path", () => {
+  const { message, unknown } = read(
+    '{"model":1,"prompt":"p","__proto__":{"temperature":2},"constructor":0,"messages":[{"role":"user","content":"a","name":"n"}],' +
+      '"response_format":{"type":"text","strict":true},"maxTokens":5,"":0}',
+  );
+  assert.deepEqual(unknown, [
+    "model",
+    "__proto__",
+    "constructor",
+    "messages[0].name",
+    "response_format.strict",
+    "maxTokens",
+    "",
+  ]);
+  assert.equal(message.temperature, undefined);
+  assert.equal(message.maxTokens, undefined);
+});
+
+test("of very many unknown members the first hundred are reported, and how many more there are", () => {
+  const text = JSON.stringify(Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x${i}`, i])));
+  const { unknown, more } = read(text);
+  assert.equal(unknown.length, 100);
+  assert.equal(more, 4_900);
+  assert.equal(read('{"a":1}').more, 0);
+  const [name] = read(JSON.stringify({ ["😀".repeat(1_000)]: 1 })).unknown;
+  assert.ok(name && name.length <= 200 && name.isWellFormed());
+});
+
+test("lone surrogates become U+FFFD", () => {
+  assert.equal(read('{"prompt":"a\\ud800b\\udc00\\ud83d\\ude00"}').message.prompt, "a\ufffdb\ufffd😀");
+});
+
+test("base64 with or without padding, in either alphabet", () => {
+  const data = (text: string) => {
+    const { message } = read(JSON.stringify({ attachments: [{ media_type: "a", data: text }] }));
+    return Buffer.from(message.attachments[0]?.data ?? []).toString("hex");
+  };
+  assert.equal(data("+/8="), "fbff");
+  assert.equal(data("-_8"), "fbff");
+  assert.equal(data(""), "");
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) =>
+      assert.equal(data(Buffer.from(bytes).toString("base64")), Buffer.from(bytes).toString("hex")),
+    ),
+  );
+});
+
+test("the text of a schema is copied character by character, wherever it stands", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom("", " ", "\n\t"), (schema, other, space) => {
+      const text = JSON.stringify(schema, null, space);
+      const body = `{${space}"x":${JSON.stringify(other)},"response_format":${space}{"schema":${text}${space},"type":"json_schema"},"prompt":"p"}`;
+      assert.equal(read(body).message.responseFormat?.schema, schema === null ? "" : text);
+    }),
+  );
+  const digits = '{"__proto__":{"10":1.0,"9":123456789012345678901234567890},"a":"\\u0041"}';
+  assert.equal(
+    read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message.responseFormat?.schema,
+    digits,
+  );
+});
+
+test("reads a query; unknown and empty parameters are skipped", () => {
+  const message = query("from=2026-01-31&to=2026-02-01T10:20:30.5%2B02:00&interval=hour&group_by=key&x=1");
+  assert.deepEqual(message.from && timestampDate(message.from), new Date("2026-01-31T00:00:00Z"));
+  assert.deepEqual(message.to && timestampDate(message.to), new Date("2026-02-01T08:20:30.500Z"));
+  assert.equal(message.interval, MetricsInterval.HOUR);
+  assert.equal(message.groupBy, MetricsGroupBy.KEY);
+  assert.deepEqual(query("from=&to=&interval=&group_by=&"), query(""));
+  assert.equal(
+    timestampDate(query("from=2026-01-31t00:00:00z").from ?? assert.fail()).getTime(),
+    Date.UTC(2026, 0, 31),
+  );
+  assert.equal(timestampDate(query("from=2024-02-29").from ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
+});
+
+test("a wrong parameter is named", () => {
+  for (const [text, field, expected] of [
+    ["from=yesterday", "from", /such as "2026-01-31T00:00:00Z"/],
+    ["from=2026-02-30", "from", /a date/],
+    ["from=2025-02-29T00:00:00Z", "from", /a date/],
+    ["from=2026-13-01", "from", /a date/],
+    ["from=2026-01-31T25:00:00Z", "from", /a date/],
+    ["from=2026-01-31T00:00:00", "from", /a date/],
+    ["from=1767225600", "from", /a date/],
+    ["to=2026-1-1", "to", /a date/],
+    ["interval=week", "interval", /"minute", "hour", "day", "month"/],
+    ["interval=DAY", "interval", /one of/],
+    ["group_by=model", "group_by", /"none", "key"/],
+  ] as const) {
+    assert.throws(() => query(text), refuses(field, expected), text);
+  }
+});

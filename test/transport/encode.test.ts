@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  Effort,
+  EffortSchema,
+  FinishReason,
+  GenerateResponseSchema,
+  MetricsInterval,
+  MetricsResponseSchema,
+  QuotasResponseSchema,
+  StreamGenerateResponse_DoneSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { encode, enumWord } from "../../src/transport/encode.ts";
+
+const USAGE = { inputTokens: 12, outputTokens: 3, cachedTokens: 0, credits: 0.0024 };
+
+test("a whole response has the members of the specification, in its order", () => {
+  const message = create(GenerateResponseSchema, {
+    id: "gen_1",
+    requestId: "req_1",
+    answer: 'He said "hi"\n',
+    structured: '{"2":1,"1":123456789012345678901234567890}',
+    usage: USAGE,
+    latencyMs: 17,
+    finishReason: FinishReason.LENGTH,
+    notices: [
+      { code: "a", message: "b" },
+      { code: "c", message: "d", field: "e" },
+    ],
+    intelligenceTrace: {
+      intelligenceLevel: Effort.HIGH,
+      steps: [
+        { kind: "answer", role: "fast", startedMs: 0 },
+        { kind: "reask", role: "strong", startedMs: 5, durationMs: 0, outcome: "ok" },
+      ],
+    },
+  });
+  assert.equal(
+    encode(GenerateResponseSchema, message),
+    '{"id":"gen_1","request_id":"req_1","answer":"He said \\"hi\\"\\n",' +
+      '"structured":{"2":1,"1":123456789012345678901234567890},"structured_error":null,' +
+      '"usage":{"input_tokens":12,"output_tokens":3,"cached_tokens":0,"credits":0.0024},' +
+      '"latency_ms":17,"finish_reason":"length","notices":[{"code":"a","message":"b"},{"code":"c","message":"d","field":"e"}],' +
+      '"intelligence_trace":{"intelligence_level":"high","steps":[{"kind":"answer","role":"fast","started_ms":0},' +
+      '{"kind":"reask","role":"strong","started_ms":5,"duration_ms":0,"outcome":"ok"}]}}',
+  );
+});
+
+test("structured is left out of a text answer, where structured_error is null all the same", () => {
+  const message = create(GenerateResponseSchema, { id: "gen_1", usage: USAGE, finishReason: FinishReason.STOP });
+  assert.deepEqual(Object.keys(JSON.parse(encode(GenerateResponseSchema, message))), [
+    "id",
+    "request_id",
+    "answer",
+    "structured_error",
+    "usage",
+    "latency_ms",
+    "finish_reason",
+    "notices",
+  ]);
+});
+
+test("done has both members of structured output, or neither", () => {
+  const done = (more: object) =>
+    JSON.parse(
+      encode(StreamGenerateResponse_DoneSchema, create(StreamGenerateResponse_DoneSchema, { usage: USAGE, ...more })),
+    );
+  const always = ["id", "request_id", "usage", "finish_reason", "notices"];
+  assert.deepEqual(Object.keys(done({})), always);
+  const good = done({ structured: '{"a":1}' });
+  assert.deepEqual(Object.keys(good), [...always, "structured", "structured_error"]);
+  assert.deepEqual([good.structured, good.structured_error], [{ a: 1 }, null]);
+  const bad = done({ structured: "null", structuredError: "why" });
+  assert.deepEqual([bad.structured, bad.structured_error], [null, "why"]);
+});
+
+test("counts are numbers with all their digits, times are RFC 3339, what has no limit is null", () => {
+  const at = timestampFromDate(new Date("2026-01-31T12:00:00.5Z"));
+  const quota = { used: 9_007_199_254_740_993n };
+  const window = {
+    resetsAt: at,
+    requests: quota,
+    inputTokens: { limit: 5n, used: 6n, remaining: 0n },
+    outputTokens: quota,
+  };
+  const text = encode(
+    QuotasResponseSchema,
+    create(QuotasResponseSchema, {
+      workspace: "default",
+      tier: "free",
+      asOf: at,
+      windows: { minute: window },
+      concurrentRequests: {},
+    }),
+  );
+  const used = '{"limit":null,"used":9007199254740993,"remaining":null}';
+  assert.equal(
+    text,
+    '{"workspace":"default","tier":"free","as_of":"2026-01-31T12:00:00.500Z","windows":{"minute":{"resets_at":"2026-01-31T12:00:00.500Z",' +
+      `"requests":${used},"input_tokens":{"limit":5,"used":6,"remaining":0},"output_tokens":${used}}},` +
+      '"concurrent_requests":{"limit":null,"used":0,"remaining":null},"credit":null,"spend_limits":[]}',
+  );
+  const metrics = create(MetricsResponseSchema, { from: at, to: at, interval: MetricsInterval.MONTH, totals: {} });
+  assert.match(encode(MetricsResponseSchema, metrics), /"interval":"month"/);
+});
+
+test("the words of an enum", () => {
+  assert.equal(enumWord(EffortSchema, Effort.LOW), "low");
+  assert.equal(enumWord(EffortSchema, 99), "unspecified");
+});

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { Failure } from "../../src/failure.ts";
+import type { Event } from "../../src/service/call.ts";
+import { writeEvents } from "../../src/transport/sse.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+
+const DONE: Event = {
+  type: "done",
+  done: create(StreamGenerateResponse_DoneSchema, {
+    id: "gen_1",
+    requestId: "req_1",
+    usage: { inputTokens: 2, outputTokens: 1, credits: 0.0006 },
+    finishReason: FinishReason.STOP,
+  }),
+};
+
+const PATIENT = { headersMs: 60_000, keepAliveMs: 60_000, stallMs: 60_000 };
+
+const MB = 1024 * 1024;
+
+test("events are framed to the byte", async (t) => {
+  const step = create(TraceStepSchema, { kind: "answer", role: "fast", startedMs: 1 });
+  const { url } = await serve(t, async function* () {
+    yield { type: "trace", step };
+    yield { type: "delta", text: "Grüße" };
+    yield { type: "delta", text: 'a\r\nb\u2028"c"\ud800' };
+    yield DONE;
+  });
+  const raw = await openRaw(t, url);
+  raw.send(head("GET", "/"));
+  const { status, headers, body } = await raw.read();
+  assert.equal(status, 200);
+  const { "content-type": type, "cache-control": cache, "x-accel-buffering": buffering } = headers;
+  assert.deepEqual([type, cache, buffering], ["text/event-stream; charset=utf-8", "no-store", "no"]);
+  assert.equal(
+    body,
+    'event: trace\ndata: {"step":{"kind":"answer","role":"fast","started_ms":1}}\n\n' +
+      'event: delta\ndata: {"text":"Grüße"}\n\n' +
+      'event: delta\ndata: {"text":"a\\r\\nb\u2028\\"c\\"\\ud800"}\n\n' +
+      'event: done\ndata: {"id":"gen_1","request_id":"req_1","usage":{"input_tokens":2,"output_tokens":1,"cached_tokens":0,' +
+      '"credits":0.0006},"finish_reason":"stop","notices":[]}\n\n',
+  );
+});
+
+test("any text arrives as it is", async (t) => {
+  let text = "";
+  const { url } = await serve(t, async function* () {
+    yield { type: "delta", text };
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: "binary" }), async (sent) => {
+      text = sent;
+      const body = await (await fetch(url)).text();
+      assert.match(body, /^event: delta\ndata: [^\r\n]*\n\n$/);
+      assert.equal(JSON.parse(body.slice(body.indexOf("{"))).text, sent);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test("the headers go out with the first event, or after a silence; a failure before them is thrown", async (t) => {
+  const first = Promise.withResolvers<void>();
+  const failAfter = (moment: Promise<void>) =>
+    // biome-ignore lint/correctness/useYield: it fails before its first event
+    async function* (): AsyncGenerator<Event> {
+      await moment;
+      throw new Failure("upstream_failed");
+    };
+  const early = await serve(t, failAfter(first.promise));
+  const refused = fetch(early.url);
+  first.resolve();
+  assert.equal((await refused).status, 502);
+
+  const later = Promise.withResolvers<void>();
+  const late = await serve(t, failAfter(later.promise), { headersMs: 20 });
+  const response = await fetch(late.url);
+  assert.equal(response.status, 200);
+  later.resolve();
+  assert.equal(await response.text(), 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
+});
+
+test("silence is filled with comments, once the headers are out", async (t) => {
+  const { url } = await serve(
+    t,
+    async function* () {
+      await sleep(100);
+      yield { type: "delta", text: "a" };
+      await until(() => /a"\}\n\n(: \n\n){3}/.test(seen));
+      yield DONE;
+    },
+    { keepAliveMs: 10 },
+  );
+  let seen = "";
+  const raw = await openRaw(t, url);
+  raw.socket.on("data", (text: string) => {
+    // Without the marks of the chunks.
+    seen += text.replace(/(^|\r\n)[0-9a-f]+\r\n|\r\n$/g, "");
+  });
+  raw.send(head("GET", "/"));
+  const { body } = await raw.read();
+  assert.match(body, /^event: delta\n.*\n\n(: \n\n){3,}event: done/);
+});
+
+test("events are made no faster than the reader takes them, and one that takes none has gone", async (t) => {
+  const { url, ...state } = await serve(t, endless, { stallMs: 200 });
+  const raw = await openRaw(t, url);
+  raw.send(head("GET", "/"));
+  await raw.until("delta");
+  raw.socket.pause();
+  await until(() => state.ended());
+  // What fits into the buffers of two sockets, and no more.
+  assert.ok(state.made() < 64 * MB, `${state.made()} bytes were made`);
+  assert.equal(state.outcome(), "left");
+  assert.equal(await state.connections(), 0);
+});
+
+test("a reader that takes a little now and then stays", async (t) => {
+  const { url, ...state } = await serve(
+    t,
+    async function* () {
+      yield { type: "delta", text: "x".repeat(16 * MB) };
+      yield DONE;
+    },
+    { stallMs: 300 },
+  );
+  const raw = await openRaw(t, url);
+  let taken = 0;
+  raw.socket.on("data", (chunk: string) => {
+    taken += chunk.length;
+    if (taken < MB) return;
+    taken = 0;
+    raw.socket.pause();
+    setTimeout(() => raw.socket.resume(), 100);
+  });
+  raw.send(head("GET", "/"));
+  await raw.read();
+  assert.equal(state.outcome(), "ended");
+});
+
+test("when the reader leaves, the work is left at once", async (t) => {
+  const { url, ...state } = await serve(t, async function* () {
+    yield { type: "delta", text: "a" };
+    yield* endless();
+  });
+  const raw = await openRaw(t, url);
+  raw.send(head("GET", "/"));
+  await raw.until("delta");
+  raw.socket.pause();
+  await until(() => state.made() > MB);
+  raw.socket.destroy();
+  await until(() => state.ended());
+  assert.equal(state.outcome(), "left");
+});
+
+test("an answer that is whole waits no longer than that for its reader either", async (t) => {
+  const { url, ...state } = await serve(
+    t,
+    async function* () {
+      yield { type: "delta", text: "x".repeat(32 * MB) };
+    },
+    { stallMs: 200 },
+  );
+  const raw = await openRaw(t, url);
+  raw.send(head("GET", "/"));
+  await raw.until("delta");
+  raw.socket.pause();
+  await until(async () => (await state.connections()) === 0);
+});
+
+async function* endless(): AsyncGenerator<Event> {
+  const text = "x".repeat(MB);
+  for (;;) yield { type: "delta", text };
+}
+
+/** A server that writes these events to whoever asks. */
+async function serve(t: TestContext, events: () => AsyncGenerator<Event>, options: Partial<typeof PATIENT> = {}) {
+  let made = 0;
+  let outcome: "ended" | "left" | undefined;
+  const server = createServer(async (_, response: ServerResponse) => {
+    const gone = new AbortController();
+    response.once("close", () => response.writableFinished || gone.abort());
+    async function* watched(): AsyncGenerator<Event> {
+      outcome = undefined;
+      try {
+        for await (const event of events()) {
+          if (event.type === "delta") made += event.text.length;
+          yield event;
+        }
+        outcome = "ended";
+      } finally {
+        outcome ??= "left";
+      }
+    }
+    const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
+    try {
+      await writeEvents(response, watched(), { ...PATIENT, ...options, gone: gone.signal, failureText });
+    } catch (error) {
+      assert.ok(error instanceof Failure);
+      response.writeHead(error.row.http).end();
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Characters of all deltas so far. */
+    made: () => made,
+    ended: () => outcome !== undefined,
+    outcome: () => outcome,
+    connections: () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),
+  };
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5);
+}
