@@ -16,10 +16,12 @@ export function createLog(level: string): Log {
  */
 export function errorFacts(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { name, cause } = error;
+  const { name, message, stack = "", cause } = error;
   const { code, statusCode, causes } = error as { code?: unknown; statusCode?: unknown; causes?: unknown };
-  const at = error.stack
-    ?.split("\n")
+  // The stack begins with the message, and a line of that may look like a place.
+  const start = stack.indexOf(message);
+  const at = (start < 0 ? "" : stack.slice(start + message.length))
+    .split("\n")
     .filter((line) => /^\s+at /.test(line))
     .slice(0, 5)
     .map((line) => line.trim());
@@ -27,7 +29,7 @@ export function errorFacts(error: unknown): object {
     name,
     ...(typeof code === "string" ? { code } : {}),
     ...(typeof statusCode === "number" ? { status: statusCode } : {}),
-    ...(at ? { at } : {}),
+    ...(at.length > 0 ? { at } : {}),
     ...(cause === undefined ? {} : { cause: errorFacts(cause) }),
     ...(Array.isArray(causes) ? { causes: causes.slice(0, 5).map(errorFacts) } : {}),
   };

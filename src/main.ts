@@ -69,6 +69,8 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
       }, CLOSE_MS);
       await Promise.all([rest.close(), rpc.close()]);
       clearTimeout(timer);
+      // A request whose connection was ended just now still has its books to close.
+      await work.drain(0);
     });
 
     // Not before: a start that fails must not use up the one time that the secrets are shown.

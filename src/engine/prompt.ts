@@ -29,23 +29,34 @@ const CONTINUE =
   "Continue your last message exactly from where it stops. Do not repeat any of it, do not begin anew, do not comment.";
 
 /**
- * Builds the prompt that a model sees. Every system text goes to the front, because not every vendor takes one between turns; empty
- * turns are left out, because some vendors refuse them; and the last turn is always a user's, because newer models refuse to be
- * prefilled with the beginning of their answer.
+ * Builds the prompt that a model sees, in the form that every vendor takes. Every system text goes to the front, because not every
+ * vendor takes one between turns. Empty turns are left out, because some vendors refuse them. Turns alternate and the first is a user's,
+ * because Bedrock and the chat templates of many open models (Gemma, Mistral) demand it. The last is a user's too, because newer models
+ * refuse to be prefilled with the beginning of their answer.
  */
 export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "json_schema"): LanguageModelV4Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
-  const turns = asked.turns.filter((turn) => turn.text !== "");
   const system = asked.system.filter((text) => text !== "");
+  const turns = alternating(asked.turns.filter((turn) => turn.text !== ""));
   if (turns.length === 0) turns.push({ role: "user", text: system.pop() ?? "" });
+  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
+  if (turns.at(-1)?.role === "assistant") turns.push({ role: "user", text: asked.continues ? CONTINUE : "Go on." });
   const prompt: LanguageModelV4Prompt = [{ role: "system", content: [...instructions, ...system].join("\n\n") }];
   for (const { role, text } of turns) prompt.push({ role, content: [{ type: "text", text }] });
-  if (turns.at(-1)?.role === "assistant") {
-    prompt.push({ role: "user", content: [{ type: "text", text: asked.continues ? CONTINUE : "Go on." }] });
-  }
   return prompt;
+}
+
+/** Joins turns of one side that follow each other. */
+function alternating(turns: readonly Turn[]): Turn[] {
+  const joined: Turn[] = [];
+  for (const { role, text } of turns) {
+    const last = joined.at(-1);
+    if (last?.role === role) last.text += `\n\n${text}`;
+    else joined.push({ role, text });
+  }
+  return joined;
 }
 
 /** Adds an invalid answer and what is wrong with it, so that the model can correct itself. */

@@ -36,6 +36,11 @@ export interface Generation {
   generateWhole(request: GenerateRequest, call: Call): Promise<GenerateResponse>;
 }
 
+interface Settled {
+  credits: number;
+  outputTokens: number;
+}
+
 /** Makes the use case out of its parts. `work` bounds and ends what runs. */
 export function createGeneration(
   engine: Engine,
@@ -69,7 +74,7 @@ export function createGeneration(
 
     let delivered = "";
     let finish: Finish | undefined;
-    let settlement: Promise<{ credits: number }> | undefined;
+    let settlement: Promise<Settled> | undefined;
     const question = { ...asked, tier, streamed };
     try {
       for await (const event of answer(engine, question, running.signal)) {
@@ -93,21 +98,23 @@ export function createGeneration(
       if (!(failure instanceof CallerGone)) await settle(toFailure(failure).kind, false);
       throw failure;
     } finally {
-      // Reached unsettled when the caller has gone: what it took of a stream is charged, of a unary answer it has nothing.
-      await settle("caller_gone", streamed);
+      // Reached unsettled when the caller has gone: what it took of a stream is charged, of a unary answer it has nothing. A stream
+      // that had been cut short by then, but was not taken to its end, stays free.
+      if (running.signal.reason instanceof CutShort) await settle("cut_short", false);
+      else await settle("caller_gone", streamed);
     }
 
     /** Settles the end of an answer that the caller has, or has in part, and says so. */
     async function conclude(): Promise<StreamGenerateResponse_Done> {
       const whole = finish !== undefined && finish.reason !== "cut";
       if (!whole) notices.push(notice("cut_short", "The service cut the answer short. It is not charged."));
-      const { credits } = await settle(whole ? "ok" : "cut_short", whole);
+      const { credits, outputTokens } = await settle(whole ? "ok" : "cut_short", whole);
       return create(StreamGenerateResponse_DoneSchema, {
         id,
         requestId: call.requestId,
         usage: create(UsageSchema, {
           inputTokens,
-          outputTokens: finish?.outputTokens ?? engine.tokenizer.count(delivered),
+          outputTokens,
           cachedTokens: cached(),
           credits,
         }),
@@ -119,17 +126,23 @@ export function createGeneration(
     }
 
     /** The first end counts; later ones change nothing. */
-    function settle(outcome: Outcome, charged: boolean): Promise<{ credits: number }> {
-      settlement ??= lease.settle({
+    function settle(outcome: Outcome, charged: boolean): Promise<Settled> {
+      settlement ??= settleOnce(outcome, charged);
+      return settlement;
+    }
+
+    async function settleOnce(outcome: Outcome, charged: boolean): Promise<Settled> {
+      const outputTokens = finish?.outputTokens ?? engine.tokenizer.count(delivered);
+      const { credits } = await lease.settle({
         outcome,
         charged,
-        outputTokens: finish?.outputTokens ?? engine.tokenizer.count(delivered),
+        outputTokens,
         cachedTokens: cached(),
         latencyMs: Math.round(performance.now() - call.startedAt),
         ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord() } : {}),
         ...(finish?.model ? { model: finish.model } : {}),
       });
-      return settlement;
+      return { credits, outputTokens };
     }
 
     function finishWord(): "stop" | "length" {

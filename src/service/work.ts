@@ -18,7 +18,8 @@ export interface Work {
   begin(caller: AbortSignal): Running;
   /**
    * Refuses new requests, lets what runs finish for `graceMs`, then cuts the rest short. Resolves when nothing runs any more, or a
-   * second after the cut: a reader that takes nothing holds its request for longer.
+   * second after the cut: a reader that takes nothing holds its request for longer. May be called again, to wait for those as well
+   * once their connections have been ended.
    */
   drain(graceMs: number): Promise<void>;
   readonly draining: boolean;

@@ -180,18 +180,7 @@ test("an answer", async (t) => {
   });
 
   await step("whose reader stops reading is charged as if it had left, and is not read ahead of", async () => {
-    // 127 spaces are one token. An answer of 4 MB may fit into the buffers of the network, so three come over one connection.
-    const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
-    const whole = count(text.join(""));
-    openai.always({ text });
-    const before = openai.calls.length;
-    const start = new Date();
-    const raw = await openRaw(t, service.url);
-    raw.socket.pause();
-    const body = '{"prompt":"stalls"}';
-    const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
-    raw.send(request + request + request);
-    const rows = await settled(pool, start, 3);
+    const { rows, whole } = await stalled({});
     const left = rows.filter(({ outcome }) => outcome === "caller_gone");
     assert.ok(left.length > 0);
     for (const row of rows) {
@@ -199,9 +188,36 @@ test("an answer", async (t) => {
       assert.equal(Number(row.credits_micro) / 1e6, credits(count("stalls"), 0, output));
       assert.ok(row.outcome === "ok" ? output === whole : output < whole, `${row.outcome} after ${output} tokens`);
     }
+  });
+
+  await step(
+    "that was cut short while its reader did not read is free, also when the reader never comes back",
+    async () => {
+      const { rows } = await stalled({ effort: "medium" });
+      const cut = rows.filter(({ outcome }) => outcome === "cut_short");
+      assert.ok(cut.length > 0);
+      assert.ok(cut.every(({ credits_micro }) => credits_micro === 0n));
+      assert.ok(rows.every(({ outcome }) => outcome !== "caller_gone"));
+    },
+  );
+
+  /** Asks for two answers over one connection without reading any; one of 4 MB may fit into the buffers of the network. */
+  async function stalled(more: object) {
+    // 127 spaces are one token.
+    const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
+    openai.always({ text });
+    const before = openai.calls.length;
+    const start = new Date();
+    const raw = await openRaw(t, service.url);
+    raw.socket.pause();
+    const body = JSON.stringify({ prompt: "stalls", ...more });
+    const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
+    raw.send(request + request);
+    const rows = await settled(pool, start, 2);
     // None of the vendor's calls is left open.
     await Promise.all(openai.calls.slice(before).map(({ ended }) => ended));
-  });
+    return { rows, whole: count(text.join("")) };
+  }
 
   await step(
     "that runs when the service is told to stop is finished in time, or cut short free of charge",

@@ -279,24 +279,21 @@ test("one answer", async (t) => {
         attachments: [{ name: "mark-file", media_type: "text/plain", data: btoa("mark-file") }],
       })
       .then((r) => r.text());
-    for (const broken of [
-      {
-        status: 400,
-        error: {
-          message: "mark-vendor\n    at mark-vendor (mark-vendor:1:1)",
-          type: "mark-vendor",
-          code: "mark-vendor",
-        },
-      },
-      { raw: "mark-vendor\n    at mark-vendor" },
-      { text: "mark-answer", end: "garbage" },
+    const error = {
+      message: "mark-vendor\n    at mark-vendor (mark-vendor:1:1)",
+      type: "mark-vendor",
+      code: "mark-vendor",
+    };
+    for (const [path, broken] of [
+      ["/v1/generate", { status: 400, error }],
+      ["/v1/generate:stream", { status: 400, error }],
+      ["/v1/generate", { raw: "mark-vendor\n    at mark-vendor" }],
+      ["/v1/generate:stream", { text: "mark-answer", end: "garbage" }],
     ] as const) {
       openai.always(broken);
       anthropic.always(broken);
-      for (const path of ["/v1/generate", "/v1/generate:stream"]) {
-        const response = await service.post(path, { prompt: "mark-prompt", effort: "high" });
-        assert.doesNotMatch(await response.text(), /mark-vendor/);
-      }
+      const response = await service.post(path, { prompt: "mark-prompt", effort: "high" });
+      assert.doesNotMatch(await response.text(), /mark-vendor/);
     }
     const dump = await dumpAll(pool);
     assert.match(dump, /upstream_failed/);
