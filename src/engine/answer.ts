@@ -82,15 +82,14 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   let end: ModelEnd | undefined;
 
   yield { type: "step", step: { kind: "answer", role: tier } };
-  // With stop sequences the model is read piece by piece even for a unary caller, so that its call ends where the answer ends.
-  const source = question.streamed || stops.length > 0 ? (await model.doStream(options)).stream : unary(model, options);
+  const source = question.streamed ? (await model.doStream(options)).stream : unary(model, options);
   try {
     for await (const part of source) {
       if (part.type === "finish") {
         end = modelEnd(part);
         break;
       }
-      if (part.type !== "text-delta") continue;
+      if (part.type !== "text-delta" || isStopped) continue;
       const { text, stopped } = stopper.push(part.delta);
       const piece = meter.push(text);
       if (piece !== "") {
@@ -98,7 +97,8 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
         yield { type: "text", text: piece };
       }
       isStopped = stopped;
-      if (stopped || meter.full) break;
+      // A unary call has ended already; its last part tells what it used up.
+      if (question.streamed && (stopped || meter.full)) break;
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : upstream(error);
@@ -207,7 +207,7 @@ function callOptions(
   signal: AbortSignal,
   prompt: LanguageModelV4Prompt,
 ): LanguageModelV4CallOptions {
-  const { shape, maxTokens } = question;
+  const { shape, maxTokens, stops } = question;
   // JSON is wanted exact, prose as the model's maker tuned it.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
   return {
@@ -215,6 +215,8 @@ function callOptions(
     abortSignal: signal,
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+    // Spares the vendor what comes after; the answer is cut here in any case, because not every model takes them.
+    ...(stops.length === 0 ? {} : { stopSequences: stops }),
     ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
   };
 }
