@@ -1,6 +1,11 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import { bootstrap } from "./admission/bootstrap.ts";
+import { openJournal } from "./admission/journal.ts";
 import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
+import { keepAlive } from "./admission/replica.ts";
+import { createSettlements } from "./admission/settle.ts";
 import { createUsage } from "./admission/usage.ts";
 import { type Config, ConfigError, envToConfig } from "./config.ts";
 import { createValidators } from "./engine/structured/validate.ts";
@@ -38,7 +43,13 @@ async function start(config: Config, log: Log): Promise<() => Promise<void>> {
     const pool = openPool(url);
     stops.push(() => pool.end());
     await migrate(pool);
+    const replica = randomUUID();
     const secrets = await bootstrap(pool, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
+
+    const settlements = createSettlements(pool, await openJournal(join(config.dataDir, "journal")), log);
+    stops.push(() => settlements.close());
+    const leases = await keepAlive(pool, replica, log);
+    stops.push(() => leases.stop());
 
     const models = createCatalogue(config.models, config.timeouts);
     stops.push(() => models.close());
@@ -47,7 +58,7 @@ async function start(config: Config, log: Log): Promise<() => Promise<void>> {
     const work = createWork();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
-      admission: createAdmission(pool, config.rates),
+      admission: createAdmission(pool, settlements, config.rates, replica),
       keys: createKeys(pool),
       usage: createUsage(pool),
       work,

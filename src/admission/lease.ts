@@ -162,7 +162,12 @@ export function createAdmission(
         async [Symbol.asyncDispose]() {
           if (settled) return;
           // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
-          const nothing = { outputTokens: 0, cachedTokens: 0, charged: false, latencyMs: Date.now() - createdAt.getTime() };
+          const nothing = {
+            outputTokens: 0,
+            cachedTokens: 0,
+            charged: false,
+            latencyMs: Date.now() - createdAt.getTime(),
+          };
           await settle({ outcome: "internal", ...nothing }).catch(() => undefined);
         },
       };

@@ -61,7 +61,10 @@ export async function keepAlive(pool: Pool, replica: string, log: Log): Promise<
 
   async function release(replicas: string[]): Promise<void> {
     if (replicas.length === 0) return;
-    const workspaces = await pool.query<{ id: string }>("select distinct workspace_id as id from leases where replica = any($1) order by 1", [replicas]);
+    const workspaces = await pool.query<{ id: string }>(
+      "select distinct workspace_id as id from leases where replica = any($1) order by 1",
+      [replicas],
+    );
     let count = 0;
     for (const { id } of workspaces) {
       const [row] = await pool.query<{ released: number }>("select release_leases($1, $2) as released", [id, replicas]);

@@ -81,11 +81,15 @@ export function createSettlements(pool: Pool, journal: Journal, log: Log): Settl
     try {
       while (!closed && journal.pending().length > 0) {
         const batch = run(journal.pending());
-        await store(batch[0]?.workspaceId ?? "", batch.map(({ row }) => row));
+        await store(
+          batch[0]?.workspaceId ?? "",
+          batch.map(({ row }) => row),
+        );
         await journal.drop(batch.length);
       }
     } catch (error) {
-      if (!isUnavailable(error)) log.error({ cause: errorFacts(error) }, "a settlement in the journal cannot be stored");
+      if (!isUnavailable(error))
+        log.error({ cause: errorFacts(error) }, "a settlement in the journal cannot be stored");
     }
   }
 }

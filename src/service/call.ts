@@ -1,4 +1,9 @@
-import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
+import type {
+  GenerateResponse,
+  Notice,
+  StreamGenerateResponse_Done,
+  TraceStep,
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/keys.ts";
 
 /** What surrounds a request, whichever way it came in. */
@@ -10,6 +15,8 @@ export interface Call {
   signal: AbortSignal;
   /** `performance.now()` at the arrival of the request. */
   startedAt: number;
+  /** Of a unary call: with the same key and request within 24 hours the caller gets the same answer, charged once. */
+  idempotencyKey?: string;
   /** Notices that came up before the request reached the service. */
   notices: Notice[];
 }
