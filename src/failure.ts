@@ -46,6 +46,12 @@ export const FAILURES = {
     connect: Code.Unimplemented,
     message: "There is nothing at this path.",
   },
+  unknown_entity: {
+    http: 404,
+    code: "not_found",
+    connect: Code.NotFound,
+    message: "There is no such thing.",
+  },
   method_not_allowed: {
     http: 405,
     code: "method_not_allowed",

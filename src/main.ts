@@ -1,12 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { bootstrap } from "./admission/bootstrap.ts";
+import { createCredit } from "./admission/credit.ts";
 import { openJournal } from "./admission/journal.ts";
 import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
+import { createOwners } from "./admission/owners.ts";
 import { keepAlive } from "./admission/replica.ts";
-import { createSettlements } from "./admission/settle.ts";
+import { createSettlements, type SettlementRow } from "./admission/settle.ts";
+import { applyTiers } from "./admission/tiers.ts";
 import { createUsage } from "./admission/usage.ts";
+import { createWorkspaces } from "./admission/workspaces.ts";
 import { type Config, ConfigError, envToConfig } from "./config.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
@@ -17,13 +21,18 @@ import { createServices } from "./service/services.ts";
 import { createWork } from "./service/work.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
+import { keepPartitions } from "./store/partitions.ts";
 import { openPool } from "./store/pool.ts";
+import { createTelemetry } from "./telemetry.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
+import { withMetrics } from "./transport/prometheus.ts";
 import { createRestServer } from "./transport/rest.ts";
 import { createRpcHandler } from "./transport/rpc.ts";
 
 /** Time that connections get to end by themselves once nothing runs any more, in milliseconds. */
 const CLOSE_MS = 1_000;
+/** Patience of requests with the database: beyond it they are refused, and what they owe waits in the journal. */
+const REQUEST_PATIENCE = { timeoutMs: 3_000, connectMs: 1_000 };
 /** A terminal's Ctrl-C arrives twice, from the terminal and from npm; a later signal means impatience. */
 const IMPATIENCE_MS = 1_000;
 
@@ -40,34 +49,48 @@ async function start(config: Config, log: Log): Promise<() => Promise<void>> {
       stops.push(() => embedded.stop());
       url = embedded.url;
     }
-    const pool = openPool(url);
+    // What requests wait for; reports, people and maintenance have connections of their own, so that they can never keep requests waiting.
+    const pool = openPool(url, REQUEST_PATIENCE);
     stops.push(() => pool.end());
-    await migrate(pool);
+    const desk = openPool(url);
+    stops.push(() => desk.end());
+    await migrate(desk);
+    const partitions = await keepPartitions(desk, { retentionDays: config.retentionDays, log });
+    stops.push(() => partitions.stop());
+    await applyTiers(desk, config.tiers);
+    const telemetry = createTelemetry();
+    telemetry.watchProcess();
     const replica = randomUUID();
-    const secrets = await bootstrap(pool, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
+    const secrets = await bootstrap(desk, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
 
-    const settlements = createSettlements(pool, await openJournal(join(config.dataDir, "journal")), log);
+    const journal = await openJournal<SettlementRow>(join(config.dataDir, "journal"), log);
+    const settlements = createSettlements(pool, journal, log, telemetry);
     stops.push(() => settlements.close());
-    const leases = await keepAlive(pool, replica, log);
+    const admission = createAdmission(pool, settlements, config.rates, replica, undefined, telemetry);
+    const leases = await keepAlive(pool, replica, admission.holds, log);
     stops.push(() => leases.stop());
 
-    const models = createCatalogue(config.models, config.timeouts);
+    const models = createCatalogue(config.models, config.timeouts, telemetry.modelCall);
     stops.push(() => models.close());
     const tokenizer = createTokenizer();
     stops.push(() => tokenizer.close());
     const work = createWork();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
-      admission: createAdmission(pool, settlements, config.rates, replica),
+      admission,
       keys: createKeys(pool),
-      usage: createUsage(pool),
+      owners: createOwners(desk),
+      workspaces: createWorkspaces(desk),
+      credit: createCredit(desk),
+      usage: createUsage(desk),
       work,
       deadlines: config.deadlines,
     });
 
-    const rest = await listen(createRestServer(services, config, log), config.public.host, config.public.port);
+    const rest = await listen(createRestServer(services, config, log, telemetry), config.public.host, config.public.port);
     stops.push(() => rest.destroy());
-    const rpc = await listenBoth(createRpcHandler(services, config, log), config.rpc.host, config.rpc.port);
+    const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry));
+    const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port);
     stops.push(async () => {
       const closed = Promise.all([rest.close(), rpc.close()]);
       await work.drain(config.drainMs);

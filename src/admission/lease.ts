@@ -1,8 +1,9 @@
-import { Failure, type FailureKind } from "../failure.ts";
+import { Failure, type FailureKind, toFailure } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
+import type { Telemetry } from "../telemetry.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
-import type { Settlements } from "./settle.ts";
+import type { SettlementRow, Settlements } from "./settle.ts";
 
 /** Micro-credits per token, which is credits per million tokens; exact to six decimals. */
 export interface Rates {
@@ -66,6 +67,8 @@ export interface Admission {
    * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `overloaded` when the database is away.
    */
   open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
+  /** Whether a request is being admitted, runs or is being settled here. */
+  holds(requestId: string): boolean;
 }
 
 interface TakeItem {
@@ -85,7 +88,7 @@ interface Verdict {
 }
 
 /**
- * Admission over the functions `take_leases` and `settle_leases`.
+ * Admission over the function `take_leases`.
  * @param replica identifier of this process, under which it keeps its leases alive
  * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
  */
@@ -95,9 +98,14 @@ export function createAdmission(
   rates: Rates,
   replica: string,
   clock?: () => number,
+  telemetry?: Telemetry,
 ): Admission {
-  // 256 requests of one workspace are admitted in about 12 ms.
-  const take = createBatcher(takeBatch, { maxItems: 256, maxWaiting: 20_000 });
+  // 256 requests of one workspace are admitted in about 4 ms.
+  const take = createBatcher(takeBatch, { maxItems: 256, maxWaiting: 20_000 }, (waitedMs) =>
+    telemetry?.batch("admission", waitedMs),
+  );
+  const held = new Set<string>();
+  return { open, holds: (requestId) => held.has(requestId) || settlements.waits(requestId) };
 
   async function takeBatch(workspaceId: string, items: TakeItem[]): Promise<Verdict[]> {
     const [row] = await pool.query<{ verdicts: Verdict[] }>("select take_leases($1, $2, $3, $4) as verdicts", [
@@ -109,69 +117,91 @@ export function createAdmission(
     return row?.verdicts ?? [];
   }
 
-  return {
-    async open(request) {
-      const { workspaceId } = request.caller;
-      const createdAt = new Date(clock?.() ?? Date.now());
-      const hold = costOf(rates, { input: request.inputTokens, cached: 0, output: request.maxOutputTokens });
+  async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
+    const { requestId } = request;
+    // Before the statement is sent: a lease that is in the database and not in here was taken by a statement that was given up.
+    held.add(requestId);
+    try {
       const verdict = await orOverloaded(
-        take(workspaceId, {
-          request_id: request.requestId,
+        take(request.caller.workspaceId, {
+          request_id: requestId,
           key_id: request.caller.keyId,
           input_tokens: request.inputTokens,
-          hold_micro: String(hold),
+          hold_micro: String(holdOf(rates, request)),
           ...request.idempotency,
         }),
       );
-      if (verdict.response !== undefined) return { replay: Buffer.from(verdict.response, "base64") };
       if (verdict.refusal) throw refusal(verdict);
+      if (verdict.response === undefined) {
+        telemetry?.leaseTaken();
+        return lease(request);
+      }
+      held.delete(requestId);
+      return { replay: Buffer.from(verdict.response, "base64") };
+    } catch (error) {
+      held.delete(requestId);
+      const { kind, limit } = toFailure(error);
+      telemetry?.leaseRefused(limit ?? kind);
+      throw error;
+    }
+  }
 
-      let settled: Promise<{ credits: number }> | undefined;
-      const settleOnce = async (actual: Settlement): Promise<{ credits: number }> => {
-        const cached = Math.min(actual.cachedTokens, request.inputTokens);
-        const tokens = { input: request.inputTokens, cached, output: actual.outputTokens };
-        const price = actual.charged ? costOf(rates, tokens) : 0n;
-        const response = actual.response?.(Number(price) / 1e6);
-        const charged = await settlements.settle(workspaceId, {
-          id: request.generationId,
-          request_id: request.requestId,
-          created_at: createdAt,
-          key_id: request.caller.keyId,
-          streamed: request.streamed,
-          shape: request.shape,
-          effort: request.effort,
-          level: request.level,
-          input_tokens: request.inputTokens,
-          output_tokens: actual.outputTokens,
-          cached_tokens: cached,
-          credits_micro: String(price),
-          outcome: actual.outcome,
-          finish_reason: actual.finishReason ?? null,
-          latency_ms: Math.round(actual.latencyMs),
-          model: actual.model ?? null,
-          ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
+  function lease(request: LeaseRequest): Lease {
+    const createdAt = clock?.() ?? Date.now();
+    let settled: Promise<{ credits: number }> | undefined;
+    const settle = (actual: Settlement): Promise<{ credits: number }> => {
+      settled ??= settlements
+        .settle(request.caller.workspaceId, rowOf(rates, request, actual, new Date(createdAt)))
+        .then((charged) => ({ credits: Number(charged) / 1e6 }))
+        .finally(() => {
+          held.delete(request.requestId);
+          telemetry?.leaseEnded();
         });
-        return { credits: Number(charged) / 1e6 };
-      };
-      const settle = (actual: Settlement): Promise<{ credits: number }> => {
-        settled ??= settleOnce(actual);
-        return settled;
-      };
-      return {
-        settle,
-        async [Symbol.asyncDispose]() {
-          if (settled) return;
-          // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
-          const nothing = {
-            outputTokens: 0,
-            cachedTokens: 0,
-            charged: false,
-            latencyMs: Date.now() - createdAt.getTime(),
-          };
-          await settle({ outcome: "internal", ...nothing }).catch(() => undefined);
-        },
-      };
-    },
+      return settled;
+    };
+    return {
+      settle,
+      async [Symbol.asyncDispose]() {
+        const latencyMs = (clock?.() ?? Date.now()) - createdAt;
+        // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
+        await settle({ outcome: "internal", outputTokens: 0, cachedTokens: 0, charged: false, latencyMs }).catch(
+          () => undefined,
+        );
+      },
+    };
+  }
+}
+
+/** What a request can cost at most, in micro-credits. */
+function holdOf(rates: Rates, { inputTokens, maxOutputTokens }: LeaseRequest): bigint {
+  const dearest = { ...rates, input: Math.max(rates.input, rates.cached) };
+  return costOf(dearest, { input: inputTokens, cached: 0, output: maxOutputTokens });
+}
+
+function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
+  const cached = Math.min(actual.cachedTokens, request.inputTokens);
+  const tokens = { input: request.inputTokens, cached, output: actual.outputTokens };
+  const price = actual.charged ? costOf(rates, tokens) : 0n;
+  const response = actual.response?.(Number(price) / 1e6);
+  return {
+    id: request.generationId,
+    request_id: request.requestId,
+    created_at: createdAt,
+    key_id: request.caller.keyId,
+    streamed: request.streamed,
+    shape: request.shape,
+    effort: request.effort,
+    level: request.level,
+    input_tokens: request.inputTokens,
+    output_tokens: actual.outputTokens,
+    cached_tokens: cached,
+    credits_micro: String(price),
+    outcome: actual.outcome,
+    finish_reason: actual.finishReason ?? null,
+    latency_ms: Math.round(actual.latencyMs),
+    model: actual.model ?? null,
+    ...request.idempotency,
+    ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
   };
 }
 

@@ -2,7 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { GenerateResponseSchema, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { printJson } from "./print.ts";
+import { messageJson, printJson, safe } from "./print.ts";
 import { callerClient, type GlobalOptions, operatorClient } from "./service.ts";
 
 /** Life of the key that is made for one question when none is given, in milliseconds. */
@@ -19,11 +19,11 @@ export function addAsk(program: Command): void {
       const apiKey = process.env.CHORUS_API_KEY || (await temporaryKey(command, options.workspace));
       const client = await callerClient(GenerationService, command, apiKey);
       if (command.optsWithGlobals<GlobalOptions>().json) {
-        printJson(GenerateResponseSchema, await client.generate({ prompt }));
+        printJson(messageJson(GenerateResponseSchema, await client.generate({ prompt })));
         return;
       }
       for await (const { event } of client.streamGenerate({ prompt })) {
-        if (event.case === "delta") process.stdout.write(event.value.text);
+        if (event.case === "delta") process.stdout.write(safe(event.value.text));
       }
       process.stdout.write("\n");
     });

@@ -1,22 +1,25 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import {
   CreateKeyResponseSchema,
   type Key,
+  KeySchema,
   KeyService,
-  ListKeysResponseSchema,
   RevokeKeyResponseSchema,
+  type UpdateKeyRequestSchema,
+  UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { printJson, printTable, timeText } from "./print.ts";
-import { CliError, type GlobalOptions, operatorClient } from "./service.ts";
+import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { json, operatorClient } from "./service.ts";
+import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {
-  const keys = program.command("keys").description("create, list and revoke API keys");
+  const keys = program.command("keys").description("create, change, list and revoke API keys");
 
   keys
     .command("create")
     .description("create a key; its secret is shown this once")
-    .requiredOption("--workspace <workspace>", "name or identifier of the workspace")
+    .option("--workspace <workspace>", "name or identifier of the workspace; an owner may leave it out", "")
     .option("--name <name>", "name for people", "")
     .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", collect, [])
     .option(
@@ -30,9 +33,9 @@ export function addKeys(program: Command): void {
           workspace: options.workspace,
           name: options.name,
           scopes: options.scope,
-          ...(options.expires === undefined ? {} : { expiresAt: timestampFromDate(parseExpiry(options.expires)) }),
+          ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
-        if (json(command)) printJson(CreateKeyResponseSchema, response);
+        if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
         else {
           printKeys(response.key ? [response.key] : []);
           console.log(`\nSecret (shown this once): ${response.secret}`);
@@ -53,9 +56,25 @@ export function addKeys(program: Command): void {
         all.push(...page.keys);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (json(command))
-        printJson(ListKeysResponseSchema, { $typeName: ListKeysResponseSchema.typeName, keys: all, nextPageToken: "" });
+      if (json(command)) printJson({ keys: all.map((key) => messageJson(KeySchema, key)) });
       else printKeys(all);
+    });
+
+  keys
+    .command("update")
+    .description("rename a key, or change when it stops working")
+    .argument("<id>", "identifier of the key, such as key_…")
+    .option("--name <name>", "new name")
+    .option("--expires <time>", "when it stops working: a time, a span such as 30d, or never")
+    .action(async (id: string, { name, expires }: { name?: string; expires?: string }, command: Command) => {
+      const client = await operatorClient(KeyService, command);
+      const response = await client.updateKey({
+        id,
+        ...(name === undefined ? {} : { name }),
+        ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
+      });
+      if (json(command)) printJson(messageJson(UpdateKeyResponseSchema, response));
+      else printKeys(response.key ? [response.key] : []);
     });
 
   keys
@@ -64,7 +83,7 @@ export function addKeys(program: Command): void {
     .argument("<id>", "identifier of the key, such as key_…")
     .action(async (id: string, _: unknown, command: Command) => {
       const response = await (await operatorClient(KeyService, command)).revokeKey({ id });
-      if (json(command)) printJson(RevokeKeyResponseSchema, response);
+      if (json(command)) printJson(messageJson(RevokeKeyResponseSchema, response));
       else printKeys(response.key ? [response.key] : []);
     });
 }
@@ -83,21 +102,11 @@ function printKeys(keys: Key[]): void {
   printTable(["ID", "WORKSPACE", "NAME", "SECRET", "SCOPES", "CREATED (UTC)", "EXPIRES", "REVOKED"], rows);
 }
 
-function parseExpiry(text: string): Date {
-  const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const ms = unit === "d" ? 86_400_000 : unit === "h" ? 3_600_000 : 60_000;
-  const date = count ? new Date(Date.now() + Number(count) * ms) : new Date(text);
-  if (Number.isNaN(date.getTime()))
-    throw new CliError(
-      `--expires must be a time such as 2027-01-31T00:00:00Z, or a span such as 30d, but is "${text}".`,
-    );
-  return date;
+function expiryOf(text: string): NonNullable<MessageInitShape<typeof UpdateKeyRequestSchema>["expiry"]> {
+  if (text === "never") return { case: "neverExpires", value: true };
+  return { case: "expiresAt", value: parseTime("--expires", text, 1) };
 }
 
 function collect(value: string, previous: string[]): string[] {
   return [...previous, value];
-}
-
-function json(command: Command): boolean {
-  return command.optsWithGlobals<GlobalOptions>().json ?? false;
 }

@@ -1,22 +1,36 @@
-import { type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 
-/** Prints a message as one JSON document, with the names of the contract. */
-export function printJson<D extends DescMessage>(desc: D, message: MessageShape<D>): void {
-  console.log(JSON.stringify(toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true }), null, 2));
+/** What a terminal may take for a command to itself, and what turns the direction of text. New line and tab are let through. */
+const UNSAFE = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Makes text safe for a terminal: what is not stands there as a JSON escape. */
+export function safe(text: string): string {
+  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** A message as JSON with the names of the contract. */
+export function messageJson<D extends DescMessage>(desc: D, message: MessageShape<D>): JsonObject {
+  return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as JsonObject;
+}
+
+/** Prints one JSON document. */
+export function printJson(value: JsonObject): void {
+  console.log(safe(JSON.stringify(value, null, 2)));
 }
 
 /** Prints rows under a header, each column as wide as its widest cell. */
 export function printTable(header: string[], rows: string[][]): void {
-  const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? "").length)));
-  for (const row of [header, ...rows]) {
-    console.log(
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
+  const lines = [header, ...rows.map((row) => row.map((cell) => safe(cell).replace(/[\n\t]/g, " ")))];
+  const widths = header.map((_, i) => Math.max(...lines.map((cells) => width(cells[i]))));
+  for (const cells of lines) {
+    const padded = cells.map((cell, i) => cell + " ".repeat((widths[i] ?? 0) - width(cell)));
+    console.log(padded.join("  ").trimEnd());
   }
+}
+
+function width(cell = ""): number {
+  return [...cell].length;
 }
 
 /** A time to the second, UTC; `-` when there is none. */

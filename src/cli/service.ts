@@ -15,13 +15,18 @@ export interface GlobalOptions {
   json?: boolean;
 }
 
-/** A client of the service that the options, the environment or DATA_DIR point at, with the operator token. */
+/** Whether the command is to print JSON. */
+export function json(command: Command): boolean {
+  return command.optsWithGlobals<GlobalOptions>().json ?? false;
+}
+
+/** A client of the service that the options, the environment or DATA_DIR point at, with the token of an operator or owner. */
 export async function operatorClient<S extends DescService>(service: S, command: Command): Promise<Client<S>> {
   const { dataDir, local } = await beside();
-  const token = process.env.OPERATOR_TOKEN || local.operatorToken;
+  const token = process.env.OPERATOR_TOKEN || process.env.OWNER_TOKEN || local.operatorToken;
   if (!token) {
     throw new CliError(
-      `No operator token. Set OPERATOR_TOKEN, or run this where the service keeps its data (${localFile(dataDir)} was looked for; DATA_DIR names the folder).`,
+      `No operator token. Set OPERATOR_TOKEN (or, as an owner, OWNER_TOKEN), or run this where the service keeps its data (${localFile(dataDir)} was looked for; DATA_DIR names the folder).`,
     );
   }
   return client(service, await rpcUrl(command), { authorization: `Bearer ${token}` });

@@ -75,6 +75,7 @@ export function createGeneration(
       return;
     }
     await using lease = opened;
+    Object.assign(call.facts, { generationId: id, level });
 
     let delivered = "";
     let finish: Finish | undefined;
@@ -127,22 +128,29 @@ export function createGeneration(
     }
 
     /** The first end counts; later ones change nothing. */
-    function settle(
+    function settle(...end: Parameters<typeof settleOnce>): Promise<{ credits: number }> {
+      settlement ??= settleOnce(...end);
+      return settlement;
+    }
+
+    async function settleOnce(
       outcome: Outcome,
       charged: boolean,
       response?: (credits: number) => Uint8Array,
     ): Promise<{ credits: number }> {
-      settlement ??= lease.settle({
+      const outputTokens = finish?.outputTokens ?? engine.tokenizer.count(delivered);
+      const { credits } = await lease.settle({
         outcome,
         charged,
-        outputTokens: finish?.outputTokens ?? engine.tokenizer.count(delivered),
+        outputTokens,
         cachedTokens: cached(),
         latencyMs: Math.round(performance.now() - call.startedAt),
         ...(finish ? { finishReason: finish.reason === "stop" ? "stop" : "length" } : {}),
         ...(finish?.model ? { model: finish.model } : {}),
         ...(response ? { response } : {}),
       });
-      return settlement;
+      Object.assign(call.facts, { outcome, inputTokens, outputTokens, cachedTokens: cached(), credits });
+      return { credits };
     }
 
     /** A vendor counts with its own tokenizer, so its figure may exceed ours. */

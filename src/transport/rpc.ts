@@ -11,7 +11,6 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
   GenerationService,
@@ -22,16 +21,20 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/h
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { errorFacts, type Log } from "../log.ts";
-import { type Call, CallerGone, type Event } from "../service/call.ts";
+import type { Log } from "../log.ts";
+import { type Call, CallerGone, type Event, type Facts } from "../service/call.ts";
 import type { Services } from "../service/services.ts";
+import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import { ADMIN_SERVICES, addAdmin, admitActor } from "./admin.ts";
 import { MAX_BODY } from "./body.ts";
 import { addReflection } from "./reflection.ts";
+import { createReport } from "./report.ts";
 
 type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 const REQUEST_ID = createContextKey("");
 const STARTED_AT = createContextKey(0);
+const FACTS = createContextKey<Facts>({});
 const CALLER = createContextKey<Caller | undefined>(undefined);
 const REQUEST = createContextKey<NodeRequest | undefined>(undefined);
 
@@ -49,16 +52,30 @@ const WATCH_MS = 250;
 /**
  * The internal face: Connect, gRPC and gRPC-Web for callers and operators, with reflection and health. Works for HTTP/1.1 and HTTP/2.
  */
-export function createRpcHandler(services: Services, config: Pick<Config, "stream">, log: Log): RequestListener {
+export function createRpcHandler(
+  services: Services,
+  config: Pick<Config, "stream">,
+  log: Log,
+  telemetry: Telemetry,
+): RequestListener {
+  const report = createReport(log, telemetry);
   return connectNodeAdapter({
     routes,
     readMaxBytes: MAX_BODY,
     contextValues: (request) => {
       const requestId = `req_${randomUUID().replaceAll("-", "")}`;
-      return createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()).set(REQUEST, request);
+      return createContextValues()
+        .set(REQUEST_ID, requestId)
+        .set(STARTED_AT, performance.now())
+        .set(FACTS, {})
+        .set(REQUEST, request);
     },
     // Runs before anything of the body is read.
-    requestGate: (context) => guarded(context, () => admit(context)),
+    requestGate: (context) =>
+      admit(context).catch((error: unknown) => {
+        end(context, error);
+        throw connectError(error, context);
+      }),
   });
 
   function routes(router: ConnectRouter): void {
@@ -67,6 +84,7 @@ export function createRpcHandler(services: Services, config: Pick<Config, "strea
         guarded(context, () => services.generation.generateWhole(request, callOf(context))),
       async *streamGenerate(request, context) {
         const stall = stallGuard(context, config.stream.stallMs);
+        let failure: unknown;
         try {
           for await (const event of services.generation.generate(request, callOf(context), true)) {
             stall.start();
@@ -74,21 +92,19 @@ export function createRpcHandler(services: Services, config: Pick<Config, "strea
             stall.stop();
           }
         } catch (error) {
+          failure = error;
           throw connectError(error, context);
         } finally {
           stall.stop();
+          end(context, failure);
         }
       },
       quotas: (_, context) => guarded(context, () => services.quotas(callOf(context).caller)),
       metrics: (request, context) => guarded(context, () => services.metrics(request, callOf(context).caller)),
     });
-    router.service(KeyService, {
-      createKey: (request, context) => guarded(context, () => services.keys.createKey(request)),
-      listKeys: (request, context) => guarded(context, () => services.keys.listKeys(request)),
-      revokeKey: (request, context) => guarded(context, () => services.keys.revokeKey(request)),
-    });
+    addAdmin(router, services, guarded);
     addHealth(router, services);
-    addReflection(router, [GenerationService, KeyService, Health]);
+    addReflection(router, [GenerationService, ...ADMIN_SERVICES, Health]);
   }
 
   async function admit(context: HandlerContext): Promise<void> {
@@ -96,28 +112,40 @@ export function createRpcHandler(services: Services, config: Pick<Config, "strea
     responseHeader.set("x-request-id", values.get(REQUEST_ID));
     if (service.typeName === GenerationService.typeName) {
       const scope = SCOPES[method.localName as keyof typeof SCOPES];
-      values.set(CALLER, await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope));
-    } else if (service.typeName === KeyService.typeName) {
-      await services.authorizeOperator(/^bearer (.+)$/i.exec(requestHeader.get("authorization") ?? "")?.[1]);
-    }
+      const caller = await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope);
+      Object.assign(values.get(FACTS), { workspaceId: caller.workspaceId, keyId: caller.keyId });
+      values.set(CALLER, caller);
+    } else await admitActor(services, context);
     if (Number(requestHeader.get("content-length") ?? 0) > MAX_BODY) throw new Failure("request_too_large");
   }
 
   async function guarded<T>(context: HandlerContext, run: () => Promise<T>): Promise<T> {
+    let failure: unknown;
     try {
       return await run();
     } catch (error) {
+      failure = error;
       throw connectError(error, context);
+    } finally {
+      end(context, failure);
     }
+  }
+
+  function end({ service, method, values }: HandlerContext, error: unknown): void {
+    const requestId = values.get(REQUEST_ID);
+    const tracked = {
+      transport: "rpc",
+      requestId,
+      startedAt: values.get(STARTED_AT),
+      facts: values.get(FACTS),
+    } as const;
+    report({ ...tracked, method: methodOf(service.typeName, method.localName) }, error);
   }
 
   function connectError(error: unknown, { values }: HandlerContext): ConnectError {
     if (error instanceof CallerGone) return new ConnectError("The caller has gone.", Code.Canceled);
     const failure = toFailure(error);
     const requestId = values.get(REQUEST_ID);
-    if (failure.row.http >= 500 && failure.cause !== undefined) {
-      log.warn({ request_id: requestId, failure: failure.kind, cause: errorFacts(failure.cause) }, "request failed");
-    }
     const { row, field, limit, retryAfterMs } = failure;
     const detail = create(FailureDetailSchema, {
       code: row.code ?? "",
@@ -135,7 +163,20 @@ export function createRpcHandler(services: Services, config: Pick<Config, "strea
 function callOf({ values, signal }: HandlerContext): Call {
   const caller = values.get(CALLER);
   if (!caller) throw new Failure("unauthenticated");
-  return { requestId: values.get(REQUEST_ID), caller, signal, startedAt: values.get(STARTED_AT), notices: [] };
+  const [requestId, startedAt, facts] = [values.get(REQUEST_ID), values.get(STARTED_AT), values.get(FACTS)];
+  return { requestId, caller, signal, startedAt, facts, notices: [] };
+}
+
+const METHODS: Record<keyof typeof GenerationService.method, RequestEnd["method"]> = {
+  generate: "generate",
+  streamGenerate: "stream_generate",
+  quotas: "quotas",
+  metrics: "metrics",
+};
+
+function methodOf(service: string, method: string): RequestEnd["method"] {
+  if (service === GenerationService.typeName) return METHODS[method as keyof typeof METHODS];
+  return ADMIN_SERVICES.some(({ typeName }) => typeName === service) ? "admin" : "none";
 }
 
 function eventMessage(event: Event): StreamGenerateResponse {
@@ -164,9 +205,9 @@ function stallGuard({ values }: HandlerContext, stallMs: number): { start(): voi
   };
 }
 
-/** `grpc.health.v1`, for the whole service (the empty name) and for the callers' service. */
+/** `grpc.health.v1`, for the whole process (the empty name) and for each service; they are ready together. */
 function addHealth(router: ConnectRouter, services: Services): void {
-  const names = ["", GenerationService.typeName];
+  const names = ["", ...[GenerationService, ...ADMIN_SERVICES].map(({ typeName }) => typeName)];
   const now = () => (services.ready() ? Status.SERVING : Status.NOT_SERVING);
   router.service(Health, {
     check({ service }) {
