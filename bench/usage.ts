@@ -41,16 +41,19 @@ async function fill(pool: Pool): Promise<void> {
     process.stdout.write(`\r${done + rows} rows`);
   }
   for (const unit of ["minute", "hour", "day"]) {
+    // In the order of time, as they come to be.
     await pool.query(
       `insert into usage select workspace_id, '${unit}', date_trunc('${unit}', created_at, 'UTC'), key_id, count(*) filter (where outcome = 'ok'),
          count(*) filter (where outcome <> 'ok'), coalesce(sum(input_tokens) filter (where outcome = 'ok'), 0), coalesce(sum(output_tokens)
          filter (where outcome = 'ok'), 0), coalesce(sum(cached_tokens) filter (where outcome = 'ok'), 0), sum(credits_micro)
-       from generations group by 1, 3, 4`,
+       from generations group by 1, 3, 4 order by 3`,
     );
   }
   await pool.query("insert into accounts (workspace_id) values ('ws_measured')");
   await pool.query("vacuum analyze");
-  const counts = await pool.query<{ unit: string; count: bigint }>("select unit, count(*) from usage where workspace_id = 'ws_measured' group by 1 order by 1");
+  const counts = await pool.query<{ unit: string; count: bigint }>(
+    "select unit, count(*) from usage where workspace_id = 'ws_measured' group by 1 order by 1",
+  );
   console.log(`, rolled up into ${counts.map(({ unit, count }) => `${count} ${unit}s`).join(", ")}; ${KEYS} keys`);
 }
 
@@ -85,7 +88,10 @@ async function measure(usage: Usage, pool: Pool): Promise<void> {
     await time(name, () => usage.metrics({ workspaceId: "ws_measured", ...period }));
   }
   const start = performance.now();
-  await pool.query("select count(*), sum(input_tokens) from generations where workspace_id = 'ws_measured' and created_at >= $1", [new Date(NOW - 30 * DAY)]);
+  await pool.query(
+    "select count(*), sum(input_tokens) from generations where workspace_id = 'ws_measured' and created_at >= $1",
+    [new Date(NOW - 30 * DAY)],
+  );
   console.log(`For comparison, a sum over 30 days of single requests: ${(performance.now() - start).toFixed(0)} ms`);
 }
 

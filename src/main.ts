@@ -87,7 +87,11 @@ async function start(config: Config, log: Log): Promise<() => Promise<void>> {
       deadlines: config.deadlines,
     });
 
-    const rest = await listen(createRestServer(services, config, log, telemetry), config.public.host, config.public.port);
+    const rest = await listen(
+      createRestServer(services, config, log, telemetry),
+      config.public.host,
+      config.public.port,
+    );
     stops.push(() => rest.destroy());
     const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry));
     const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port);

@@ -66,7 +66,7 @@ const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /**
  * Makes the operator's figures. Labels take values from fixed lists and from the catalogue only, never from a caller.
- * All that is recorded of one request costs 7 µs.
+ * All that is recorded of one request costs about 6 µs.
  */
 export function createTelemetry(): Telemetry {
   const registry = new Registry();
@@ -86,7 +86,9 @@ export function createTelemetry(): Telemetry {
   const tokens = counter("chorus_tokens_total", "Tokens of requests that were admitted.", ["kind"]);
   const credits = counter("chorus_credits_total", "Credits charged.");
   const taken = counter("chorus_leases_taken_total", "Requests that were admitted.");
-  const refused = counter("chorus_leases_refused_total", "Requests that were not admitted, by what refused.", ["limit"]);
+  const refused = counter("chorus_leases_refused_total", "Requests that were not admitted, by what refused.", [
+    "limit",
+  ]);
   const running = new Gauge({
     name: "chorus_leases_running",
     help: "Admitted requests of this process that are not settled.",
@@ -139,7 +141,7 @@ export function createTelemetry(): Telemetry {
       calls.inc({ model, tier, outcome });
       callTokens.inc({ model, tier, source, kind: "input" }, inputTokens);
       callTokens.inc({ model, tier, source, kind: "output" }, outputTokens);
-      callTokens.inc({ model, tier, source, kind: "cached" }, cachedTokens);
+      if (cachedTokens) callTokens.inc({ model, tier, source, kind: "cached" }, cachedTokens);
       if (usd !== undefined) cost.inc({ model, tier, source }, usd);
     },
     batch(stage, waitedMs) {

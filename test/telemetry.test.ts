@@ -12,8 +12,26 @@ async function figure(telemetry: Telemetry, line: string): Promise<number | unde
 
 test("docs/operating.md lists exactly the figures of the code, with their types and labels", async () => {
   const telemetry = createTelemetry();
-  telemetry.request({ transport: "rest", method: "generate", outcome: "ok", seconds: 1, inputTokens: 1, outputTokens: 1, cachedTokens: 1, credits: 1 });
-  telemetry.modelCall({ model: "m", tier: "fast", outcome: "ok", source: "reported", inputTokens: 1, cachedTokens: 1, outputTokens: 1, usd: 1 });
+  telemetry.request({
+    transport: "rest",
+    method: "generate",
+    outcome: "ok",
+    seconds: 1,
+    inputTokens: 1,
+    outputTokens: 1,
+    cachedTokens: 1,
+    credits: 1,
+  });
+  telemetry.modelCall({
+    model: "m",
+    tier: "fast",
+    outcome: "ok",
+    source: "reported",
+    inputTokens: 1,
+    cachedTokens: 1,
+    outputTokens: 1,
+    usd: 1,
+  });
   telemetry.batch("admission", [1]);
   telemetry.leaseTaken();
   telemetry.leaseRefused("requests_per_minute");
@@ -28,10 +46,12 @@ test("docs/operating.md lists exactly the figures of the code, with their types 
     if (before?.endsWith(" ")) coded.set(figure, before + names.sort().join(","));
   }
   const doc = readFileSync(resolve(import.meta.dirname, "../docs/operating.md"), "utf8");
-  const documented = [...doc.matchAll(/^\| `(chorus_\w+)` \| (\w+) \| (.*?) \|/gm)].map(([, name, type, labels = ""]) => {
-    const names = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
-    return `${name} ${type} ${names.sort().join(",")}`;
-  });
+  const documented = [...doc.matchAll(/^\| `(chorus_\w+)` \| (\w+) \| (.*?) \|/gm)].map(
+    ([, name, type, labels = ""]) => {
+      const names = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
+      return `${name} ${type} ${names.sort().join(",")}`;
+    },
+  );
   assert.deepEqual(documented.sort(), [...coded].map(([name, rest]) => `${name} ${rest}`).sort());
 });
 
@@ -39,15 +59,34 @@ test("requests add up by outcome; tokens and credits once they are settled", asy
   const telemetry = createTelemetry();
   const rest = { transport: "rest", method: "stream_generate" } as const;
   for (const outputTokens of [5, 7]) {
-    telemetry.request({ ...rest, outcome: "ok", seconds: 0.3, inputTokens: 10, outputTokens, cachedTokens: 4, credits: 0.25 });
+    telemetry.request({
+      ...rest,
+      outcome: "ok",
+      seconds: 0.3,
+      inputTokens: 10,
+      outputTokens,
+      cachedTokens: 4,
+      credits: 0.25,
+    });
   }
   telemetry.request({ ...rest, outcome: "rate_limited", seconds: 0.001 });
-  assert.equal(await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="ok"}'), 2);
-  assert.equal(await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="rate_limited"}'), 1);
-  assert.equal(await figure(telemetry, 'chorus_request_seconds_bucket{le="0.25",transport="rest",method="stream_generate"}'), 1);
+  assert.equal(
+    await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="ok"}'),
+    2,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="rate_limited"}'),
+    1,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_request_seconds_bucket{le="0.25",transport="rest",method="stream_generate"}'),
+    1,
+  );
   assert.equal(await figure(telemetry, 'chorus_request_seconds_count{transport="rest",method="stream_generate"}'), 3);
   assert.deepEqual(
-    await Promise.all(["input", "output", "cached"].map((kind) => figure(telemetry, `chorus_tokens_total{kind="${kind}"}`))),
+    await Promise.all(
+      ["input", "output", "cached"].map((kind) => figure(telemetry, `chorus_tokens_total{kind="${kind}"}`)),
+    ),
     [20, 12, 8],
   );
   assert.equal(await figure(telemetry, "chorus_credits_total"), 0.5);
@@ -80,14 +119,31 @@ test("leases, batches, the journal and bodies show what is now", async () => {
 
 test("calls of vendors show tokens and cost beside each other; without a price there is no cost", async () => {
   const telemetry = createTelemetry();
-  const call = { model: "m", tier: "strong", outcome: "ok", source: "reported", inputTokens: 10, cachedTokens: 2, outputTokens: 3 } as const;
+  const call = {
+    model: "m",
+    tier: "strong",
+    outcome: "ok",
+    source: "reported",
+    inputTokens: 10,
+    cachedTokens: 2,
+    outputTokens: 3,
+  } as const;
   telemetry.modelCall({ ...call, usd: 0.002 });
   telemetry.modelCall({ ...call, outcome: "left", source: "estimated", usd: 0.001 });
   telemetry.modelCall({ ...call, model: "free", usd: undefined });
   assert.equal(await figure(telemetry, 'chorus_model_calls_total{model="m",tier="strong",outcome="left"}'), 1);
-  assert.equal(await figure(telemetry, 'chorus_model_tokens_total{model="m",tier="strong",source="reported",kind="input"}'), 10);
-  assert.equal(await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="reported"}'), 0.002);
-  assert.equal(await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="estimated"}'), 0.001);
+  assert.equal(
+    await figure(telemetry, 'chorus_model_tokens_total{model="m",tier="strong",source="reported",kind="input"}'),
+    10,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="reported"}'),
+    0.002,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="estimated"}'),
+    0.001,
+  );
   assert.doesNotMatch(await telemetry.text(), /cost_usd_total\{model="free"/);
 });
 

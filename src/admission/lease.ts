@@ -172,6 +172,8 @@ export function createAdmission(
   }
 }
 
+const MOST = 4n * 10n ** 18n;
+
 /** What a request can cost at most, in micro-credits. */
 function holdOf(rates: Rates, { inputTokens, maxOutputTokens }: LeaseRequest): bigint {
   const dearest = { ...rates, input: Math.max(rates.input, rates.cached) };
@@ -221,7 +223,8 @@ function limitMessage(limit: string): string {
 
 /**
  * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output rate, with rates in
- * micro-credits per token, rounded half up once, at the end. Source: the contract's charge table.
+ * micro-credits per token, rounded half up once, at the end; at most 4 × 10^18, which is more than any account can hold and fits its
+ * columns. Source: the contract's charge table.
  */
 export function costOf(rates: Rates, tokens: { input: number; cached: number; output: number }): bigint {
   // Rates as whole millionths, so that 0.145 × 100 is 14.5 and not a hair below it.
@@ -230,5 +233,6 @@ export function costOf(rates: Rates, tokens: { input: number; cached: number; ou
     price(tokens.input - tokens.cached, rates.input) +
     price(tokens.cached, rates.cached) +
     price(tokens.output, rates.output);
-  return (sum + 500_000n) / 1_000_000n;
+  const cost = (sum + 500_000n) / 1_000_000n;
+  return cost < MOST ? cost : MOST;
 }

@@ -101,7 +101,9 @@ export async function keepAlive(
    */
   async function claim(ids: string[]): Promise<string[]> {
     if (ids.length === 0) return [];
-    await pool.query("delete from replicas where id = any ($1) and beat_at < clock_timestamp() - interval '1 day'", [ids]);
+    await pool.query("delete from replicas where id = any ($1) and beat_at < clock_timestamp() - interval '1 day'", [
+      ids,
+    ]);
     const claimed = await pool.query<{ id: string }>(
       `update replicas set claimed_at = clock_timestamp()
        where id = any ($1) and (claimed_at is null or claimed_at < clock_timestamp() - interval '${CLAIM_S} s') returning id`,

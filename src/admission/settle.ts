@@ -77,7 +77,8 @@ export function createSettlements(
       return await store(workspaceId, rows);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (waiting.size === 0) log.warn({ cause: errorFacts(error) }, "the database is away; settlements wait in the journal");
+      if (waiting.size === 0)
+        log.warn({ cause: errorFacts(error) }, "the database is away; settlements wait in the journal");
       await journal.append(rows.map((row) => ({ workspaceId, row })));
       for (const { request_id } of rows) waiting.add(request_id);
       drainLater(RETRY_MS);

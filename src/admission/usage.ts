@@ -78,7 +78,9 @@ const MAX_POINTS = 5_000;
 const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
 /**
- * Usage over the tables `accounts`, `periods` and `usage`, none of which is a log.
+ * Usage over the tables `accounts`, `periods` and `usage`, none of which is a log. With ten million requests of a workspace behind them, on two
+ * busy cores: quotas 0.7 ms, 30 days by day 5 ms, 400 days by month and key 19 ms, 5,000 hours 60 ms (bench/usage.ts); a sum over 30 days of
+ * the requests themselves takes 200 ms.
  * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
  */
 export function createUsage(pool: Pool, clock?: () => number): Usage {
@@ -110,7 +112,11 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
           where workspace_id = $1 and unit = '${unit}' and start >= $${values.push(start)} and start < $${values.push(end)}
           group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
       });
-      const rows = joined(await orOverloaded(pool.query<PointRow>(`select * from (${sums.join(" union all ")}) as u order by 1, 2`, values)));
+      const rows = joined(
+        await orOverloaded(
+          pool.query<PointRow>(`select * from (${sums.join(" union all ")}) as u order by 1, 2`, values),
+        ),
+      );
       if (rows.length > MAX_POINTS) throw tooMany();
       const series = rows.map((row) => ({
         start: row.start,
@@ -147,7 +153,10 @@ function quotasOf(periods: ReadonlyMap<string, QuotaRow>): Quotas {
   const { tier, at: asOf, limits, spend_limits, running, balance, held } = at("minute");
   const window = (unit: "minute" | "day" | "month"): Window => {
     const { start, requests, input, output } = at(unit);
-    const use = (name: string, used: bigint): Use => ({ limit: limits[`${name}_per_${unit}`] ?? null, used: Number(used) });
+    const use = (name: string, used: bigint): Use => ({
+      limit: limits[`${name}_per_${unit}`] ?? null,
+      used: Number(used),
+    });
     return {
       resetsAt: next(unit, start),
       requests: use("requests", requests),
@@ -243,7 +252,9 @@ interface Piece {
 
 /** Cuts a period into the widest rows that fit: the interval's own, then hours and minutes where it ends amid a day or an hour. */
 function pieces(interval: Interval, from: Date, to: Date): Piece[] {
-  const units = (["day", "hour", "minute"] as const).filter((unit) => MS[unit] <= MS[interval === "month" ? "day" : interval]);
+  const units = (["day", "hour", "minute"] as const).filter(
+    (unit) => MS[unit] <= MS[interval === "month" ? "day" : interval],
+  );
   let start = from;
   return units.flatMap((unit) => {
     const piece = { unit, start, end: startOf(unit, to) };

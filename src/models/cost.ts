@@ -24,7 +24,8 @@ export function modelCall({ name, tier, price }: ModelEntry, { call, outcome, us
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
   const tokens = isEstimated ? estimated(call, received) : reported(usage);
   const { inputTokens, cachedTokens, outputTokens } = tokens;
-  const usd = price && (inputTokens - cachedTokens) * price.input + cachedTokens * price.cached + outputTokens * price.output;
+  const usd =
+    price && (inputTokens - cachedTokens) * price.input + cachedTokens * price.cached + outputTokens * price.output;
   return {
     model: name,
     tier,

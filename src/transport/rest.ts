@@ -131,6 +131,7 @@ export function createRestServer(
         signal: gone.signal,
         startedAt: ex.startedAt,
         facts: ex.facts,
+        ...idempotencyKey(request.headers["idempotency-key"]),
         notices: unknown.map((field) =>
           notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
         ),
@@ -170,6 +171,11 @@ export function createRestServer(
       linger(request, response);
     }
   }
+}
+
+/** Node joins a header that comes twice with a comma and a space, which no key may have. */
+function idempotencyKey(header: string | string[] | undefined): { idempotencyKey?: string } {
+  return header === undefined ? {} : { idempotencyKey: String(header) };
 }
 
 /** Stands where a handler needs no key. */

@@ -160,11 +160,12 @@ export function createRpcHandler(
   }
 }
 
-function callOf({ values, signal }: HandlerContext): Call {
+function callOf({ values, signal, requestHeader }: HandlerContext): Call {
   const caller = values.get(CALLER);
   if (!caller) throw new Failure("unauthenticated");
   const [requestId, startedAt, facts] = [values.get(REQUEST_ID), values.get(STARTED_AT), values.get(FACTS)];
-  return { requestId, caller, signal, startedAt, facts, notices: [] };
+  const key = requestHeader.get("idempotency-key");
+  return { requestId, caller, signal, startedAt, facts, notices: [], ...(key === null ? {} : { idempotencyKey: key }) };
 }
 
 const METHODS: Record<keyof typeof GenerationService.method, RequestEnd["method"]> = {

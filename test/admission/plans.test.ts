@@ -30,14 +30,35 @@ async function fill(pool: Pool): Promise<void> {
 }
 
 async function take(client: pg.Client, n: number, at: Date): Promise<void> {
-  const items = [1, 2].map((i) => ({ request_id: `req_${n}_${i}`, key_id: "key_7", input_tokens: 1, hold_micro: 1, key: `0${i}`, body: "00" }));
+  const items = [1, 2].map((i) => ({
+    request_id: `req_${n}_${i}`,
+    key_id: "key_7",
+    input_tokens: 1,
+    hold_micro: 1,
+    key: `0${i}`,
+    body: "00",
+  }));
   await client.query("select take_leases('ws_7', 'r', $1, $2)", [JSON.stringify(items), at]);
 }
 
 async function settle(client: pg.Client, n: number, at: Date): Promise<void> {
   const kind = { created_at: at, key_id: "key_7", streamed: false, shape: "text", effort: "auto", level: "low" };
-  const figures = { input_tokens: 1, output_tokens: 1, cached_tokens: 0, credits_micro: 1, outcome: "ok", latency_ms: 1, body: "00" };
-  const items = [1, 2, 3].map((i) => ({ id: `gen_${n}_${i}`, request_id: `req_${n}_${i}`, key: `0${i}`, ...kind, ...figures }));
+  const figures = {
+    input_tokens: 1,
+    output_tokens: 1,
+    cached_tokens: 0,
+    credits_micro: 1,
+    outcome: "ok",
+    latency_ms: 1,
+    body: "00",
+  };
+  const items = [1, 2, 3].map((i) => ({
+    id: `gen_${n}_${i}`,
+    request_id: `req_${n}_${i}`,
+    key: `0${i}`,
+    ...kind,
+    ...figures,
+  }));
   await client.query("select settle_leases('ws_7', $1, $2)", [JSON.stringify(items), at]);
 }
 
@@ -52,12 +73,16 @@ function faults({ statement, scans }: Plan): string[] {
 }
 
 const tables = (plans: Plan[], pattern: RegExp): string[] =>
-  [...new Set(plans.flatMap(({ scans }) => scans.map(({ table }) => table)).filter((table) => pattern.test(table)))].sort();
+  [
+    ...new Set(plans.flatMap(({ scans }) => scans.map(({ table }) => table)).filter((table) => pattern.test(table))),
+  ].sort();
 
 test("admission and settlement read one workspace by primary keys, and one part of each table however many there are", async (t) => {
   const { pool, url } = await testDatabase(t);
   await fill(pool);
-  const [parts] = await pool.query<{ n: bigint }>("select count(*) as n from pg_inherits where inhparent = 'generations'::regclass");
+  const [parts] = await pool.query<{ n: bigint }>(
+    "select count(*) as n from pg_inherits where inhparent = 'generations'::regclass",
+  );
   assert.ok(Number(parts?.n) >= 26);
   const plans = await plansOf(url, async (client) => {
     // Postgres may change from plans for given values to general ones at the sixth time.
@@ -78,7 +103,10 @@ test("quotas and metrics read one workspace by primary keys, and the parts of th
   await fill(pool);
   const read = (from: string, to: string, interval: "minute" | "hour" | "day" | "month", byKey: boolean) =>
     plansOf(url, async (client) => {
-      const own: Pool = { ...pool, query: async (text, values) => (await client.query(text, values && [...values])).rows };
+      const own: Pool = {
+        ...pool,
+        query: async (text, values) => (await client.query(text, values && [...values])).rows,
+      };
       const usage = createUsage(own, () => NOW);
       for (let n = 0; n < 8; n++) {
         await usage.quotas("ws_7");

@@ -14,7 +14,10 @@ interface Row {
 
 /** Settles requests as the service does. Each has 10 input, 4 cached and 5 output tokens and costs 1.5 credits, unless it failed. */
 async function record(pool: Pool, workspace: string, rows: readonly Row[]): Promise<void> {
-  await pool.query("insert into accounts (workspace_id, granted_micro) values ($1, 1000000000) on conflict do nothing", [workspace]);
+  await pool.query(
+    "insert into accounts (workspace_id, granted_micro) values ($1, 1000000000) on conflict do nothing",
+    [workspace],
+  );
   const items = rows.map(({ at, key = "key_1", outcome = "ok", streamed = false }, i) => ({
     id: `gen_${i}`,
     request_id: `req_${i}`,
@@ -36,7 +39,9 @@ async function record(pool: Pool, workspace: string, rows: readonly Row[]): Prom
 
 async function addAccount(pool: Pool, values: Record<string, unknown>): Promise<void> {
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
-  await pool.query("insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ('ws_1', 'key_1', '', '', '{}')");
+  await pool.query(
+    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ('ws_1', 'key_1', '', '', '{}')",
+  );
   await pool.query("insert into accounts select * from jsonb_populate_record(null::accounts, $1)", [
     JSON.stringify({
       workspace_id: "ws_1",
@@ -56,13 +61,32 @@ async function addAccount(pool: Pool, values: Record<string, unknown>): Promise<
 
 async function take(pool: Pool, id: string, at: Date, inputTokens: number, hold: number): Promise<object> {
   const item = { request_id: `req_${id}`, key_id: "key_1", input_tokens: inputTokens, hold_micro: hold };
-  const [row] = await pool.query<{ verdicts: object[] }>("select take_leases('ws_1', 'r', $1, $2) as verdicts", [JSON.stringify([item]), at]);
+  const [row] = await pool.query<{ verdicts: object[] }>("select take_leases('ws_1', 'r', $1, $2) as verdicts", [
+    JSON.stringify([item]),
+    at,
+  ]);
   return row?.verdicts[0] ?? {};
 }
 
 async function settle(pool: Pool, id: string, at: Date, outputTokens: number, micro: number): Promise<void> {
-  const item = { id: `gen_${id}`, request_id: `req_${id}`, created_at: at, key_id: "key_1", streamed: false, shape: "text", effort: "auto" };
-  const end = { level: "low", input_tokens: 10, output_tokens: outputTokens, cached_tokens: 0, credits_micro: micro, outcome: "ok", latency_ms: 1 };
+  const item = {
+    id: `gen_${id}`,
+    request_id: `req_${id}`,
+    created_at: at,
+    key_id: "key_1",
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+  };
+  const end = {
+    level: "low",
+    input_tokens: 10,
+    output_tokens: outputTokens,
+    cached_tokens: 0,
+    credits_micro: micro,
+    outcome: "ok",
+    latency_ms: 1,
+  };
   await pool.query("select settle_leases('ws_1', $1, $2)", [JSON.stringify([{ ...item, ...end }]), at]);
 }
 
@@ -87,9 +111,24 @@ test("quotas show the limits in force, their use, what runs and the credit; what
     tier: "2",
     asOf: now,
     windows: {
-      minute: { resetsAt: minute, requests: { limit: 5, used: 2 }, inputTokens: { limit: null, used: 21 }, outputTokens: { limit: null, used: 7 } },
-      day: { resetsAt: day, requests: { limit: null, used: 2 }, inputTokens: { limit: 25, used: 21 }, outputTokens: { limit: null, used: 7 } },
-      month: { resetsAt: month, requests: { limit: null, used: 2 }, inputTokens: { limit: null, used: 21 }, outputTokens: { limit: 3, used: 7 } },
+      minute: {
+        resetsAt: minute,
+        requests: { limit: 5, used: 2 },
+        inputTokens: { limit: null, used: 21 },
+        outputTokens: { limit: null, used: 7 },
+      },
+      day: {
+        resetsAt: day,
+        requests: { limit: null, used: 2 },
+        inputTokens: { limit: 25, used: 21 },
+        outputTokens: { limit: null, used: 7 },
+      },
+      month: {
+        resetsAt: month,
+        requests: { limit: null, used: 2 },
+        inputTokens: { limit: null, used: 21 },
+        outputTokens: { limit: 3, used: 7 },
+      },
     },
     concurrentRequests: { limit: 4, used: 1 },
     credit: { balance: 1.1001, held: 0.2, available: 0.9001 },
@@ -204,9 +243,18 @@ function naive(rows: Generation[], from: Date, to: Date, interval: Interval, byK
   const inRange = rows.filter(({ created_at }) => created_at >= new Date(start(from)) && created_at < to);
   for (const row of inRange) {
     const name = start(row.created_at) + (byKey ? ` ${row.key_id}` : "");
-    const point = points.get(name) ?? { ...all, requests: 0, failedRequests: 0, inputTokens: 0, outputTokens: 0, cachedTokens: 0, credits: 0 };
+    const point = points.get(name) ?? {
+      ...all,
+      requests: 0,
+      failedRequests: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      cachedTokens: 0,
+      credits: 0,
+    };
     points.set(name, point);
-    const answered = row.outcome === "ok" || row.outcome === "cut_short" || (row.outcome === "caller_gone" && row.streamed);
+    const answered =
+      row.outcome === "ok" || row.outcome === "cut_short" || (row.outcome === "caller_gone" && row.streamed);
     for (const sums of [point, all]) {
       if (answered) {
         sums.requests += 1;
@@ -224,15 +272,28 @@ function naive(rows: Generation[], from: Date, to: Date, interval: Interval, byK
 test("metrics are the sum over the records of single requests, for any period, interval and grouping", async (t) => {
   const { pool, url } = await testDatabase(t);
   // Parts of two months, so that some rows are in a part and some in the rest.
-  for (const [month, next] of [["2026-02", "2026-03"], ["2026-03", "2026-04"]]) {
-    await pool.query(`create table usage_${month?.replace("-", "_")} partition of usage for values from ('minute', '${month}-01Z') to ('minute', '${next}-01Z')`);
+  for (const [month, next] of [
+    ["2026-02", "2026-03"],
+    ["2026-03", "2026-04"],
+  ]) {
+    await pool.query(
+      `create table usage_${month?.replace("-", "_")} partition of usage for values from ('minute', '${month}-01Z') to ('minute', '${next}-01Z')`,
+    );
   }
   await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'America/St_Johns'`);
   const own = openPool(url, { max: 1 });
   t.after(() => own.end());
   const usage = createUsage(own);
-  const edges = ["2025-12-31T23:59:59.999Z", "2026-01-01T00:00:00Z", "2026-02-28T23:59:00Z", "2026-03-01T00:00:00Z", "2026-03-08T06:59:59Z"];
-  const near = fc.tuple(fc.constantFrom(...edges), fc.integer({ min: -200, max: 200 })).map(([edge, minutes]) => Date.parse(edge) + minutes * 60_000);
+  const edges = [
+    "2025-12-31T23:59:59.999Z",
+    "2026-01-01T00:00:00Z",
+    "2026-02-28T23:59:00Z",
+    "2026-03-01T00:00:00Z",
+    "2026-03-08T06:59:59Z",
+  ];
+  const near = fc
+    .tuple(fc.constantFrom(...edges), fc.integer({ min: -200, max: 200 }))
+    .map(([edge, minutes]) => Date.parse(edge) + minutes * 60_000);
   const far = fc.integer({ min: Date.UTC(2025, 10, 1), max: Date.UTC(2026, 4, 1) });
   const moment = fc.oneof(near, far).map((ms) => new Date(ms));
   const row = fc.record({
@@ -244,19 +305,26 @@ test("metrics are the sum over the records of single requests, for any period, i
   const period = fc.tuple(moment, moment, fc.constantFrom<Interval>("minute", "hour", "day", "month"), fc.boolean());
   let workspaces = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 40 }), fc.array(period, { minLength: 8, maxLength: 8 }), async (rows, periods) => {
-      const workspaceId = `ws_${workspaces++}`;
-      await record(own, workspaceId, rows);
-      const records = await own.query<Generation>("select * from generations where workspace_id = $1", [workspaceId]);
-      for (const [a, b, interval, byKey] of periods) {
-        const [from, to] = a < b ? [a, b] : [b, new Date(a.getTime() + 1)];
-        if (interval === "minute" && to.getTime() - from.getTime() > 4_999 * 60_000) continue;
-        const end = new Date(Math.ceil(to.getTime() / 60_000) * 60_000);
-        const { totals, series } = await usage.metrics({ workspaceId, from, to, interval, byKey });
-        const named = series.map(({ start, keyId, ...point }) => ({ name: start.toISOString() + (keyId === undefined ? "" : ` ${keyId}`), ...point }));
-        assert.deepEqual({ totals, series: named }, naive(records, from, end, interval, byKey));
-      }
-    }),
+    fc.asyncProperty(
+      fc.array(row, { minLength: 1, maxLength: 40 }),
+      fc.array(period, { minLength: 8, maxLength: 8 }),
+      async (rows, periods) => {
+        const workspaceId = `ws_${workspaces++}`;
+        await record(own, workspaceId, rows);
+        const records = await own.query<Generation>("select * from generations where workspace_id = $1", [workspaceId]);
+        for (const [a, b, interval, byKey] of periods) {
+          const [from, to] = a < b ? [a, b] : [b, new Date(a.getTime() + 1)];
+          if (interval === "minute" && to.getTime() - from.getTime() > 4_999 * 60_000) continue;
+          const end = new Date(Math.ceil(to.getTime() / 60_000) * 60_000);
+          const { totals, series } = await usage.metrics({ workspaceId, from, to, interval, byKey });
+          const named = series.map(({ start, keyId, ...point }) => ({
+            name: start.toISOString() + (keyId === undefined ? "" : ` ${keyId}`),
+            ...point,
+          }));
+          assert.deepEqual({ totals, series: named }, naive(records, from, end, interval, byKey));
+        }
+      },
+    ),
     { numRuns: 40 },
   );
 });

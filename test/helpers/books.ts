@@ -13,6 +13,7 @@ import {
   type LeaseRequest,
   type Settlement,
 } from "../../src/admission/lease.ts";
+import { hashSecret } from "../../src/admission/secret.ts";
 import { createSettlements, type SettlementRow, type Settlements } from "../../src/admission/settle.ts";
 import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
@@ -23,6 +24,8 @@ export const RATES = { input: 100, cached: 10, output: 400 };
 export const QUIET: Log = pino({ level: "silent" });
 
 export interface Account {
+  /** Secret of the key. Default: any. */
+  secret?: string;
   /** Micro-credits. */
   granted?: number | bigint;
   purchased?: number | bigint;
@@ -32,11 +35,11 @@ export interface Account {
 
 /** Makes a workspace with one key, `key_` and its identifier's end, and books its credit. */
 export async function makeAccount(pool: Pool, id: string, account: Account = {}): Promise<void> {
-  const { granted = 0, purchased = 0, limits = {}, spendLimits = {} } = account;
+  const { secret = randomUUID(), granted = 0, purchased = 0, limits = {}, spendLimits = {} } = account;
   await pool.query("insert into workspaces (id, name) values ($1, $2)", [id, id.replace("_", "-")]);
   await pool.query(
     "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, 'ck_', '{generate,metrics}')",
-    [id, keyOf(id), Buffer.from(randomUUID())],
+    [id, keyOf(id), hashSecret(secret)],
   );
   await pool.query("insert into accounts (workspace_id, limits, spend_limits) values ($1, '{}', $2)", [
     id,
@@ -175,7 +178,10 @@ export async function checkBooks(pool: Pool): Promise<void> {
       twice: 0n,
     };
     assert.deepEqual(row, expected);
-    assert.ok((granted ?? -1n) >= 0n && (purchased ?? -1n) >= 0n && (held ?? -1n) >= 0n, JSON.stringify(expected, text));
+    assert.ok(
+      (granted ?? -1n) >= 0n && (purchased ?? -1n) >= 0n && (held ?? -1n) >= 0n,
+      JSON.stringify(expected, text),
+    );
   }
 }
 

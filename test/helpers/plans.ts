@@ -36,7 +36,10 @@ export async function plansOf(url: string, run: (client: pg.Client) => Promise<v
   client.on("notice", ({ message = "" }) => {
     const start = message.indexOf("plan:\n{");
     if (start < 0) return;
-    const { "Query Text": statement, Plan: root } = JSON.parse(message.slice(start + 6)) as { "Query Text": string; Plan: PlanNode };
+    const { "Query Text": statement, Plan: root } = JSON.parse(message.slice(start + 6)) as {
+      "Query Text": string;
+      Plan: PlanNode;
+    };
     plans.push({ statement, scans: scansOf(root) });
   });
   try {

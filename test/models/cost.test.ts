@@ -16,7 +16,10 @@ const ENTRY: ModelEntry = {
 };
 
 function usage(total: unknown, cacheRead: unknown, output: unknown): LanguageModelV4Usage {
-  return { inputTokens: { total, noCache: 0, cacheRead, cacheWrite: 0 }, outputTokens: { total: output, text: 0, reasoning: 0 } } as LanguageModelV4Usage;
+  return {
+    inputTokens: { total, noCache: 0, cacheRead, cacheWrite: 0 },
+    outputTokens: { total: output, text: 0, reasoning: 0 },
+  } as LanguageModelV4Usage;
 }
 
 test("the vendor's own figures are priced by the catalogue, the cached part at its own rate", () => {
@@ -55,7 +58,11 @@ test("a call that ended before the figures came is estimated; one that the vendo
     ],
     providerOptions: { chorus: { schema: "{}  " } },
   });
-  for (const [outcome, received] of [["left", 8], ["timed_out", 8], ["failed", 8]] as const) {
+  for (const [outcome, received] of [
+    ["left", 8],
+    ["timed_out", 8],
+    ["failed", 8],
+  ] as const) {
     const { source, inputTokens, outputTokens } = modelCall(ENTRY, { call: sent, outcome, usage: undefined, received });
     assert.deepEqual([source, inputTokens, outputTokens], ["estimated", 4, 2], outcome);
   }

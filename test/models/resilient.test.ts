@@ -273,11 +273,16 @@ test("each try is told when it has ended, with what the vendor reported or what 
   };
   const whole = (...generate: Parameters<typeof fakeModel>[0]["generate"] & object) =>
     since(async () => resilient(fakeModel({ generate }), told).doGenerate(call({ maxOutputTokens: 1 })));
-  assert.deepEqual(await whole(fail(500), ok), [["failed", false, 0], ["ok", true, 0]]);
-  assert.deepEqual(await whole(({ abortSignal }) => untilAborted(abortSignal), ok), [["timed_out", false, 0], ["ok", true, 0]]);
+  assert.deepEqual(await whole(fail(500), ok), [
+    ["failed", false, 0],
+    ["ok", true, 0],
+  ]);
+  assert.deepEqual(await whole(({ abortSignal }) => untilAborted(abortSignal)), [["timed_out", false, 0]]);
   const gone = AbortSignal.timeout(5);
   const abandoned = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
-  assert.deepEqual(await since(async () => resilient(abandoned, told).doGenerate(call({ abortSignal: gone }))), [["left", false, 0]]);
+  assert.deepEqual(await since(async () => resilient(abandoned, told).doGenerate(call({ abortSignal: gone }))), [
+    ["left", false, 0],
+  ]);
 
   const read = (model: ReturnType<typeof fakeModel>, until?: Part["type"]) =>
     since(async () => {
@@ -286,7 +291,9 @@ test("each try is told when it has ended, with what the vendor reported or what 
     });
   assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "six...")] })), [["ok", true, 10]]);
   assert.deepEqual(await read(fakeModel({ stream: [() => parts("four")] }), "finish"), [["ok", true, 4]]);
-  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "more")] }), "text-delta"), [["left", false, 4]]);
+  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "more")] }), "text-delta"), [
+    ["left", false, 4],
+  ]);
   async function* broken() {
     yield* parts("four").slice(0, 3);
     throw new Error("reset");

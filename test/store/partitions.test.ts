@@ -31,16 +31,39 @@ async function writeGeneration(pool: Pool, at: string, id: string): Promise<void
 
 async function addWorkspace(pool: Pool, id: string): Promise<void> {
   await pool.query("insert into workspaces (id, name) values ($1, $1)", [id]);
-  await pool.query("insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, 'key_' || $1, convert_to($1, 'UTF8'), '', '{}')", [id]);
+  await pool.query(
+    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, 'key_' || $1, convert_to($1, 'UTF8'), '', '{}')",
+    [id],
+  );
   await pool.query("insert into accounts (workspace_id, granted_micro) values ($1, 1000000)", [id]);
 }
 
 /** Admits and settles one request. */
 async function answer(pool: Pool, workspace: string, at: Date, n: number): Promise<void> {
   const ids = { request_id: `req_${n}`, key_id: `key_${workspace}` };
-  await pool.query("select take_leases($1, 'r', $2, $3)", [workspace, JSON.stringify([{ ...ids, input_tokens: 1, hold_micro: 1 }]), at]);
-  const row = { ...ids, id: `gen_${n}`, created_at: at, streamed: false, shape: "text", effort: "auto", level: "low", input_tokens: 1 };
-  const end = { output_tokens: 1, cached_tokens: 0, credits_micro: 0, outcome: "ok", finish_reason: "stop", latency_ms: 1 };
+  await pool.query("select take_leases($1, 'r', $2, $3)", [
+    workspace,
+    JSON.stringify([{ ...ids, input_tokens: 1, hold_micro: 1 }]),
+    at,
+  ]);
+  const row = {
+    ...ids,
+    id: `gen_${n}`,
+    created_at: at,
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+    level: "low",
+    input_tokens: 1,
+  };
+  const end = {
+    output_tokens: 1,
+    cached_tokens: 0,
+    credits_micro: 0,
+    outcome: "ok",
+    finish_reason: "stop",
+    latency_ms: 1,
+  };
   await pool.query("select settle_leases($1, $2, $3)", [workspace, JSON.stringify([{ ...row, ...end }]), at]);
 }
 
@@ -70,7 +93,9 @@ test("what waits in the rest moves to the part of its month; old months go, hour
   const times = ["2025-10-26", "2025-10-31", "2025-11-01", "2026-11-30", "2026-12-01", "2027-02-01"];
   for (const [i, time] of times.entries()) {
     await writeGeneration(pool, `${time}T00:00:00Z`, `gen_${i}`);
-    await pool.query("insert into ledger (workspace_id, at, kind, reference) values ('ws_1', $1, 'grant', 'r')", [`${time}T00:00:00Z`]);
+    await pool.query("insert into ledger (workspace_id, at, kind, reference) values ('ws_1', $1, 'grant', 'r')", [
+      `${time}T00:00:00Z`,
+    ]);
     for (const unit of ["minute", "hour", "day"]) await writeUse(pool, unit, `${time}T00:00:00Z`);
   }
   const kept = [
@@ -83,8 +108,13 @@ test("what waits in the rest moves to the part of its month; old months go, hour
   await arrangePartitions(pool, NOW, 394);
   assert.deepEqual(await places(pool, "generations", "created_at"), kept);
   const minutes = (await places(pool, "usage", "start")).filter((place) => place.startsWith("usage_minute"));
-  assert.deepEqual(minutes, kept.map((place) => place.replace("generations", "usage_minute")));
-  const [rows] = await pool.query("select count(*) filter (where unit = 'hour') as hours, count(*) filter (where unit = 'day') as days from usage");
+  assert.deepEqual(
+    minutes,
+    kept.map((place) => place.replace("generations", "usage_minute")),
+  );
+  const [rows] = await pool.query(
+    "select count(*) filter (where unit = 'hour') as hours, count(*) filter (where unit = 'day') as days from usage",
+  );
   assert.deepEqual(rows, { hours: 6n, days: 6n });
   assert.equal((await places(pool, "ledger", "at"))[0], "ledger_2025_10 2025-10-26 00:00");
   assert.equal((await places(pool, "ledger", "at")).length, 6);
@@ -125,7 +155,13 @@ test("several replicas may do it at once, while requests of the same month are a
        (select count(*) from generations_rest) + (select count(*) from usage_minute_rest) + (select count(*) from ledger_rest) as rest`,
   );
   const all = BigInt(settled);
-  assert.deepEqual(counts, { generations: all, minutes: String(all), days: String(all), movements: 2n * all, rest: 0n });
+  assert.deepEqual(counts, {
+    generations: all,
+    minutes: String(all),
+    days: String(all),
+    movements: 2n * all,
+    rest: 0n,
+  });
 });
 
 test("a lock that is not to be had holds up nobody for long, and the next round makes up for it", async (t) => {
