@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { parseTiers, type WorkspaceTier } from "./config/tiers.ts";
 
 export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
 export type Tier = "fast" | "strong";
@@ -44,10 +45,14 @@ export interface Config {
   timeouts: ModelTimeouts;
   /** Micro-credits per token (which is credits per million tokens). */
   rates: { input: number; cached: number; output: number };
+  /** Tiers of workspaces, in the order in which they rise. */
+  tiers: readonly WorkspaceTier[];
   /** Longest time for an answer by level, in milliseconds. */
   deadlines: { low: number; medium: number; high: number };
   /** Time that running requests get to finish after SIGTERM, in milliseconds. */
   drainMs: number;
+  /** Age from which the records of single requests and use by minute are dropped, in days. */
+  retentionDays: number;
   /** Bytes of request bodies held at one time over all requests. */
   bodyBudgetBytes: number;
   /** Wait before the headers of a stream go out without an event, and between keep-alive comments, in milliseconds. */
@@ -127,8 +132,10 @@ export function envToConfig(env: Env): Config {
       betweenChunksMs: 30_000,
     }),
     rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
+    tiers: tiers(env),
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
+    retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
     bodyBudgetBytes: integer(
       env,
       "CHORUS_BODY_BUDGET_BYTES",
@@ -188,6 +195,14 @@ function databaseUrl(env: Env): string | undefined {
     );
   }
   return text;
+}
+
+function tiers(env: Env): readonly WorkspaceTier[] {
+  try {
+    return parseTiers(env.CHORUS_TIERS);
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function models(env: Env): ModelEntry[] {

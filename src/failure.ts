@@ -46,11 +46,23 @@ export const FAILURES = {
     connect: Code.Unimplemented,
     message: "There is nothing at this path.",
   },
+  unknown_entity: {
+    http: 404,
+    code: "not_found",
+    connect: Code.NotFound,
+    message: "There is no such thing.",
+  },
   method_not_allowed: {
     http: 405,
     code: "method_not_allowed",
     connect: Code.Unimplemented,
     message: "This path does not take that method; the header Allow names the one it takes.",
+  },
+  idempotency_key_in_use: {
+    http: 409,
+    code: "idempotency_key_in_use",
+    connect: Code.Aborted,
+    message: "A request with this idempotency key is still running. Wait, then send it again to get its answer.",
   },
   request_too_large: {
     http: 413,
@@ -69,6 +81,12 @@ export const FAILURES = {
     code: "invalid_request",
     connect: Code.InvalidArgument,
     message: "A field of the request is not acceptable.",
+  },
+  idempotency_key_reused: {
+    http: 422,
+    code: "idempotency_key_reused",
+    connect: Code.InvalidArgument,
+    message: "This idempotency key was used for another request. Use a new key for a new request.",
   },
   invalid_response_schema: {
     http: 422,

@@ -1,8 +1,19 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { mkdir, mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { bootstrap } from "./admission/bootstrap.ts";
+import { createCredit } from "./admission/credit.ts";
+import { openJournal } from "./admission/journal.ts";
 import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
+import { createOwners } from "./admission/owners.ts";
+import { keepAlive } from "./admission/replica.ts";
+import { createSettlements, type SettlementRow } from "./admission/settle.ts";
+import { applyTiers } from "./admission/tiers.ts";
 import { createUsage } from "./admission/usage.ts";
+import { createWorkspaces } from "./admission/workspaces.ts";
 import { type Config, ConfigError, envToConfig } from "./config.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
@@ -13,13 +24,18 @@ import { createServices } from "./service/services.ts";
 import { createWork } from "./service/work.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
+import { keepPartitions } from "./store/partitions.ts";
 import { openPool, type Pool } from "./store/pool.ts";
+import { createTelemetry } from "./telemetry.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
+import { withMetrics } from "./transport/prometheus.ts";
 import { createRestServer } from "./transport/rest.ts";
 import { createRpcHandler } from "./transport/rpc.ts";
 
 /** Time that connections get to end by themselves once nothing runs any more, in milliseconds. */
 const CLOSE_MS = 1_000;
+/** Patience of requests with the database: beyond it they are refused, and what they owe waits in the journal. */
+const REQUEST_PATIENCE = { timeoutMs: 3_000, connectMs: 1_000 };
 /** A terminal's Ctrl-C arrives twice, from the terminal and from npm; a later signal means impatience. */
 const IMPATIENCE_MS = 1_000;
 
@@ -37,26 +53,45 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     if (errors.length > 0) throw errors[0];
   };
   try {
-    const pool = await openStore(config, log, stops, stopping);
-    const models = createCatalogue(config.models, config.timeouts);
+    const { pool, desk } = await openStore(config, log, stops, stopping);
+    const partitions = await keepPartitions(desk, { retentionDays: config.retentionDays, log });
+    stops.push(() => partitions.stop());
+    await applyTiers(desk, config.tiers);
+    const telemetry = createTelemetry();
+    telemetry.watchProcess();
+    const replica = randomUUID();
+    const journal = await openJournal<SettlementRow>(await journalFolder(config, log), log);
+    const settlements = createSettlements(pool, journal, log, telemetry);
+    stops.push(() => settlements.close());
+    const admission = createAdmission(pool, settlements, config.rates, replica, undefined, telemetry);
+    const leases = await keepAlive(pool, replica, admission.holds, log);
+    stops.push(() => leases.stop());
+
+    const models = createCatalogue(config.models, config.timeouts, telemetry.modelCall);
     stops.push(() => models.close());
     const tokenizer = createTokenizer();
     stops.push(() => tokenizer.close());
     const work = createWork();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
-      admission: createAdmission(pool, config.rates),
+      admission,
       keys: createKeys(pool),
-      usage: createUsage(pool),
+      owners: createOwners(desk),
+      workspaces: createWorkspaces(desk),
+      credit: createCredit(desk),
+      usage: createUsage(desk),
       work,
       deadlines: config.deadlines,
     });
 
-    const rest = await listen(createRestServer(services, config, log), config.public.host, config.public.port).catch(
-      cannotListen("HOST and PORT", config.public),
-    );
+    const rest = await listen(
+      createRestServer(services, config, log, telemetry),
+      config.public.host,
+      config.public.port,
+    ).catch(cannotListen("HOST and PORT", config.public));
     stops.push(() => rest.destroy());
-    const rpc = await listenBoth(createRpcHandler(services, config, log), config.rpc.host, config.rpc.port).catch(
+    const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry));
+    const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port).catch(
       cannotListen("RPC_HOST and RPC_PORT", config.rpc),
     );
     stops.push(async () => {
@@ -74,7 +109,7 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     });
 
     // Not before: a start that fails must not use up the one time that the secrets are shown.
-    const secrets = await bootstrap(pool, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
+    const secrets = await bootstrap(desk, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
     const operatorToken = secrets.operatorToken ?? config.operatorToken;
     await writeLocal(config.dataDir, {
       rpcUrl: reachable(rpc.url),
@@ -95,13 +130,16 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
   }
 }
 
-/** Starts the embedded Postgres unless DATABASE_URL names another, and brings the schema up to date. */
+/**
+ * Starts the embedded Postgres unless DATABASE_URL names another, and brings the schema up to date. Requests wait for `pool` alone;
+ * reports, people and maintenance have connections of their own at the `desk`, so that they can never keep requests waiting.
+ */
 async function openStore(
   config: Config,
   log: Log,
   stops: Array<() => Promise<void> | void>,
   stopping: AbortSignal,
-): Promise<Pool> {
+): Promise<{ pool: Pool; desk: Pool }> {
   let url = config.databaseUrl;
   if (!url) {
     const embedded = await startEmbedded(config.dataDir, (message) => log.info(message));
@@ -109,11 +147,28 @@ async function openStore(
     url = embedded.url;
   }
   stopping.throwIfAborted();
-  const pool = openPool(url);
+  const pool = openPool(url, REQUEST_PATIENCE);
   stops.push(() => pool.end());
-  await migrate(pool);
+  const desk = openPool(url);
+  stops.push(() => desk.end());
+  await migrate(desk);
   stopping.throwIfAborted();
-  return pool;
+  return { pool, desk };
+}
+
+/** Where settlements wait while the database is away: under DATA_DIR, or, for a replica that may not write there, where the system keeps what may go. */
+async function journalFolder(config: Config, log: Log): Promise<string> {
+  const folder = join(config.dataDir, "journal");
+  try {
+    await mkdir(folder, { recursive: true });
+    return folder;
+  } catch (error) {
+    log.warn(
+      { cause: errorFacts(error) },
+      "could not write to DATA_DIR; settlements wait in a temporary folder while the database is away",
+    );
+    return mkdtemp(join(tmpdir(), "chorus-journal-"));
+  }
 }
 
 function cannotListen(names: string, { host, port }: { host: string; port: number }) {

@@ -41,7 +41,7 @@ test("an empty environment gives the documented defaults", () => {
     ],
   );
   assert.deepEqual(
-    { ...config, models: [] },
+    { ...config, models: [], tiers: config.tiers.map(({ name }) => name) },
     {
       public: { host: "127.0.0.1", port: 8080 },
       rpc: { host: "127.0.0.1", port: 8081 },
@@ -50,10 +50,12 @@ test("an empty environment gives the documented defaults", () => {
       bootstrapApiKey: undefined,
       operatorToken: undefined,
       models: [],
+      tiers: ["free", "1", "2", "3", "4", "unlimited"],
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
+      retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       logLevel: "info",

@@ -58,7 +58,7 @@ export function createAuthenticator(pool: Pool, clock: () => number): Authentica
   const good = new Map<string, LookUp>();
   const bad = new Map<string, LookUp>();
   const underWay = new Map<string, { began: number; result: Promise<LookUp> }>();
-  const lookUp = createBatcher((hashes: Buffer[]) => readKeys(pool, hashes, clock), {
+  const lookUp = createBatcher((_: string, hashes: Buffer[]) => readKeys(pool, hashes, clock), {
     maxItems: 1_000,
     maxWaiting: 10_000,
   });
@@ -78,7 +78,7 @@ export function createAuthenticator(pool: Pool, clock: () => number): Authentica
   function load(id: string, hash: Buffer): Promise<LookUp> {
     const other = underWay.get(id);
     if (other && isFresh(other.began, GOOD_MS)) return other.result;
-    const result = orOverloaded(lookUp(hash))
+    const result = orOverloaded(lookUp("keys", hash))
       .then((found) => remember(id, found))
       .finally(() => underWay.get(id)?.result === result && underWay.delete(id));
     underWay.set(id, { began: clock(), result });

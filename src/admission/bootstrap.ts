@@ -1,16 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool, Query } from "../store/pool.ts";
+import { BOOTSTRAP } from "./audit.ts";
 import { MAX_SECRET_LENGTH, SCOPES } from "./authenticate.ts";
+import { bookCredit } from "./credit.ts";
 import { createSecret, hashSecret, prefixOf } from "./secret.ts";
+import { insertWorkspace } from "./workspaces.ts";
 
 const MIN_SECRET_LENGTH = 16;
 
 /** Name of the workspace that a new store begins with. */
 const DEFAULT_WORKSPACE = "default";
 
+/** What that workspace is given to begin with, in millionths of a credit: with the default rates, enough for two million output tokens. */
+const STARTING_GRANT = { kind: "grant", amount: 1_000_000_000n, reference: "starting grant" } as const;
+
 /**
- * Makes the first workspace, API key and operator token of an empty store, and sees to it that given secrets work on any store.
+ * Makes the first workspace with a starting grant, the first API key and operator token of an empty store, and sees to it that given secrets work on any store.
  * Safe when several replicas start at once, and any number of times. A given key that was revoked stays revoked.
  * @param given.apiKey the exact secret of an API key, 16 to 512 visible ASCII characters (`BOOTSTRAP_API_KEY`); it gets every scope
  * @param given.operatorToken likewise for an operator (`OPERATOR_TOKEN`)
@@ -44,20 +50,14 @@ export async function bootstrap(
 }
 
 async function addKey(query: Query, secret: string): Promise<void> {
-  await query("insert into workspaces (id, name) values ($1, $2) on conflict (name) do nothing", [
-    newId("ws_"),
-    DEFAULT_WORKSPACE,
-  ]);
+  const made = await insertWorkspace(query, BOOTSTRAP, DEFAULT_WORKSPACE, "personal");
+  if (made) await bookCredit(query, BOOTSTRAP, made, STARTING_GRANT);
   await query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
      select id, $2, $3, $4, 'bootstrap', $5, date_trunc('milliseconds', now()) from workspaces where name = $1
      on conflict (secret_hash) do nothing`,
-    [DEFAULT_WORKSPACE, newId("key_"), hashSecret(secret), prefixOf(secret), [...SCOPES]],
+    [DEFAULT_WORKSPACE, `key_${randomBytes(12).toString("hex")}`, hashSecret(secret), prefixOf(secret), [...SCOPES]],
   );
-}
-
-function newId(prefix: "ws_" | "key_"): string {
-  return prefix + randomBytes(12).toString("hex");
 }
 
 function check(name: string, secret: string | undefined): void {

@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Failure, invalid } from "../failure.ts";
-import { orOverloaded, type Pool } from "../store/pool.ts";
-import { type Caller, createAuthenticator, MAX_SECRET_LENGTH, SCOPES, type Scope } from "./authenticate.ts";
+import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
+import { type Actor, confinedTo, record } from "./audit.ts";
+import { type Caller, createAuthenticator, SCOPES, type Scope } from "./authenticate.ts";
+import { checkExpiry, checkLabel } from "./fields.ts";
+import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
 import { createSecret, hashSecret, prefixOf } from "./secret.ts";
+import { findWorkspace } from "./workspaces.ts";
 
 export type { Caller, Scope } from "./authenticate.ts";
 
@@ -23,158 +27,159 @@ export interface ApiKey {
   revokedAt: Date | null;
 }
 
+/** A workspace is named by identifier or name. Owners reach the keys of their own workspace alone. */
 export interface Keys {
   /**
    * Tells who sends a request, for a request's `X-API-Key`.
    * @throws Failure `unauthenticated` (one wording for absent, unknown, revoked and expired), or `overloaded` when the database is away.
    */
   authenticate(secret: string | undefined): Promise<Caller>;
-  /** @throws Failure `unauthenticated` unless `token` is an operator's; `overloaded` when the database is away. */
-  authenticateOperator(token: string | undefined): Promise<void>;
   /**
    * Makes a key; its secret is in the result and nowhere else.
-   * @param request.workspace name or identifier
+   * @param request.workspace may be empty for an owner
    * @param request.name for people, up to 200 characters
    * @param request.scopes none means all
    * @param request.expiresAt a time to come; undefined: never
-   * @throws Failure `invalid_request` naming the field; `not_found` for an unknown workspace.
+   * @throws Failure `invalid_request` naming the field; `unknown_entity` for an unknown workspace.
    */
-  create(request: {
-    workspace: string;
-    name?: string;
-    scopes?: readonly string[];
-    expiresAt?: Date;
-  }): Promise<ApiKey & { secret: string }>;
+  create(
+    actor: Actor,
+    request: { workspace: string; name?: string; scopes?: readonly string[]; expiresAt?: Date },
+  ): Promise<ApiKey & { secret: string }>;
+  /**
+   * Renames a key, or changes when it stops working, here at once and on every replica within a second.
+   * @param request.expiresAt a time to come; null: never; undefined: as it was
+   * @throws Failure `invalid_request` naming the field; `unknown_entity`.
+   */
+  update(actor: Actor, request: { id: string; name?: string; expiresAt?: Date | null }): Promise<ApiKey>;
   /**
    * One page of keys, newest first, revoked and expired ones too.
-   * @param request.workspace name or identifier; undefined: all
+   * @param request.workspace undefined: all that the actor reaches
    * @param request.pageSize 1 to 1,000; undefined or 0: 100
    * @param request.pageToken `nextPageToken` of the page before
-   * @throws Failure `invalid_request` naming the field; `not_found` for an unknown workspace.
+   * @throws Failure `invalid_request` naming the field; `unknown_entity` for an unknown workspace.
    */
-  list(request: {
-    workspace?: string;
-    pageSize?: number;
-    pageToken?: string;
-  }): Promise<{ keys: ApiKey[]; nextPageToken: string | undefined }>;
-  /** Revokes a key, here at once and on every replica within a second; once more does nothing. @throws Failure `not_found`. */
-  revoke(id: string): Promise<ApiKey>;
+  list(
+    actor: Actor,
+    request: { workspace?: string; pageSize?: number; pageToken?: string },
+  ): Promise<{ keys: ApiKey[]; nextPageToken: string | undefined }>;
+  /** Revokes a key, here at once and on every replica within a second; once more does nothing. @throws Failure `unknown_entity`. */
+  revoke(actor: Actor, id: string): Promise<ApiKey>;
 }
 
 const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.scopes,
   k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt"`;
 
-const MAX_NAME = 200;
-const MAX_PAGE = 1_000;
-const PAGE = 100;
-
-/** The last moment that both JavaScript and the time formats of the interfaces can write. */
-const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
 /**
- * Keys over the tables `api_keys` and `operator_tokens`.
+ * Keys over the table `api_keys`.
  * @param clock the time in milliseconds since 1970
  */
 export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
   const authenticator = createAuthenticator(pool, clock);
 
-  async function workspaceId(nameOrId: string): Promise<string> {
-    const [row] = nameOrId.includes("\0")
-      ? []
-      : await orOverloaded(
-          pool.query<{ id: string }>("select id from workspaces where id = $1 or name = $1", [nameOrId]),
+  /** Changes a key in one transaction, and forgets what is remembered of it. */
+  async function change(
+    actor: Actor,
+    id: string,
+    make: (query: Query, key: ApiKey) => Promise<ApiKey>,
+  ): Promise<ApiKey> {
+    const { hash, key } = await orOverloaded(
+      pool.tx(async (query) => {
+        const [row] = await query<ApiKey & { hash: Buffer }>(
+          `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
+           where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
+          [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
         );
-    if (!row)
-      throw new Failure("not_found", {
-        field: "workspace",
-        message: `There is no workspace ${JSON.stringify(nameOrId.slice(0, MAX_NAME))}.`,
-      });
-    return row.id;
+        // The text is not repeated: it may be a secret that was pasted by mistake.
+        if (!row)
+          throw new Failure("unknown_entity", {
+            field: "id",
+            message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
+          });
+        const { hash, ...before } = row;
+        return { hash, key: await make(query, before) };
+      }),
+    );
+    authenticator.forget(hash);
+    return key;
   }
 
   return {
     authenticate: (secret) => authenticator.authenticate(secret),
 
-    async authenticateOperator(token) {
-      // The look-up compares hashes, so how long it takes tells nothing about a token.
-      const rows =
-        token && token.length <= MAX_SECRET_LENGTH
-          ? await orOverloaded(pool.query("select from operator_tokens where secret_hash = $1", [hashSecret(token)]))
-          : [];
-      if (rows.length === 0)
-        throw new Failure("unauthenticated", { message: "The call needs a valid operator token." });
-    },
-
-    async create({ workspace, name = "", scopes = [], expiresAt }) {
-      if (!workspace) throw invalid("workspace", "Name the workspace that the key is for.");
-      if ([...name].length > MAX_NAME || /\p{Cc}/u.test(name)) {
-        throw invalid("name", `A name has up to ${MAX_NAME} characters, and no control characters.`);
-      }
+    async create(actor, { workspace, name = "", scopes = [], expiresAt }) {
+      checkLabel("name", name);
       const granted = scopes.length === 0 ? [...SCOPES] : [...new Set(scopes.map(scopeOf))];
       const now = clock();
-      if (expiresAt && !(expiresAt.getTime() > now && expiresAt.getTime() <= LAST_TIME)) {
-        throw invalid("expires_at", "A key expires at a time to come, before the year 10000.");
-      }
+      checkExpiry(expiresAt, now);
       const secret = createSecret("ck_");
-      const id = `key_${randomBytes(12).toString("hex")}`;
-      const [row] = await orOverloaded(
-        pool.query<ApiKey>(
-          `with k as (
-             insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
-           select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
-          [
-            await workspaceId(workspace),
-            id,
-            hashSecret(secret),
-            prefixOf(secret),
-            name,
-            granted,
-            new Date(now),
-            expiresAt ?? null,
-          ],
-        ),
+      return orOverloaded(
+        pool.tx(async (query) => {
+          const found = await findWorkspace(query, actor, workspace);
+          const [key] = await query<ApiKey>(
+            `with k as (
+               insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
+               values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
+             select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
+            [
+              found.id,
+              `key_${randomBytes(12).toString("hex")}`,
+              hashSecret(secret),
+              prefixOf(secret),
+              name,
+              granted,
+              new Date(now),
+              expiresAt ?? null,
+            ],
+          );
+          if (!key) throw new Failure("unknown_entity", { field: "workspace" });
+          const details = { id: key.id, name, scopes: granted, expires_at: key.expiresAt };
+          await record(query, actor, found.id, "key.create", details);
+          return { ...key, secret };
+        }),
       );
-      if (!row) throw new Failure("not_found", { field: "workspace" });
-      return { ...row, secret };
     },
 
-    async list({ workspace, pageSize = 0, pageToken }) {
-      if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE) {
-        throw invalid("page_size", `A page has 1 to ${MAX_PAGE} keys; 0 means ${PAGE}.`);
+    async update(actor, { id, name, expiresAt }) {
+      if (name === undefined && expiresAt === undefined) {
+        throw invalid("name", "Say what to change: name, expires_at or never_expires.");
       }
-      const size = pageSize || PAGE;
-      const after = pageToken ? readPageToken(pageToken) : undefined;
+      if (name !== undefined) checkLabel("name", name);
+      checkExpiry(expiresAt, clock());
+      return change(actor, id, async (query, key) => {
+        const after = { name: name ?? key.name, expiresAt: expiresAt === undefined ? key.expiresAt : expiresAt };
+        await query("update api_keys set name = $2, expires_at = $3 where id = $1", [id, after.name, after.expiresAt]);
+        const details = { id, name: after.name, expires_at: after.expiresAt };
+        await record(query, actor, key.workspaceId, "key.update", details);
+        return { ...key, ...after };
+      });
+    },
+
+    async list(actor, { workspace, pageSize, pageToken }) {
+      const size = sizeOfPage(pageSize);
+      const [time, id] = readPageToken(pageToken, /^(\d{1,14}) (key_[0-9a-f]+)$/) ?? [];
+      const all = !workspace && !confinedTo(actor);
+      const found = all ? undefined : await orOverloaded(findWorkspace(pool.query, actor, workspace ?? ""));
       const keys = await orOverloaded(
         pool.query<ApiKey>(
           `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id
            where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
            order by k.created_at desc, k.id desc limit $4`,
-          [workspace ? await workspaceId(workspace) : null, after?.createdAt ?? null, after?.id ?? "", size + 1],
+          [found?.id ?? null, time === undefined ? null : new Date(Number(time)), id ?? "", size + 1],
         ),
       );
-      const last = keys.length > size ? keys[size - 1] : undefined;
-      return { keys: keys.slice(0, size), nextPageToken: last && pageTokenAfter(last) };
+      const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);
+      return { keys: rows, nextPageToken };
     },
 
-    async revoke(id) {
-      const [row] = await orOverloaded(
-        pool.query<ApiKey & { hash: Buffer }>(
-          `with k as (update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning *)
-           select ${COLUMNS}, k.secret_hash as hash from k join workspaces w on w.id = k.workspace_id`,
-          [id.replaceAll("\0", ""), new Date(clock())],
-        ),
-      );
-      // The text is not repeated: it may be a secret that was pasted by mistake.
-      if (!row)
-        throw new Failure("not_found", {
-          field: "id",
-          message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
-        });
-      const { hash, ...key } = row;
-      authenticator.forget(hash);
-      return key;
-    },
+    revoke: (actor, id) =>
+      change(actor, id, async (query, key) => {
+        if (key.revokedAt) return key;
+        const revokedAt = new Date(clock());
+        await query("update api_keys set revoked_at = $2 where id = $1", [id, revokedAt]);
+        await record(query, actor, key.workspaceId, "key.revoke", { id });
+        return { ...key, revokedAt };
+      }),
   };
 }
 
@@ -191,15 +196,4 @@ function scopeOf(text: string, i: number): Scope {
   const scope = SCOPES.find((known) => known === text);
   if (!scope) throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
   return scope;
-}
-
-function pageTokenAfter({ createdAt, id }: ApiKey): string {
-  return Buffer.from(`${createdAt.getTime()} ${id}`).toString("base64url");
-}
-
-function readPageToken(token: string): { createdAt: Date; id: string } {
-  const [, time, id] = /^(\d{1,14}) (key_[0-9a-f]+)$/.exec(Buffer.from(token, "base64url").toString()) ?? [];
-  if (time === undefined || id === undefined)
-    throw invalid("page_token", "Send next_page_token of an earlier page as it was, or leave it out.");
-  return { createdAt: new Date(Number(time)), id };
 }

@@ -1,7 +1,9 @@
-import type { FailureKind } from "../failure.ts";
-import { isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
+import { Failure, type FailureKind, toFailure } from "../failure.ts";
+import { orOverloaded, type Pool } from "../store/pool.ts";
+import type { Telemetry } from "../telemetry.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
+import type { SettlementRow, Settlements } from "./settle.ts";
 
 /** Micro-credits per token, which is credits per million tokens; exact to six decimals. */
 export interface Rates {
@@ -25,6 +27,8 @@ export interface LeaseRequest {
   inputTokens: number;
   /** Most tokens that the answer can have. */
   maxOutputTokens: number;
+  /** Set when the caller sent an idempotency key: SHA-256 of the key and of the request, in hex. */
+  idempotency?: { key: string; body: string };
 }
 
 /** How a request ended: with an answer, with an answer that the service cut short, with a caller who went away, or as a failure. */
@@ -42,6 +46,8 @@ export interface Settlement {
   latencyMs: number;
   /** Catalogue name of the model that answered; for operators only. */
   model?: string;
+  /** Gives the answer to keep for the idempotency key, when there is one; called with what is charged, in credits. */
+  response?: (credits: number) => Uint8Array;
 }
 
 /** What a running request holds. Left without being settled, it is settled as `internal`, free of charge. */
@@ -50,127 +56,139 @@ export interface Lease extends AsyncDisposable {
    * Ends the lease and charges for it; once this resolves, charge and record are on disk. Only the first call counts, later ones give
    * its result.
    * @returns credits charged, a decimal that is exact to one millionth
-   * @throws Failure `overloaded` when the database cannot be reached: nothing was charged.
    */
   settle(actual: Settlement): Promise<{ credits: number }>;
 }
 
 export interface Admission {
-  /** Admits a request, which then must be settled. */
-  open(request: LeaseRequest): Promise<Lease>;
-  /** Requests of a workspace that were admitted by this process and are not settled yet. */
-  running(workspaceId: string): number;
+  /**
+   * Admits a request in one round trip: key, limits, spend limits and credit together, all or nothing. The request then must be settled.
+   * @returns the lease, or the answer that was kept for the same idempotency key
+   * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `overloaded` when the database is away.
+   */
+  open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
+  /** Whether a request is being admitted, runs or is being settled here. */
+  holds(requestId: string): boolean;
 }
 
-interface Generation {
-  workspace_id: string;
-  created_at: Date;
-  id: string;
+interface TakeItem {
   request_id: string;
   key_id: string;
-  streamed: boolean;
-  shape: string;
-  effort: string;
-  level: string;
   input_tokens: number;
-  output_tokens: number;
-  cached_tokens: number;
-  credits_micro: string;
-  outcome: string;
-  finish_reason: string | null;
-  latency_ms: number;
-  model: string | null;
+  hold_micro: string;
+  key?: string;
+  body?: string;
 }
 
-const COLUMNS = `workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level, input_tokens, output_tokens, cached_tokens,
-  credits_micro, outcome, finish_reason, latency_ms, model`;
+interface Verdict {
+  refusal?: FailureKind;
+  limit?: string;
+  retry_ms?: number;
+  response?: string;
+}
 
 /**
- * Admission of requests over the table `generations`.
- * @param clock the time in milliseconds since 1970
+ * Admission over the function `take_leases`.
+ * @param replica identifier of this process, under which it keeps its leases alive
+ * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
  */
-export function createAdmission(pool: Pool, rates: Rates, clock: () => number = Date.now): Admission {
-  const record = createBatcher((rows: Generation[]) => insert(pool, rows), { maxItems: 1_000, maxWaiting: 10_000 });
-  const running = new Map<string, number>();
+export function createAdmission(
+  pool: Pool,
+  settlements: Settlements,
+  rates: Rates,
+  replica: string,
+  clock?: () => number,
+  telemetry?: Telemetry,
+): Admission {
+  // 256 requests of one workspace are admitted in about 4 ms.
+  const take = createBatcher(takeBatch, { maxItems: 256, maxWaiting: 20_000 }, (waitedMs) =>
+    telemetry?.batch("admission", waitedMs),
+  );
+  const held = new Set<string>();
+  return { open, holds: (requestId) => held.has(requestId) || settlements.waits(requestId) };
 
-  function count(workspaceId: string, change: 1 | -1): void {
-    const now = (running.get(workspaceId) ?? 0) + change;
-    if (now === 0) running.delete(workspaceId);
-    else running.set(workspaceId, now);
+  async function takeBatch(workspaceId: string, items: TakeItem[]): Promise<Verdict[]> {
+    const [row] = await pool.query<{ verdicts: Verdict[] }>("select take_leases($1, $2, $3, $4) as verdicts", [
+      workspaceId,
+      replica,
+      JSON.stringify(items),
+      clock ? new Date(clock()) : null,
+    ]);
+    return row?.verdicts ?? [];
   }
 
-  return {
-    async open(request) {
-      const { workspaceId } = request.caller;
-      const createdAt = new Date(clock());
-      let settled: Promise<{ credits: number }> | undefined;
-      count(workspaceId, 1);
-
-      async function settleOnce(actual: Settlement): Promise<{ credits: number }> {
-        try {
-          const tokens = {
-            input: request.inputTokens,
-            cached: Math.min(actual.cachedTokens, request.inputTokens),
-            output: actual.outputTokens,
-          };
-          const micro = actual.charged ? costOf(rates, tokens) : 0n;
-          await orOverloaded(record(generation(request, createdAt, actual, tokens.cached, micro)));
-          return { credits: Number(micro) / 1e6 };
-        } finally {
-          count(workspaceId, -1);
-        }
+  async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
+    const { requestId } = request;
+    // Before the statement is sent: a lease that is in the database and not in here was taken by a statement that was given up.
+    held.add(requestId);
+    try {
+      const verdict = await orOverloaded(
+        take(request.caller.workspaceId, {
+          request_id: requestId,
+          key_id: request.caller.keyId,
+          input_tokens: request.inputTokens,
+          hold_micro: String(holdOf(rates, request)),
+          ...request.idempotency,
+        }),
+      );
+      if (verdict.refusal) throw refusal(verdict);
+      if (verdict.response === undefined) {
+        telemetry?.leaseTaken();
+        return lease(request);
       }
+      held.delete(requestId);
+      return { replay: Buffer.from(verdict.response, "base64") };
+    } catch (error) {
+      held.delete(requestId);
+      const { kind, limit } = toFailure(error);
+      telemetry?.leaseRefused(limit ?? kind);
+      throw error;
+    }
+  }
 
-      function settle(actual: Settlement): Promise<{ credits: number }> {
-        settled ??= settleOnce(actual);
-        return settled;
-      }
-
-      return {
-        settle,
-        async [Symbol.asyncDispose]() {
-          if (settled) return;
-          // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
-          const nothing = {
-            outputTokens: 0,
-            cachedTokens: 0,
-            charged: false,
-            latencyMs: clock() - createdAt.getTime(),
-          };
-          await settle({ outcome: "internal", ...nothing }).catch(() => undefined);
-        },
-      };
-    },
-    running: (workspaceId) => running.get(workspaceId) ?? 0,
-  };
+  function lease(request: LeaseRequest): Lease {
+    const createdAt = clock?.() ?? Date.now();
+    let settled: Promise<{ credits: number }> | undefined;
+    const settle = (actual: Settlement): Promise<{ credits: number }> => {
+      settled ??= settlements
+        .settle(request.caller.workspaceId, rowOf(rates, request, actual, new Date(createdAt)))
+        .then((charged) => ({ credits: Number(charged) / 1e6 }))
+        .finally(() => {
+          held.delete(request.requestId);
+          telemetry?.leaseEnded();
+        });
+      return settled;
+    };
+    return {
+      settle,
+      async [Symbol.asyncDispose]() {
+        const latencyMs = (clock?.() ?? Date.now()) - createdAt;
+        // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
+        await settle({ outcome: "internal", outputTokens: 0, cachedTokens: 0, charged: false, latencyMs }).catch(
+          () => undefined,
+        );
+      },
+    };
+  }
 }
 
-/**
- * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output rate, with rates in
- * micro-credits per token, rounded half up once, at the end. Source: the contract's charge table.
- */
-export function costOf(rates: Rates, tokens: { input: number; cached: number; output: number }): bigint {
-  // Rates as whole millionths, so that 0.145 × 100 is 14.5 and not a hair below it.
-  const price = (count: number, rate: number): bigint => BigInt(count) * BigInt(Math.round(rate * 1e6));
-  const sum =
-    price(tokens.input - tokens.cached, rates.input) +
-    price(tokens.cached, rates.cached) +
-    price(tokens.output, rates.output);
-  return (sum + 500_000n) / 1_000_000n;
+const MOST = 4n * 10n ** 18n;
+
+/** What a request can cost at most, in micro-credits. */
+function holdOf(rates: Rates, { inputTokens, maxOutputTokens }: LeaseRequest): bigint {
+  const dearest = { ...rates, input: Math.max(rates.input, rates.cached) };
+  return costOf(dearest, { input: inputTokens, cached: 0, output: maxOutputTokens });
 }
 
-function generation(
-  request: LeaseRequest,
-  createdAt: Date,
-  actual: Settlement,
-  cached: number,
-  micro: bigint,
-): Generation {
+function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
+  const cached = Math.min(actual.cachedTokens, request.inputTokens);
+  const tokens = { input: request.inputTokens, cached, output: actual.outputTokens };
+  const price = actual.charged ? costOf(rates, tokens) : 0n;
+  const response = actual.response?.(Number(price) / 1e6);
   return {
-    workspace_id: request.caller.workspaceId,
-    created_at: createdAt,
     id: request.generationId,
     request_id: request.requestId,
+    created_at: createdAt,
     key_id: request.caller.keyId,
     streamed: request.streamed,
     shape: request.shape,
@@ -179,29 +197,42 @@ function generation(
     input_tokens: request.inputTokens,
     output_tokens: actual.outputTokens,
     cached_tokens: cached,
-    credits_micro: String(micro),
+    credits_micro: String(price),
     outcome: actual.outcome,
     finish_reason: actual.finishReason ?? null,
     latency_ms: Math.round(actual.latencyMs),
     model: actual.model ?? null,
+    ...request.idempotency,
+    ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
   };
 }
 
-/**
- * Writes a batch in one statement, and in one commit. Measured against the embedded server on two cores, commits durable: 1,500
- * settlements a second from one caller, 10,000 from 16, 24,000 from 64, 45,000 from 1,000. One JSON parameter takes 0.26 of a core in this
- * process where an array for each column takes 0.38, at the same speed; two batches at a time are slower below 64 callers. A batch that met a lost connection is sent once more: rows that did arrive the
- * first time are left as they are.
- */
-async function insert(pool: Pool, rows: Generation[]): Promise<undefined[]> {
-  const write = (): Promise<unknown> =>
-    pool.query(
-      `insert into generations (${COLUMNS}) select ${COLUMNS} from json_populate_recordset(null::generations, $1) on conflict do nothing`,
-      [JSON.stringify(rows)],
-    );
-  await write().catch((error: unknown) => {
-    if (!isUnavailable(error)) throw error;
-    return write();
+function refusal({ refusal: kind = "internal", limit, retry_ms }: Verdict): Failure {
+  return new Failure(kind, {
+    ...(limit === undefined ? {} : { limit, message: limitMessage(limit) }),
+    ...(retry_ms === undefined ? {} : { retryAfterMs: retry_ms }),
   });
-  return rows.map(() => undefined);
+}
+
+function limitMessage(limit: string): string {
+  if (limit === "held_credit") {
+    return "Running requests hold the rest of the credit. Send the request again when some of them have ended.";
+  }
+  return `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
+}
+
+/**
+ * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output rate, with rates in
+ * micro-credits per token, rounded half up once, at the end; at most 4 × 10^18, which is more than any account can hold and fits its
+ * columns. Source: the contract's charge table.
+ */
+export function costOf(rates: Rates, tokens: { input: number; cached: number; output: number }): bigint {
+  // Rates as whole millionths, so that 0.145 × 100 is 14.5 and not a hair below it.
+  const price = (count: number, rate: number): bigint => BigInt(count) * BigInt(Math.round(rate * 1e6));
+  const sum =
+    price(tokens.input - tokens.cached, rates.input) +
+    price(tokens.cached, rates.cached) +
+    price(tokens.output, rates.output);
+  const cost = (sum + 500_000n) / 1_000_000n;
+  return cost < MOST ? cost : MOST;
 }

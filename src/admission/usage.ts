@@ -1,14 +1,38 @@
 import { invalid } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 
-/** What a calendar window (UTC) has seen. Counts of requests and of tokens. */
+/** How much of a limit is used, in the limit's own unit. */
+export interface Use {
+  /** Null: there is no such limit. */
+  limit: number | null;
+  used: number;
+}
+
+/** What the current calendar window (UTC) has seen. */
 export interface Window {
   /** Start of the next window. */
   resetsAt: Date;
-  /** Requests that were admitted and have ended, failed ones too. */
-  requests: number;
-  inputTokens: number;
-  outputTokens: number;
+  /** Requests that were admitted. */
+  requests: Use;
+  /** Their input tokens, counted at admission. */
+  inputTokens: Use;
+  /** Output tokens, counted at settlement. */
+  outputTokens: Use;
+}
+
+export type SpendPeriod = "day" | "week" | "month";
+
+/** The limits of a workspace that are in force, and what is used of them. Credit is in credits, exact to one millionth. */
+export interface Quotas {
+  tier: string;
+  /** The moment the figures are from, by the clock of admission. */
+  asOf: Date;
+  windows: { minute: Window; day: Window; month: Window };
+  /** Requests that run now, on all replicas. */
+  concurrentRequests: Use;
+  credit: { balance: number; held: number; available: number };
+  /** Limits on the purchased credit spent in a period, the shortest period first. */
+  spendLimits: { period: SpendPeriod; limit: number; used: number; resetsAt: Date }[];
 }
 
 export type Interval = "minute" | "hour" | "day" | "month";
@@ -29,6 +53,7 @@ export interface Totals {
 export interface Metrics {
   /** Start, widened to the start of its interval. */
   from: Date;
+  /** End, widened to the end of its minute. */
   to: Date;
   totals: Totals;
   /** Oldest first; intervals without requests are left out. `keyId` only when split by key. */
@@ -36,10 +61,10 @@ export interface Metrics {
 }
 
 export interface Usage {
-  /** Use of the current minute, day and month of a workspace. @throws Failure `overloaded` when the database is away. */
-  windows(workspaceId: string, now: Date): Promise<{ minute: Window; day: Window; month: Window }>;
+  /** Limits and use of a workspace, now, in one round trip. @throws Failure `overloaded` when the database is away. */
+  quotas(workspaceId: string): Promise<Quotas>;
   /**
-   * Use of a workspace over a period.
+   * Use of a workspace over a period, by the moment at which each request was admitted.
    * @param request.from inclusive
    * @param request.to exclusive
    * @throws Failure `invalid_request` naming `from` when the period is empty, or `interval` when there would be more than 5,000 points;
@@ -50,65 +75,119 @@ export interface Usage {
 
 const MAX_POINTS = 5_000;
 
-const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
-/** A streamed answer whose reader left is an answer, in part; a unary one never arrived. */
-const ANSWERED = "(outcome in ('ok', 'cut_short') or (outcome = 'caller_gone' and streamed))";
-
-/** Usage over the table `generations`. */
-export function createUsage(pool: Pool): Usage {
+/**
+ * Usage over the tables `accounts`, `periods` and `usage`, none of which is a log. With ten million requests of a workspace behind them, on two
+ * busy cores: quotas 0.7 ms, 30 days by day 5 ms, 400 days by month and key 19 ms, 5,000 hours 60 ms (bench/usage.ts); a sum over 30 days of
+ * the requests themselves takes 200 ms.
+ * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
+ */
+export function createUsage(pool: Pool, clock?: () => number): Usage {
   return {
-    async windows(workspaceId, now) {
-      const starts = (["minute", "day", "month"] as const).map((interval) => startOf(interval, now));
+    async quotas(workspaceId) {
       const rows = await orOverloaded(
-        pool.query<{ requests: bigint; input: bigint; output: bigint }>(
-          `select count(g.id) as requests, coalesce(sum(g.input_tokens), 0)::bigint as input, coalesce(sum(g.output_tokens), 0)::bigint as output
-           from unnest($2::timestamptz[]) with ordinality as w (start, place)
-           left join generations g on g.workspace_id = $1 and g.created_at >= w.start and g.created_at < $3
-           group by w.place order by w.place`,
-          [workspaceId, starts, next("month", startOf("month", now))],
+        pool.query<QuotaRow>(
+          `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output, p.spent_micro as spent,
+             coalesce(a.tier, 'free') as tier, coalesce(a.limits, '{}') as limits, coalesce(a.spend_limits, '{}') as spend_limits,
+             coalesce(a.running, 0) as running, coalesce(a.granted_micro + a.purchased_micro, 0) as balance, coalesce(a.held_micro, 0) as held
+           from (select coalesce($2, clock_timestamp()) as at) t
+           cross join lateral current_periods($1, t.at) p left join accounts a on a.workspace_id = $1`,
+          [workspaceId, clock ? new Date(clock()) : null],
         ),
       );
-      const [minute, day, month] = (["minute", "day", "month"] as const).map((interval, i) => ({
-        resetsAt: next(interval, startOf(interval, now)),
-        requests: Number(rows[i]?.requests ?? 0n),
-        inputTokens: Number(rows[i]?.input ?? 0n),
-        outputTokens: Number(rows[i]?.output ?? 0n),
-      })) as [Window, Window, Window];
-      return { minute, day, month };
+      return quotasOf(new Map(rows.map((row) => [row.unit, row])));
     },
 
-    async metrics({ workspaceId, from: asked, to, interval, byKey }) {
+    async metrics({ workspaceId, from: asked, to: until, interval, byKey }) {
       const from = startOf(interval, asked);
-      if (!(asked < to)) throw invalid("from", "The period must have a start before its end.");
-      if (points(interval, from, to) > MAX_POINTS) throw tooMany();
-      const rows = await orOverloaded(
-        pool.query<PointRow>(
-          `select date_trunc($4, created_at, 'UTC') as start, ${byKey ? "key_id" : "null"} as key_id,
-             count(*) filter (where ${ANSWERED}) as requests, count(*) filter (where not ${ANSWERED}) as failed,
-             coalesce(sum(input_tokens) filter (where ${ANSWERED}), 0)::bigint as input,
-             coalesce(sum(output_tokens) filter (where ${ANSWERED}), 0)::bigint as output,
-             coalesce(sum(cached_tokens) filter (where ${ANSWERED}), 0)::bigint as cached,
-             sum(credits_micro)::bigint as micro
-           from generations where workspace_id = $1 and created_at >= $2 and created_at < $3
-           group by 1, 2 order by 1, 2 limit $5`,
-          [workspaceId, from, to, interval, MAX_POINTS + 1],
+      if (!(asked < until)) throw invalid("from", "The period must have a start before its end.");
+      if (points(interval, from, until) > MAX_POINTS) throw tooMany();
+      const to = new Date(Math.ceil(until.getTime() / MS.minute) * MS.minute);
+      const values: unknown[] = [workspaceId];
+      const sums = pieces(interval, from, to).map(({ unit, start, end }) => {
+        // Rows of the interval's own width come out of the index in the right order: twice as fast as sorting what date_trunc gives.
+        const point = unit === interval ? "start" : `date_trunc('${interval}', start, 'UTC')`;
+        return `(select ${point} as start, ${byKey ? "key_id" : "null"} as key_id, ${SUMS} from usage
+          where workspace_id = $1 and unit = '${unit}' and start >= $${values.push(start)} and start < $${values.push(end)}
+          group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
+      });
+      const rows = joined(
+        await orOverloaded(
+          pool.query<PointRow>(`select * from (${sums.join(" union all ")}) as u order by 1, 2`, values),
         ),
       );
       if (rows.length > MAX_POINTS) throw tooMany();
       const series = rows.map((row) => ({
         start: row.start,
         ...(row.key_id === null ? {} : { keyId: row.key_id }),
-        ...totals([row]),
+        ...totals(row),
       }));
-      return { from, to, totals: totals(rows), series };
+      return { from, to, totals: totals(rows.reduce(plus, NOTHING)), series };
     },
   };
 }
 
-interface PointRow {
+interface QuotaRow {
+  at: Date;
+  unit: "minute" | "day" | "week" | "month";
+  start: Date;
+  requests: bigint;
+  input: bigint;
+  output: bigint;
+  spent: bigint;
+  tier: string;
+  limits: Record<string, number | null>;
+  spend_limits: Partial<Record<SpendPeriod, number | null>>;
+  running: number;
+  balance: bigint;
+  held: bigint;
+}
+
+function quotasOf(periods: ReadonlyMap<string, QuotaRow>): Quotas {
+  const at = (unit: QuotaRow["unit"]): QuotaRow => {
+    const row = periods.get(unit);
+    if (!row) throw new TypeError(`current_periods gave no ${unit}.`);
+    return row;
+  };
+  const { tier, at: asOf, limits, spend_limits, running, balance, held } = at("minute");
+  const window = (unit: "minute" | "day" | "month"): Window => {
+    const { start, requests, input, output } = at(unit);
+    const use = (name: string, used: bigint): Use => ({
+      limit: limits[`${name}_per_${unit}`] ?? null,
+      used: Number(used),
+    });
+    return {
+      resetsAt: next(unit, start),
+      requests: use("requests", requests),
+      inputTokens: use("input_tokens", input),
+      outputTokens: use("output_tokens", output),
+    };
+  };
+  return {
+    tier,
+    asOf,
+    windows: { minute: window("minute"), day: window("day"), month: window("month") },
+    concurrentRequests: { limit: limits.concurrent_requests ?? null, used: running },
+    credit: { balance: credits(balance), held: credits(held), available: credits(balance - held) },
+    spendLimits: (["day", "week", "month"] as const).flatMap((period) => {
+      const limit = spend_limits[period] ?? null;
+      if (limit === null) return [];
+      const { start, spent } = at(period);
+      return [{ period, limit: limit / 1e6, used: credits(spent), resetsAt: next(period, start) }];
+    }),
+  };
+}
+
+const SUMS = `sum(requests)::bigint as requests, sum(failed_requests)::bigint as failed, sum(input_tokens)::bigint as input,
+  sum(output_tokens)::bigint as output, sum(cached_tokens)::bigint as cached, sum(credits_micro)::bigint as micro`;
+
+interface PointRow extends Sums {
   start: Date;
   key_id: string | null;
+}
+
+interface Sums {
   requests: bigint;
   failed: bigint;
   input: bigint;
@@ -117,17 +196,44 @@ interface PointRow {
   micro: bigint;
 }
 
-function totals(rows: PointRow[]): Totals {
-  const sum = (name: "requests" | "failed" | "input" | "output" | "cached" | "micro"): number =>
-    Number(rows.reduce((total, row) => total + row[name], 0n));
+const NOTHING: Sums = { requests: 0n, failed: 0n, input: 0n, output: 0n, cached: 0n, micro: 0n };
+
+function plus(a: Sums, b: Sums): Sums {
   return {
-    requests: sum("requests"),
-    failedRequests: sum("failed"),
-    inputTokens: sum("input"),
-    outputTokens: sum("output"),
-    cachedTokens: sum("cached"),
-    credits: sum("micro") / 1e6,
+    requests: a.requests + b.requests,
+    failed: a.failed + b.failed,
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cached: a.cached + b.cached,
+    micro: a.micro + b.micro,
   };
+}
+
+/** Adds up what several pieces have of the same point; the rows are in order. */
+function joined(rows: PointRow[]): PointRow[] {
+  const points: PointRow[] = [];
+  for (const row of rows) {
+    const last = points.at(-1);
+    if (last?.start.getTime() === row.start.getTime() && last.key_id === row.key_id) {
+      points[points.length - 1] = { ...row, ...plus(last, row) };
+    } else points.push(row);
+  }
+  return points;
+}
+
+function totals({ requests, failed, input, output, cached, micro }: Sums): Totals {
+  return {
+    requests: Number(requests),
+    failedRequests: Number(failed),
+    inputTokens: Number(input),
+    outputTokens: Number(output),
+    cachedTokens: Number(cached),
+    credits: credits(micro),
+  };
+}
+
+function credits(micro: bigint): number {
+  return Number(micro) / 1e6;
 }
 
 function tooMany(): Error {
@@ -135,6 +241,27 @@ function tooMany(): Error {
     "interval",
     `The answer would have more than ${MAX_POINTS} points. Use a longer interval or a shorter period.`,
   );
+}
+
+/** A stretch of time that is summed up from rows of one width. */
+interface Piece {
+  unit: "minute" | "hour" | "day";
+  start: Date;
+  end: Date;
+}
+
+/** Cuts a period into the widest rows that fit: the interval's own, then hours and minutes where it ends amid a day or an hour. */
+function pieces(interval: Interval, from: Date, to: Date): Piece[] {
+  const units = (["day", "hour", "minute"] as const).filter(
+    (unit) => MS[unit] <= MS[interval === "month" ? "day" : interval],
+  );
+  let start = from;
+  return units.flatMap((unit) => {
+    const piece = { unit, start, end: startOf(unit, to) };
+    if (piece.end <= start) return [];
+    start = piece.end;
+    return [piece];
+  });
 }
 
 /** Start of the interval, in UTC, in which a moment lies. */
@@ -145,8 +272,8 @@ function startOf(interval: Interval, at: Date): Date {
   return start;
 }
 
-function next(interval: Interval, start: Date): Date {
-  if (interval !== "month") return new Date(start.getTime() + MS[interval]);
+function next(unit: Interval | "week", start: Date): Date {
+  if (unit !== "month") return new Date(start.getTime() + MS[unit]);
   const end = new Date(start);
   end.setUTCMonth(end.getUTCMonth() + 1);
   return end;

@@ -1,4 +1,4 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import {
   CreateKeyResponseSchema,
@@ -6,17 +6,20 @@ import {
   KeySchema,
   KeyService,
   RevokeKeyResponseSchema,
+  type UpdateKeyRequestSchema,
+  UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { CliError, type GlobalOptions, operatorClient } from "./service.ts";
+import { json, operatorClient } from "./service.ts";
+import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {
-  const keys = program.command("keys").description("create, list and revoke API keys");
+  const keys = program.command("keys").description("create, change, list and revoke API keys");
 
   keys
     .command("create")
     .description("create a key; its secret is shown this once")
-    .requiredOption("--workspace <workspace>", "name or identifier of the workspace")
+    .option("--workspace <workspace>", "name or identifier of the workspace; an owner may leave it out", "")
     .option("--name <name>", "name for people", "")
     .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", collect, [])
     .option(
@@ -30,7 +33,7 @@ export function addKeys(program: Command): void {
           workspace: options.workspace,
           name: options.name,
           scopes: options.scope,
-          ...(options.expires === undefined ? {} : { expiresAt: timestampFromDate(parseExpiry(options.expires)) }),
+          ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
         if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
         else {
@@ -58,6 +61,23 @@ export function addKeys(program: Command): void {
     });
 
   keys
+    .command("update")
+    .description("rename a key, or change when it stops working")
+    .argument("<id>", "identifier of the key, such as key_…")
+    .option("--name <name>", "new name")
+    .option("--expires <time>", "when it stops working: a time, a span such as 30d, or never")
+    .action(async (id: string, { name, expires }: { name?: string; expires?: string }, command: Command) => {
+      const client = await operatorClient(KeyService, command);
+      const response = await client.updateKey({
+        id,
+        ...(name === undefined ? {} : { name }),
+        ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
+      });
+      if (json(command)) printJson(messageJson(UpdateKeyResponseSchema, response));
+      else printKeys(response.key ? [response.key] : []);
+    });
+
+  keys
     .command("revoke")
     .description("revoke a key; it stops working everywhere within a second")
     .argument("<id>", "identifier of the key, such as key_…")
@@ -82,24 +102,11 @@ function printKeys(keys: Key[]): void {
   printTable(["ID", "WORKSPACE", "NAME", "SECRET", "SCOPES", "CREATED (UTC)", "EXPIRES", "REVOKED"], rows);
 }
 
-const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function parseExpiry(text: string): Date {
-  const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const date = new Date(count ? Date.now() + Number(count) * (UNIT_MS[unit] ?? 0) : isTime ? text : Number.NaN);
-  if (Number.isNaN(date.getTime())) {
-    throw new CliError(
-      `--expires must be a time such as 2027-01-31T00:00:00Z, or a span such as 90m, 12h or 30d, but is "${text}".`,
-    );
-  }
-  return date;
+function expiryOf(text: string): NonNullable<MessageInitShape<typeof UpdateKeyRequestSchema>["expiry"]> {
+  if (text === "never") return { case: "neverExpires", value: true };
+  return { case: "expiresAt", value: parseTime("--expires", text, 1) };
 }
 
 function collect(value: string, previous: string[]): string[] {
   return [...previous, value];
-}
-
-function json(command: Command): boolean {
-  return command.optsWithGlobals<GlobalOptions>().json ?? false;
 }

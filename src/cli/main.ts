@@ -2,9 +2,13 @@
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
 import { addAsk } from "./ask.ts";
+import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
+import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { safe } from "./print.ts";
 import { CliError } from "./service.ts";
+import { addUsage } from "./usage.ts";
+import { addOwners, addWorkspaces } from "./workspaces.ts";
 
 const program = new Command("chorus")
   .description("Operates a Chorus service through its internal listener.")
@@ -15,10 +19,18 @@ const program = new Command("chorus")
   .option("--json", "print one JSON document instead of a table")
   .addHelpText(
     "after",
-    "\nThe operator token is read from OPERATOR_TOKEN, else from DATA_DIR (.chorus), where a service beside this one keeps it.",
+    "\nThe operator token is read from OPERATOR_TOKEN, else from DATA_DIR (.chorus), where a service beside this one keeps it. " +
+      "An owner sets OWNER_TOKEN instead, and may leave the workspace out.",
   )
   .exitOverride();
+addWorkspaces(program);
+addOwners(program);
 addKeys(program);
+addCredits(program);
+addLimits(program);
+addSpendLimits(program);
+addTiers(program);
+addUsage(program);
 addAsk(program);
 
 // Whoever reads may have read enough, as head does.

@@ -21,17 +21,23 @@ export interface Secret {
   source: string;
 }
 
-/** A client of the service that the options, the environment or DATA_DIR point at, with the operator token. */
+/** Whether the command is to print JSON. */
+export function json(command: Command): boolean {
+  return command.optsWithGlobals<GlobalOptions>().json ?? false;
+}
+
+/** A client of the service that the options, the environment or DATA_DIR point at, with the token of an operator or owner. */
 export async function operatorClient<S extends DescService>(service: S, command: Command): Promise<Client<S>> {
   const file = operatorTokenFile(dataDir());
-  const given = process.env.OPERATOR_TOKEN;
+  const variable = process.env.OPERATOR_TOKEN ? "OPERATOR_TOKEN" : "OWNER_TOKEN";
+  const given = process.env[variable];
   const text = given || (await readLocal(dataDir())).operatorToken;
   if (!text) {
     throw new CliError(
-      `No operator token. Set OPERATOR_TOKEN, or run this where the service keeps its data (${file} was looked for; DATA_DIR names the folder).`,
+      `No operator token. Set OPERATOR_TOKEN (or, as an owner, OWNER_TOKEN), or run this where the service keeps its data (${file} was looked for; DATA_DIR names the folder).`,
     );
   }
-  const secret = { text, source: given ? "OPERATOR_TOKEN" : file };
+  const secret = { text, source: given ? variable : file };
   return client(service, await rpcUrl(command), secret, (request) => {
     request.set("authorization", `Bearer ${text}`);
   });

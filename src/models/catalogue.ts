@@ -1,5 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelEntry, ModelTimeouts, Tier } from "../config.ts";
+import type { ModelCall } from "../telemetry.ts";
+import { modelCall } from "./cost.ts";
 import { failover } from "./failover.ts";
 import { createFetch } from "./fetch.ts";
 import { resilient } from "./resilient.ts";
@@ -15,12 +17,22 @@ export interface Catalogue {
   close(): Promise<void>;
 }
 
-/** Connects the entries of the configuration. Nothing is sent before the first call. */
-export function createCatalogue(entries: readonly ModelEntry[], timeouts: ModelTimeouts): Catalogue {
+/**
+ * Connects the entries of the configuration. Nothing is sent before the first call.
+ * @param onCall hears of each call of a vendor when it has ended: tries, re-asks and failures too
+ */
+export function createCatalogue(
+  entries: readonly ModelEntry[],
+  timeouts: ModelTimeouts,
+  onCall?: (call: ModelCall) => void,
+): Catalogue {
   const { fetch, close } = createFetch({ connectMs: timeouts.connectMs });
   const models = entries.map((entry) => ({
     tier: entry.tier,
-    model: resilient(createVendorModel(entry, fetch), { timeouts }),
+    model: resilient(createVendorModel(entry, fetch), {
+      timeouts,
+      onEnd: (end) => onCall?.(modelCall(entry, end)),
+    }),
   }));
   const first = (tier: Tier) => {
     const [own, others] = [models.filter((one) => one.tier === tier), models.filter((one) => one.tier !== tier)];

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { ModelTimeouts } from "../config.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
+import type { CallEnd } from "./cost.ts";
 import { ModelError, toModelError } from "./model-error.ts";
 import { fromFirstText, type Part, toStream } from "./stream.ts";
 
@@ -16,6 +17,8 @@ export interface ResilientOptions {
   breaker?: BreakerOptions;
   /** From 0 up to 1. Default `Math.random`. */
   random?: () => number;
+  /** Hears of each try when it has ended. */
+  onEnd?: (end: CallEnd) => void;
 }
 
 /** Time that a model may take to write one token of an answer that comes in one piece: 50 tokens a second, a slow current model. */
@@ -33,7 +36,7 @@ const USUAL_TOKENS = 4_096;
  * @throws ModelError; the reason of the caller's signal.
  */
 export function resilient(model: LanguageModelV4, options: ResilientOptions): LanguageModelV4 {
-  const { timeouts, retries = 2, backoffMs = 250, maxWaitMs = 5_000, random = Math.random } = options;
+  const { timeouts, retries = 2, backoffMs = 250, maxWaitMs = 5_000, random = Math.random, onEnd } = options;
   const breaker = createBreaker(options.breaker);
 
   function enter(signal: AbortSignal | undefined): void {
@@ -77,9 +80,11 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
       try {
         const result = await model.doGenerate({ ...call, abortSignal: watch.signal });
         breaker.succeed();
+        onEnd?.({ call, outcome: "ok", usage: result.usage, received: 0 });
         return result;
       } catch (error) {
         failure = watch.expired ?? error;
+        onEnd?.({ call, outcome: watch.outcome, usage: undefined, received: 0 });
       } finally {
         watch.end();
       }
@@ -94,11 +99,15 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
       const watch = new Watch(call.abortSignal, timeouts.firstTokenMs);
       let delivered = false;
       let ended = false;
+      let usage: LanguageModelV4Usage | undefined;
+      let received = 0;
       let failure: unknown;
       try {
         const { stream } = await model.doStream({ ...call, abortSignal: watch.signal });
         for await (const part of fromFirstText(stream, () => watch.rest())) {
           delivered = true;
+          if (part.type === "text-delta") received += part.delta.length;
+          else if (part.type === "finish") usage = part.usage;
           watch.hold();
           let taken = false;
           try {
@@ -121,6 +130,7 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
         watch.abort();
         // The reader has left early; with a piece in hand it has no complaint.
         if (!ended) delivered ? breaker.succeed() : breaker.release();
+        onEnd?.({ call, outcome: usage ? "ok" : ended ? watch.outcome : "left", usage, received });
       }
       await recover(failure, tries, call.abortSignal, delivered);
     }
@@ -164,6 +174,11 @@ class Watch {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** What became of a call that gave no whole answer. */
+  get outcome(): "left" | "timed_out" | "failed" {
+    return this.#caller?.aborted ? "left" : this.expired ? "timed_out" : "failed";
   }
 
   /** The reader is busy with a part: that time is not the model's. */

@@ -1,5 +1,6 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/keys.ts";
+import type { RequestEnd } from "../telemetry.ts";
 
 /** What surrounds a request, whichever way it came in. */
 export interface Call {
@@ -10,8 +11,21 @@ export interface Call {
   signal: AbortSignal;
   /** `performance.now()` at the arrival of the request. */
   startedAt: number;
+  /** Of a unary call: with the same key and request within 24 hours the caller gets the same answer, charged once. */
+  idempotencyKey?: string;
   /** Notices that came up before the request reached the service. */
   notices: Notice[];
+  /** The service adds to it what becomes known. */
+  readonly facts: Facts;
+}
+
+/** What becomes known of a request on its way, for the log and the figures of the operator: no prompt, no answer, no secret. */
+export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" | "seconds"> {
+  workspaceId?: string;
+  keyId?: string;
+  /** `gen_…` */
+  generationId?: string;
+  level?: "low" | "medium" | "high";
 }
 
 /** One event of an answer: any number of `delta` and `trace`, then exactly one `done`. */

@@ -22,6 +22,7 @@ import { answer, type Engine, type Finish, type Step } from "../engine/answer.ts
 import { Failure, toFailure } from "../failure.ts";
 import { type Call, CallerGone, CutShort, type Event } from "./call.ts";
 import { type Checked, checkRequest, MAX_TOKENS } from "./check.ts";
+import { idempotency } from "./idempotency.ts";
 import { chooseLevel, type Level } from "./level.ts";
 import type { Work } from "./work.ts";
 
@@ -53,6 +54,8 @@ export function createGeneration(
   async function* generate(request: GenerateRequest, call: Call, streamed: boolean): AsyncGenerator<Event> {
     using running = work.begin(call.signal);
     const asked = checkRequest(request, streamed);
+    const again = streamed ? undefined : call.idempotencyKey;
+    const safe = again === undefined ? undefined : idempotency(call.caller.workspaceId, again, request);
     const inputTokens = await countInput(engine, asked);
     const { level, tier } = chooseLevel(asked, inputTokens);
     const notices = [...call.notices, ...ownNotices(request, engine.models.offline)];
@@ -60,7 +63,7 @@ export function createGeneration(
     const trace = startTrace(asked.trace, level);
 
     running.limit(deadlines[level]);
-    await using lease = await admission.open({
+    const opened = await admission.open({
       caller: call.caller,
       requestId: call.requestId,
       generationId: id,
@@ -70,7 +73,14 @@ export function createGeneration(
       level,
       inputTokens,
       maxOutputTokens: asked.maxTokens ?? MAX_TOKENS,
+      ...(safe ? { idempotency: { key: safe.key, body: safe.body } } : {}),
     });
+    if ("replay" in opened) {
+      if (safe) yield* replay(safe.open(opened.replay), call);
+      return;
+    }
+    await using lease = opened;
+    Object.assign(call.facts, { generationId: id, level });
 
     let delivered = "";
     let finish: Finish | undefined;
@@ -108,30 +118,31 @@ export function createGeneration(
     async function conclude(): Promise<StreamGenerateResponse_Done> {
       const whole = finish !== undefined && finish.reason !== "cut";
       if (!whole) notices.push(notice("cut_short", "The service cut the answer short. It is not charged."));
-      const { credits, outputTokens } = await settle(whole ? "ok" : "cut_short", whole);
-      return create(StreamGenerateResponse_DoneSchema, {
-        id,
-        requestId: call.requestId,
-        usage: create(UsageSchema, {
-          inputTokens,
-          outputTokens,
-          cachedTokens: cached(),
-          credits,
-        }),
-        finishReason: finishWord() === "stop" ? FinishReason.STOP : FinishReason.LENGTH,
-        notices,
-        ...structuredOf(asked, finish),
-        ...(trace ? { intelligenceTrace: trace.whole() } : {}),
-      });
+      const done = ({ credits, outputTokens }: Settled) =>
+        create(StreamGenerateResponse_DoneSchema, {
+          id,
+          requestId: call.requestId,
+          usage: create(UsageSchema, { inputTokens, outputTokens, cachedTokens: cached(), credits }),
+          finishReason: finishWord() === "stop" ? FinishReason.STOP : FinishReason.LENGTH,
+          notices,
+          ...structuredOf(asked, finish),
+          ...(trace ? { intelligenceTrace: trace.whole() } : {}),
+        });
+      const keep = whole && safe ? (settled: Settled) => safe.seal(fold(delivered, done(settled), call)) : undefined;
+      return done(await settle(whole ? "ok" : "cut_short", whole, keep));
     }
 
     /** The first end counts; later ones change nothing. */
-    function settle(outcome: Outcome, charged: boolean): Promise<Settled> {
-      settlement ??= settleOnce(outcome, charged);
+    function settle(...end: Parameters<typeof settleOnce>): Promise<Settled> {
+      settlement ??= settleOnce(...end);
       return settlement;
     }
 
-    async function settleOnce(outcome: Outcome, charged: boolean): Promise<Settled> {
+    async function settleOnce(
+      outcome: Outcome,
+      charged: boolean,
+      keep?: (settled: Settled) => Uint8Array,
+    ): Promise<Settled> {
       const outputTokens = finish?.outputTokens ?? engine.tokenizer.count(delivered);
       const { credits } = await lease.settle({
         outcome,
@@ -141,7 +152,9 @@ export function createGeneration(
         latencyMs: Math.round(performance.now() - call.startedAt),
         ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord() } : {}),
         ...(finish?.model ? { model: finish.model } : {}),
+        ...(keep ? { response: (credits: number) => keep({ credits, outputTokens }) } : {}),
       });
+      Object.assign(call.facts, { outcome, inputTokens, outputTokens, cachedTokens: cached(), credits });
       return { credits, outputTokens };
     }
 
@@ -159,17 +172,25 @@ export function createGeneration(
     let text = "";
     for await (const event of generate(request, call, false)) {
       if (event.type === "delta") text += event.text;
-      else if (event.type === "done") {
-        const { $typeName: _, ...done } = event.done;
-        return create(GenerateResponseSchema, {
-          ...done,
-          answer: text,
-          latencyMs: Math.round(performance.now() - call.startedAt),
-        });
-      }
+      else if (event.type === "done") return fold(text, event.done, call);
     }
     throw new Failure("internal");
   }
+}
+
+/** The events of an answer that was given before. */
+function* replay(
+  { $typeName: _, answer, latencyMs: __, ...rest }: GenerateResponse,
+  { requestId }: Call,
+): Generator<Event> {
+  yield { type: "delta", text: answer };
+  yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
+}
+
+/** The whole answer as one response. */
+function fold(answer: string, { $typeName: _, ...done }: StreamGenerateResponse_Done, call: Call): GenerateResponse {
+  const latencyMs = Math.round(performance.now() - call.startedAt);
+  return create(GenerateResponseSchema, { ...done, answer, latencyMs });
 }
 
 /** Input is counted once, over what the caller sent and nothing that the service adds. */

@@ -1,30 +1,24 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
-  type CreateKeyRequest,
-  type CreateKeyResponse,
   CreateKeyResponseSchema,
   type KeySchema,
-  type ListKeysRequest,
-  type ListKeysResponse,
+  type KeyService,
   ListKeysResponseSchema,
-  type RevokeKeyRequest,
-  type RevokeKeyResponse,
   RevokeKeyResponseSchema,
+  UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import type { ApiKey, Keys } from "../admission/keys.ts";
+import { invalid } from "../failure.ts";
+import type { Admin } from "./admin.ts";
 
-/** Keys as operators see them; the rules on names, scopes and expiry are in admission. */
-export interface KeyAdmin {
-  createKey(request: CreateKeyRequest): Promise<CreateKeyResponse>;
-  listKeys(request: ListKeysRequest): Promise<ListKeysResponse>;
-  revokeKey(request: RevokeKeyRequest): Promise<RevokeKeyResponse>;
-}
+export type KeyAdmin = Admin<typeof KeyService>;
 
+/** Keys as operators and owners see them; the rules on names, scopes and expiry are in admission. */
 export function createKeyAdmin(keys: Keys): KeyAdmin {
   return {
-    async createKey({ workspace, name, scopes, expiresAt }) {
-      const created = await keys.create({
+    async createKey({ workspace, name, scopes, expiresAt }, actor) {
+      const created = await keys.create(actor, {
         workspace,
         name,
         scopes,
@@ -32,19 +26,26 @@ export function createKeyAdmin(keys: Keys): KeyAdmin {
       });
       return create(CreateKeyResponseSchema, { key: keyMessage(created), secret: created.secret });
     },
-    async listKeys({ workspace, pageSize, pageToken }) {
-      const page = await keys.list({
-        pageSize,
-        ...(workspace === "" ? {} : { workspace }),
-        ...(pageToken === "" ? {} : { pageToken }),
+    async updateKey({ id, name, expiry }, actor) {
+      if (expiry.case === "neverExpires" && !expiry.value)
+        throw invalid("never_expires", "never_expires must be true.");
+      const expiresAt = expiry.case === "expiresAt" ? timestampDate(expiry.value) : expiry.case && null;
+      const changed = await keys.update(actor, {
+        id,
+        ...(name === undefined ? {} : { name }),
+        ...(expiresAt === undefined ? {} : { expiresAt }),
       });
+      return create(UpdateKeyResponseSchema, { key: keyMessage(changed) });
+    },
+    async listKeys({ workspace, pageSize, pageToken }, actor) {
+      const page = await keys.list(actor, { workspace, pageSize, pageToken });
       return create(ListKeysResponseSchema, {
         keys: page.keys.map(keyMessage),
         nextPageToken: page.nextPageToken ?? "",
       });
     },
-    async revokeKey({ id }) {
-      return create(RevokeKeyResponseSchema, { key: keyMessage(await keys.revoke(id)) });
+    async revokeKey({ id }, actor) {
+      return create(RevokeKeyResponseSchema, { key: keyMessage(await keys.revoke(actor, id)) });
     },
   };
 }

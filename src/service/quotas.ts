@@ -1,31 +1,47 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
+  type QuotaSchema,
   type QuotasResponse,
   QuotasResponseSchema,
   type QuotaWindowSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/keys.ts";
-import type { Admission } from "../admission/lease.ts";
-import type { Usage, Window } from "../admission/usage.ts";
+import type { Usage, Use, Window } from "../admission/usage.ts";
 
-/** Use of the current minute, day and month. There are no limits yet, so every limit is null. */
-export async function quotas(usage: Usage, admission: Admission, caller: Caller, now: Date): Promise<QuotasResponse> {
-  const { minute, day, month } = await usage.windows(caller.workspaceId, now);
+/** Limits in force and what the caller's workspace has used of them. */
+export async function quotas(usage: Usage, caller: Caller): Promise<QuotasResponse> {
+  const { tier, asOf, windows, concurrentRequests, credit, spendLimits } = await usage.quotas(caller.workspaceId);
   return create(QuotasResponseSchema, {
     workspace: caller.workspace,
-    tier: "free",
-    asOf: timestampFromDate(now),
-    windows: { minute: window(minute), day: window(day), month: window(month) },
-    concurrentRequests: { used: BigInt(admission.running(caller.workspaceId)) },
+    tier,
+    asOf: timestampFromDate(asOf),
+    windows: { minute: window(windows.minute), day: window(windows.day), month: window(windows.month) },
+    concurrentRequests: quota(concurrentRequests),
+    credit,
+    spendLimits: spendLimits.map(({ resetsAt, ...limit }) => ({
+      ...limit,
+      remaining: rest(limit),
+      resetsAt: timestampFromDate(resetsAt),
+    })),
   });
 }
 
-function window(use: Window): MessageInitShape<typeof QuotaWindowSchema> {
+function window({ resetsAt, requests, inputTokens, outputTokens }: Window): MessageInitShape<typeof QuotaWindowSchema> {
   return {
-    resetsAt: timestampFromDate(use.resetsAt),
-    requests: { used: BigInt(use.requests) },
-    inputTokens: { used: BigInt(use.inputTokens) },
-    outputTokens: { used: BigInt(use.outputTokens) },
+    resetsAt: timestampFromDate(resetsAt),
+    requests: quota(requests),
+    inputTokens: quota(inputTokens),
+    outputTokens: quota(outputTokens),
   };
+}
+
+function quota({ limit, used }: Use): MessageInitShape<typeof QuotaSchema> {
+  if (limit === null) return { used: BigInt(used) };
+  return { limit: BigInt(limit), used: BigInt(used), remaining: BigInt(rest({ limit, used })) };
+}
+
+/** A limit may have been lowered below what is used already. Rounded to millionths, since decimals of credit are not exact in binary. */
+function rest({ limit, used }: { limit: number; used: number }): number {
+  return Math.max(0, Math.round((limit - used) * 1e6) / 1e6);
 }

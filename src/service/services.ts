@@ -1,24 +1,35 @@
 import type { MetricsRequest, MetricsResponse, QuotasResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type { Actor } from "../admission/audit.ts";
+import type { Credit } from "../admission/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../admission/keys.ts";
 import type { Admission } from "../admission/lease.ts";
+import type { Owners } from "../admission/owners.ts";
 import type { Usage } from "../admission/usage.ts";
+import type { Workspaces } from "../admission/workspaces.ts";
 import type { Config } from "../config.ts";
 import type { Engine } from "../engine/answer.ts";
+import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
 import { createGeneration, type Generation } from "./generate.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
+import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
 import type { Work } from "./work.ts";
+import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
 
 /** Everything that the service does, for whichever transport asks. Every method throws Failure. */
 export interface Services {
   /** Finds out who calls, and whether the key may do what it asks for. */
   authorize(secret: string | string[] | undefined, scope: Scope): Promise<Caller>;
-  authorizeOperator(token: string | undefined): Promise<void>;
+  /** Finds out who holds a token, and whether that is enough. */
+  authorizeActor(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
   readonly generation: Generation;
   quotas(caller: Caller): Promise<QuotasResponse>;
   metrics(request: MetricsRequest, caller: Caller): Promise<MetricsResponse>;
+  readonly workspaces: WorkspaceAdmin;
+  readonly credits: CreditAdmin;
   readonly keys: KeyAdmin;
+  readonly usage: UsageAdmin;
   /** Whether new requests are taken. */
   ready(): boolean;
 }
@@ -27,23 +38,30 @@ export interface Parts {
   engine: Engine;
   admission: Admission;
   keys: Keys;
+  owners: Owners;
+  workspaces: Workspaces;
+  credit: Credit;
   usage: Usage;
   work: Work;
   deadlines: Config["deadlines"];
 }
 
-export function createServices({ engine, admission, keys, usage, work, deadlines }: Parts): Services {
+export function createServices(parts: Parts): Services {
+  const { engine, admission, keys, owners, workspaces, credit, usage, work, deadlines } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
       requireScope(caller, scope);
       return caller;
     },
-    authorizeOperator: (token) => keys.authenticateOperator(token),
+    authorizeActor: (token, needs) => owners.authenticate(token, needs),
     generation: createGeneration(engine, admission, work, deadlines),
-    quotas: (caller) => quotas(usage, admission, caller, new Date()),
+    quotas: (caller) => quotas(usage, caller),
     metrics: (request, caller) => metrics(usage, request, caller, new Date()),
+    workspaces: createWorkspaceAdmin(workspaces, owners),
+    credits: createCreditAdmin(credit),
     keys: createKeyAdmin(keys),
+    usage: createUsageAdmin(usage, workspaces),
     ready: () => !work.draining,
   };
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { Failure } from "../failure.ts";
+import { createGate } from "./gate.ts";
 
 /** Runs one statement and gives its rows. Columns of type int8 arrive as bigint, timestamptz as Date, numeric as string. */
 export type Query = <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
@@ -29,7 +30,8 @@ const MAX_WAITING = 1_000;
 const INT8 = 20;
 
 /**
- * Opens a pool of connections to the Postgres at `url`; nothing is connected before the first statement.
+ * Opens a pool of connections to the Postgres at `url`; nothing is connected before the first statement. While the server is known to be
+ * away, every statement fails at once.
  * The URL's sslmode means what it means to libpq (see `tlsOf`). A connection that is lost while idle is replaced, never thrown.
  * Statements time out on this side alone, because a pooler such as PgBouncer refuses connections that ask for a statement_timeout.
  * @throws Error naming the parameter of the URL that cannot be used.
@@ -52,7 +54,19 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   pool.on("error", ignore);
   pool.on("connect", (client) => client.on("error", ignore));
 
+  const gate = createGate(() => ask({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }));
+
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    try {
+      return await useClient(work);
+    } catch (error) {
+      if (isUnavailable(error)) gate.suspect();
+      throw error;
+    }
+  }
+
+  async function useClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    gate.pass();
     if (pool.waitingCount >= MAX_WAITING)
       throw overloaded(new Error("too many statements wait for a database connection"));
     const client = await pool.connect();
@@ -83,8 +97,25 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
           throw error;
         }
       }),
-    end: () => pool.end(),
+    end() {
+      gate.end();
+      return pool.end();
+    },
   };
+}
+
+/** @throws Error unless the server is there; one that has no room for another connection is. */
+async function ask(config: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client(config);
+  client.on("error", ignore);
+  try {
+    await client.connect();
+    await client.query("select 1");
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || /^57/.test(error.code ?? "")) throw error;
+  } finally {
+    client.end().catch(ignore);
+  }
 }
 
 /**

@@ -22,6 +22,8 @@ export interface BodyBudget {
    */
   take(bytes: number, held: number): void;
   give(bytes: number): void;
+  /** Bytes that are taken. */
+  readonly used: number;
 }
 
 /** A quarter of the room is kept for small bodies, so that a few large ones cannot shut out everybody else; one large body always fits. */
@@ -42,6 +44,9 @@ export function createBodyBudget(total: number): BodyBudget {
     },
     give(bytes) {
       used -= bytes;
+    },
+    get used() {
+      return used;
     },
   };
 }

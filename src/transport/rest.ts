@@ -12,28 +12,31 @@ import { http as httpRule } from "../../gen/google/api/annotations_pb.js";
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { errorFacts, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 import { type Call, CallerGone } from "../service/call.ts";
 import { notice } from "../service/generate.ts";
 import type { Services } from "../service/services.ts";
+import type { RequestEnd, Telemetry } from "../telemetry.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
 import { decode, decodeQuery } from "./decode.ts";
 import { encode } from "./encode.ts";
 import { linger } from "./linger.ts";
+import { createReport, type Tracked } from "./report.ts";
 import { endIfStalled, writeEvents } from "./sse.ts";
 
-interface Exchange {
+interface Exchange extends Tracked {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly requestId: string;
-  /** `performance.now()` at arrival. */
-  readonly startedAt: number;
+  /** A failure that was told in an event. */
+  failure?: Failure;
   readonly query: string;
   /** Whether the caller waits for a go-ahead before it sends its body. */
   readonly expects: boolean;
 }
 
 interface Handler {
+  /** Undefined for probes, which are not counted. */
+  readonly method?: RequestEnd["method"];
   /** Scope that the key needs; undefined where no key is asked for. */
   readonly scope?: Scope;
   readonly run: (exchange: Exchange, caller: Caller) => Promise<void> | void;
@@ -50,17 +53,30 @@ export function createRestServer(
   services: Services,
   config: Pick<Config, "bodyBudgetBytes" | "stream">,
   log: Log,
+  telemetry: Telemetry,
 ): Server {
+  const report = createReport(log, telemetry);
   const budget = createBodyBudget(config.bodyBudgetBytes);
+  telemetry.watchBodies("rest", () => budget.used);
   const routes = createRoutes({
-    generate: { scope: "generate", run: (exchange, caller) => generate(exchange, caller, false) },
-    streamGenerate: { scope: "generate", run: (exchange, caller) => generate(exchange, caller, true) },
+    generate: {
+      method: "generate",
+      scope: "generate",
+      run: (exchange, caller) => generate(exchange, caller, false),
+    },
+    streamGenerate: {
+      method: "stream_generate",
+      scope: "generate",
+      run: (exchange, caller) => generate(exchange, caller, true),
+    },
     quotas: {
+      method: "quotas",
       scope: "metrics",
       run: async ({ response }, caller) =>
         sendJson(response, 200, encode(QuotasResponseSchema, await services.quotas(caller))),
     },
     metrics: {
+      method: "metrics",
       scope: "metrics",
       run: async ({ response, query }, caller) => {
         const { input, output } = GenerationService.method.metrics;
@@ -107,11 +123,17 @@ export function createRestServer(
     // While the service drains, a connection ends with the answer that it waited for.
     response.once("finish", () => services.ready() || request.socket.destroySoon());
     const { path, query } = splitTarget(request.url ?? "");
-    const ex: Exchange = { request, response, requestId, startedAt: performance.now(), query, expects };
+    const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
+    const ex: Exchange = { ...tracked, request, response, query, expects };
     try {
-      const { scope, run } = find(routes, path, ex);
-      await run(ex, scope ? await services.authorize(request.headers["x-api-key"], scope) : NOBODY);
+      const { method, scope, run } = find(routes, path, ex);
+      ex.method = method ?? "none";
+      const caller = scope ? await services.authorize(request.headers["x-api-key"], scope) : NOBODY;
+      Object.assign(ex.facts, { workspaceId: caller.workspaceId, keyId: caller.keyId });
+      await run(ex, caller);
+      if (method) report(ex, ex.failure);
     } catch (error) {
+      report(ex, error);
       if (error instanceof CallerGone) response.destroy();
       else refuse(ex, toFailure(error));
     }
@@ -122,10 +144,18 @@ export function createRestServer(
     const { message, notices, release } = await receive(ex);
     try {
       const signal = gone.get(request.socket) ?? AbortSignal.abort();
-      const call: Call = { requestId: ex.requestId, caller, signal, startedAt: ex.startedAt, notices };
+      const call: Call = {
+        requestId: ex.requestId,
+        caller,
+        signal,
+        startedAt: ex.startedAt,
+        facts: ex.facts,
+        ...idempotencyKey(request.headers["idempotency-key"]),
+        notices,
+      };
       if (streamed) {
         const failureText = (failure: Failure) => {
-          report(ex, failure);
+          ex.failure = failure;
           return failureBody(failure, ex.requestId);
         };
         await writeEvents(response, services.generation.generate(message, call, true), {
@@ -158,7 +188,6 @@ export function createRestServer(
 
   function refuse(ex: Exchange, failure: Failure): void {
     const { request, response } = ex;
-    report(ex, failure);
     if (response.headersSent || response.destroyed) {
       response.destroy();
       return;
@@ -174,12 +203,11 @@ export function createRestServer(
       linger(request).then(() => response.end());
     }
   }
+}
 
-  /** Logs what is not the caller's doing; the caller reads only the failure. */
-  function report(ex: Exchange, failure: Failure): void {
-    if (failure.row.http < 500 || failure.cause === undefined) return;
-    log.warn({ request_id: ex.requestId, failure: failure.kind, cause: errorFacts(failure.cause) }, "request failed");
-  }
+/** Node joins a header that comes twice with a comma and a space, which no key may have. */
+function idempotencyKey(header: string | string[] | undefined): { idempotencyKey?: string } {
+  return header === undefined ? {} : { idempotencyKey: String(header) };
 }
 
 /** Stands where a handler needs no key. */

@@ -9,7 +9,6 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
   GenerationService,
@@ -20,16 +19,20 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { errorFacts, type Log } from "../log.ts";
-import { type Call, CallerGone, type Event } from "../service/call.ts";
+import type { Log } from "../log.ts";
+import { type Call, CallerGone, type Event, type Facts } from "../service/call.ts";
 import type { Services } from "../service/services.ts";
+import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import { ADMIN_SERVICES, addAdmin, admitActor } from "./admin.ts";
 import { createBodyBudget, MAX_BODY } from "./body.ts";
 import { serveHandlers, tooLarge } from "./connect-http.ts";
 import { addHealth } from "./health.ts";
 import { addReflection } from "./reflection.ts";
+import { createReport } from "./report.ts";
 
 const REQUEST_ID = createContextKey("");
 const STARTED_AT = createContextKey(0);
+const FACTS = createContextKey<Facts>({});
 const CALLER = createContextKey<Caller | undefined>(undefined);
 
 /** Scope that each method of the callers' service needs. */
@@ -51,61 +54,86 @@ export function createRpcHandler(
   services: Services,
   config: Pick<Config, "bodyBudgetBytes" | "stream">,
   log: Log,
+  telemetry: Telemetry,
 ): RequestListener {
+  const report = createReport(log, telemetry);
+  const budget = createBodyBudget(config.bodyBudgetBytes);
+  telemetry.watchBodies("rpc", () => budget.used);
   const router = createConnectRouter({
     acceptCompression: [],
     readMaxBytes: MAX_BODY,
     // Runs before anything of the body is read.
-    requestGate: (context) => guarded(context, () => admit(context)),
+    requestGate: (context) =>
+      admit(context).catch((error: unknown) => {
+        end(context, error);
+        throw connectError(error, context);
+      }),
   });
   router.service(GenerationService, {
     generate: (request, context) => guarded(context, () => services.generation.generateWhole(request, callOf(context))),
     async *streamGenerate(request, context) {
+      let failure: unknown;
       try {
         for await (const event of services.generation.generate(request, callOf(context), true))
           yield eventMessage(event);
       } catch (error) {
+        failure = error;
         throw connectError(error, context);
+      } finally {
+        end(context, failure);
       }
     },
     quotas: (_, context) => guarded(context, () => services.quotas(callOf(context).caller)),
     metrics: (request, context) => guarded(context, () => services.metrics(request, callOf(context).caller)),
   });
-  router.service(KeyService, {
-    createKey: (request, context) => guarded(context, () => services.keys.createKey(request)),
-    listKeys: (request, context) => guarded(context, () => services.keys.listKeys(request)),
-    revokeKey: (request, context) => guarded(context, () => services.keys.revokeKey(request)),
-  });
-  addHealth(router, [GenerationService], services.ready);
-  addReflection(router, [GenerationService, KeyService, Health], [FailureDetailSchema.file]);
+  addAdmin(router, services, guarded);
+  addHealth(router, [GenerationService, ...ADMIN_SERVICES], services.ready);
+  addReflection(router, [GenerationService, ...ADMIN_SERVICES, Health], [FailureDetailSchema.file]);
 
   return serveHandlers(router.handlers, {
     maxBytes: ({ service }) => maxBytes(service),
-    budget: createBodyBudget(config.bodyBudgetBytes),
+    budget,
     newRequestId: () => `req_${randomUUID().replaceAll("-", "")}`,
-    values: (requestId) => createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()),
+    values: (requestId) =>
+      createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()).set(FACTS, {}),
     refusal: (error, values) => connectError(error, { values }),
     stallMs: config.stream.stallMs,
     log,
   });
 
-  async function admit({ requestHeader, values, service, method }: HandlerContext): Promise<void> {
+  async function admit(context: HandlerContext): Promise<void> {
+    const { requestHeader, values, service, method } = context;
     if (service.typeName === GenerationService.typeName) {
       const scope = SCOPES[method.localName as keyof typeof SCOPES];
-      values.set(CALLER, await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope));
-    } else if (service.typeName === KeyService.typeName) {
-      await services.authorizeOperator(/^bearer (.+)$/i.exec(requestHeader.get("authorization") ?? "")?.[1]);
-    }
+      const caller = await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope);
+      Object.assign(values.get(FACTS), { workspaceId: caller.workspaceId, keyId: caller.keyId });
+      values.set(CALLER, caller);
+    } else await admitActor(services, context);
     const max = maxBytes(service);
     if (Number(requestHeader.get("content-length") ?? 0) > max) throw tooLarge(max);
   }
 
   async function guarded<T>(context: HandlerContext, run: () => Promise<T>): Promise<T> {
+    let failure: unknown;
     try {
       return await run();
     } catch (error) {
+      failure = error;
       throw connectError(error, context);
+    } finally {
+      end(context, failure);
     }
+  }
+
+  function end({ service, method, values }: HandlerContext, error: unknown): void {
+    const requestId = values.get(REQUEST_ID);
+    const tracked = {
+      transport: "rpc",
+      requestId,
+      startedAt: values.get(STARTED_AT),
+      facts: values.get(FACTS),
+    } as const;
+    report({ ...tracked, method: methodOf(service.typeName, method.localName) }, error);
   }
 
   function connectError(
@@ -116,9 +144,6 @@ export function createRpcHandler(
     if (error instanceof CallerGone && !isLate) return new ConnectError("The caller has gone.", Code.Canceled);
     const failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
     const requestId = values.get(REQUEST_ID);
-    if (failure.row.http >= 500 && failure.cause !== undefined) {
-      log.warn({ request_id: requestId, failure: failure.kind, cause: errorFacts(failure.cause) }, "request failed");
-    }
     const { row, field, limit, retryAfterMs } = failure;
     const detail = create(FailureDetailSchema, {
       code: row.code ?? "",
@@ -133,10 +158,24 @@ export function createRpcHandler(
   }
 }
 
-function callOf({ values, signal }: HandlerContext): Call {
+function callOf({ values, signal, requestHeader }: HandlerContext): Call {
   const caller = values.get(CALLER);
   if (!caller) throw new Failure("unauthenticated");
-  return { requestId: values.get(REQUEST_ID), caller, signal, startedAt: values.get(STARTED_AT), notices: [] };
+  const [requestId, startedAt, facts] = [values.get(REQUEST_ID), values.get(STARTED_AT), values.get(FACTS)];
+  const key = requestHeader.get("idempotency-key");
+  return { requestId, caller, signal, startedAt, facts, notices: [], ...(key === null ? {} : { idempotencyKey: key }) };
+}
+
+const METHODS: Record<keyof typeof GenerationService.method, RequestEnd["method"]> = {
+  generate: "generate",
+  streamGenerate: "stream_generate",
+  quotas: "quotas",
+  metrics: "metrics",
+};
+
+function methodOf(service: string, method: string): RequestEnd["method"] {
+  if (service === GenerationService.typeName) return METHODS[method as keyof typeof METHODS];
+  return ADMIN_SERVICES.some(({ typeName }) => typeName === service) ? "admin" : "none";
 }
 
 function eventMessage(event: Event): StreamGenerateResponse {

@@ -5,6 +5,7 @@ import { createAuthenticator } from "../../src/admission/authenticate.ts";
 import { createKeys, type Keys } from "../../src/admission/keys.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 const UNAUTHENTICATED = {
@@ -33,7 +34,7 @@ async function workspace(pool: Pool): Promise<Keys> {
 test("a good key tells who calls; every other secret fails in the same words", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const key = await keys.create({ workspace: "one", scopes: ["metrics"] });
+  const key = await keys.create(OPERATOR, { workspace: "one", scopes: ["metrics"] });
   assert.deepEqual(await keys.authenticate(key.secret), {
     workspaceId: "ws_1",
     workspace: "one",
@@ -62,7 +63,7 @@ test("a good key tells who calls; every other secret fails in the same words", a
 test("a key that is revoked by SQL alone stops working on another replica within a second, under constant use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret, id } = await keys.create({ workspace: "one" });
+  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
   const replicaPool = openPool(url);
   t.after(() => replicaPool.end());
   const replica = createKeys(replicaPool);
@@ -85,9 +86,9 @@ test("a key that is revoked by SQL alone stops working on another replica within
 test("revoking through one replica works there at once", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret, id } = await keys.create({ workspace: "one" });
+  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
   await keys.authenticate(secret);
-  await keys.revoke(id);
+  await keys.revoke(OPERATOR, id);
   await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED);
 });
 
@@ -96,7 +97,7 @@ test("expiry is judged at each use, and a look-up is trusted for half a second a
   const setUp = await workspace(pool);
   const start = Date.now();
   let now = start;
-  const { secret } = await setUp.create({ workspace: "one", expiresAt: new Date(start + 60_000) });
+  const { secret } = await setUp.create(OPERATOR, { workspace: "one", expiresAt: new Date(start + 60_000) });
   const counter = counted(pool);
   const { authenticate } = createAuthenticator(counter, () => now);
   await Promise.all(Array.from({ length: 50 }, () => authenticate(secret)));
@@ -123,7 +124,7 @@ test("expiry is judged at each use, and a look-up is trusted for half a second a
 test("a flood of made-up keys costs few statements and pushes no good key out", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret } = await keys.create({ workspace: "one" });
+  const { secret } = await keys.create(OPERATOR, { workspace: "one" });
   const counter = counted(pool);
   const now = Date.now();
   const { authenticate } = createAuthenticator(counter, () => now);
@@ -147,7 +148,7 @@ test("a flood of made-up keys costs few statements and pushes no good key out", 
 test("with the database away keys are good for half a second more, then callers are told to wait; it recovers by itself", async (t) => {
   const { pool, url } = await testDatabase(t);
   const setUp = await workspace(pool);
-  const { secret } = await setUp.create({ workspace: "one" });
+  const { secret } = await setUp.create(OPERATOR, { workspace: "one" });
   const own = openPool(url);
   t.after(() => own.end());
   let now = Date.now();
@@ -175,7 +176,7 @@ test("with the database away keys are good for half a second more, then callers 
 test("lost connections are noticed and replaced", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret } = await keys.create({ workspace: "one" });
+  const { secret } = await keys.create(OPERATOR, { workspace: "one" });
   const own = openPool(url);
   t.after(() => own.end());
   const { authenticate, forget } = createAuthenticator(own, Date.now);

@@ -7,28 +7,28 @@ import { createBatcher } from "../../src/admission/batch.ts";
 test("what arrives during a batch goes together in the next, in order, up to the largest batch", async () => {
   const batches: number[][] = [];
   const double = createBatcher(
-    async (items: number[]) => {
+    async (_: string, items: number[]) => {
       batches.push(items);
       await tick();
       return items.map((item) => item * 2);
     },
     { maxItems: 3, maxWaiting: 100 },
   );
-  assert.deepEqual(await Promise.all([1, 2, 3, 4, 5, 6].map(double)), [2, 4, 6, 8, 10, 12]);
+  assert.deepEqual(await Promise.all([1, 2, 3, 4, 5, 6].map((item) => double("a", item))), [2, 4, 6, 8, 10, 12]);
   assert.deepEqual(batches, [[1], [2, 3, 4], [5, 6]]);
-  assert.equal(await double(7), 14);
+  assert.equal(await double("a", 7), 14);
 });
 
 test("a batch that fails takes only its own items with it", async () => {
   const run = createBatcher(
-    async (items: string[]) => {
+    async (_: string, items: string[]) => {
       await tick();
       if (items.includes("bad")) throw new Error("no");
       return items;
     },
     { maxItems: 2, maxWaiting: 100 },
   );
-  const results = await Promise.allSettled(["a", "bad", "b", "c", "d"].map(run));
+  const results = await Promise.allSettled(["a", "bad", "b", "c", "d"].map((item) => run("a", item)));
   assert.deepEqual(
     results.map(({ status }) => status),
     ["fulfilled", "rejected", "rejected", "fulfilled", "fulfilled"],
@@ -38,14 +38,14 @@ test("a batch that fails takes only its own items with it", async () => {
 test("beyond the items that may wait, one more is refused at once", async () => {
   const gate = Promise.withResolvers<void>();
   const run = createBatcher(
-    async (items: number[]) => {
+    async (_: string, items: number[]) => {
       await gate.promise;
       return items;
     },
     { maxItems: 10, maxWaiting: 2 },
   );
-  const work = [run(0), run(1), run(2)];
-  await assert.rejects(run(3), { kind: "overloaded" });
+  const work = [run("a", 0), run("a", 1), run("a", 2)];
+  await assert.rejects(run("b", 3), { kind: "overloaded" });
   gate.resolve();
   assert.deepEqual(await Promise.all(work), [0, 1, 2]);
 });
@@ -57,7 +57,7 @@ test("every item gets its own result, however items arrive", async () => {
       fc.integer({ min: 1, max: 8 }),
       async (pauses, maxItems) => {
         const run = createBatcher(
-          async (items: number[]) => {
+          async (_: string, items: number[]) => {
             await tick();
             return items.map(String);
           },
@@ -65,7 +65,7 @@ test("every item gets its own result, however items arrive", async () => {
         );
         const work: Promise<string>[] = [];
         for (const [i, pause] of pauses.entries()) {
-          work.push(run(i));
+          work.push(run("a", i));
           if (pause === 0) await tick();
         }
         assert.deepEqual(

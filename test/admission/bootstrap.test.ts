@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrap } from "../../src/admission/bootstrap.ts";
 import { createKeys } from "../../src/admission/keys.ts";
+import { createOwners } from "../../src/admission/owners.ts";
 import { isWellFormed } from "../../src/admission/secret.ts";
 import { openPool } from "../../src/store/pool.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 test("an empty store gets one workspace, key and operator token, however many replicas start at once", async (t) => {
@@ -19,9 +21,15 @@ test("an empty store gets one workspace, key and operator token, however many re
   const caller = await keys.authenticate(made.apiKey);
   assert.equal(caller.workspace, "default");
   assert.deepEqual(caller.scopes, ["generate", "metrics"]);
-  await keys.authenticateOperator(made.operatorToken);
-  assert.equal((await keys.list({})).keys.length, 1);
+  assert.equal((await createOwners(pool).authenticate(made.operatorToken, "operator")).kind, "operator");
+  assert.equal((await keys.list(OPERATOR, {})).keys.length, 1);
   assert.deepEqual(await bootstrap(pool, {}), {});
+  assert.deepEqual(await pool.query("select kind, reference, granted_micro from ledger"), [
+    { kind: "grant", reference: "starting grant", granted_micro: 1_000_000_000n },
+  ]);
+  assert.deepEqual(await pool.query("select granted_micro, tier from accounts"), [
+    { granted_micro: 1_000_000_000n, tier: "free" },
+  ]);
 });
 
 test("given secrets work exactly as given, on an empty store and on one in use, and are not given back", async (t) => {
@@ -40,8 +48,8 @@ test("given secrets work exactly as given, on an empty store and on one in use, 
     assert.equal((await keys.authenticate(apiKey)).workspace, "default");
   }
   await bootstrap(pool, { operatorToken: "an operator's token".replaceAll(" ", "-") });
-  await keys.authenticateOperator("an-operator's-token");
-  assert.equal((await keys.list({})).keys.length, given.length);
+  await createOwners(pool).authenticate("an-operator's-token", "operator");
+  assert.equal((await keys.list(OPERATOR, {})).keys.length, given.length);
 });
 
 test("a given key that was revoked stays revoked", async (t) => {
@@ -49,7 +57,7 @@ test("a given key that was revoked stays revoked", async (t) => {
   const keys = createKeys(pool);
   const apiKey = "a-key-that-will-be-revoked";
   await bootstrap(pool, { apiKey });
-  await keys.revoke((await keys.authenticate(apiKey)).keyId);
+  await keys.revoke(OPERATOR, (await keys.authenticate(apiKey)).keyId);
   await bootstrap(pool, { apiKey });
   await assert.rejects(keys.authenticate(apiKey), { kind: "unauthenticated" });
 });

@@ -1,111 +1,247 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { costOf, createAdmission, type LeaseRequest, type Settlement } from "../../src/admission/lease.ts";
-import { openPool, type Pool } from "../../src/store/pool.ts";
+import { costOf } from "../../src/admission/lease.ts";
+import type { Pool } from "../../src/store/pool.ts";
+import {
+  type Account,
+  accountOf,
+  answered,
+  ask,
+  checkBooks,
+  FAILED,
+  makeAccount,
+  makeReplica,
+  type Replica,
+} from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 
-const RATES = { input: 100, cached: 10, output: 400 };
-const CALLER = { workspaceId: "ws_1", workspace: "one", keyId: "key_1", scopes: ["generate"] as const };
-const OK: Settlement = {
-  outcome: "ok",
-  outputTokens: 20,
-  cachedTokens: 4,
-  charged: true,
-  finishReason: "stop",
-  latencyMs: 12.6,
-  model: "m",
-};
+const RICH = { granted: 1_000_000_000_000 };
+const UNITS = ["minute", "day", "month"] as const;
 
-function request(n: number): LeaseRequest {
-  return {
-    caller: CALLER,
-    requestId: `req_${n}`,
-    generationId: `gen_${n}`,
-    streamed: false,
-    shape: "text",
-    effort: "auto",
-    level: "low",
-    inputTokens: 10,
-    maxOutputTokens: 1_000,
-  };
+/** One workspace `ws_1`, one replica, and a clock that the test drives. */
+async function setUp(t: Parameters<typeof makeReplica>[0], account: Account = RICH, at = "2026-05-06T07:08:09.123Z") {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", account);
+  const clock = { now: Date.parse(at) };
+  const replica = await makeReplica(t, pool, { clock: () => clock.now });
+  return { pool, clock, replica };
 }
 
-test("an answer is charged and recorded once, before settling resolves", async (t) => {
-  const { pool } = await testDatabase(t);
-  const now = Date.UTC(2026, 4, 6, 7, 8, 9, 123);
-  const admission = createAdmission(pool, RATES, () => now);
-  const lease = await admission.open(request(1));
-  assert.equal(admission.running("ws_1"), 1);
-  // 6 × 100 + 4 × 10 + 20 × 400 micro-credits
-  assert.deepEqual(await lease.settle(OK), { credits: 0.00864 });
-  const [row, ...others] = await pool.query("select * from generations");
-  assert.deepEqual(others, []);
-  assert.deepEqual(row, {
-    workspace_id: "ws_1",
-    created_at: new Date(now),
-    id: "gen_1",
-    request_id: "req_1",
-    key_id: "key_1",
-    streamed: false,
-    shape: "text",
-    effort: "auto",
-    level: "low",
-    input_tokens: 10n,
-    output_tokens: 20n,
-    cached_tokens: 4n,
-    credits_micro: 8_640n,
-    outcome: "ok",
-    finish_reason: "stop",
-    latency_ms: 13,
-    model: "m",
-  });
-  assert.equal(admission.running("ws_1"), 0);
-  assert.deepEqual(await lease.settle({ ...OK, outputTokens: 9_999 }), { credits: 0.00864 });
-  await lease[Symbol.asyncDispose]();
-  assert.equal((await pool.query("select from generations")).length, 1);
-  assert.equal(admission.running("ws_1"), 0);
-});
-
-test("a lease that is left without being settled is recorded as internal, free of charge", async (t) => {
-  const { pool } = await testDatabase(t);
-  let now = 1_000;
-  const admission = createAdmission(pool, RATES, () => now);
-  await assert.rejects(
-    async () => {
-      await using _lease = await admission.open(request(1));
-      now += 250;
-      throw new Error("the engine broke");
-    },
-    { message: "the engine broke" },
+/** Kind, limit and wait of a refusal. */
+async function refused(work: Promise<unknown>): Promise<Record<string, unknown>> {
+  const error = await work.then(
+    () => assert.fail("it was admitted"),
+    (error) => error,
   );
-  assert.deepEqual(
-    await pool.query("select outcome, credits_micro, latency_ms, finish_reason, model from generations"),
-    [{ outcome: "internal", credits_micro: 0n, latency_ms: 250, finish_reason: null, model: null }],
-  );
-  assert.equal(admission.running("ws_1"), 0);
-});
+  assert.equal(error.name, "Failure", error.stack);
+  const { kind, limit, retryAfterMs } = error;
+  return { kind, ...(limit === undefined ? {} : { limit }), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
 
-test("what is not charged costs nothing and is recorded with its outcome", async (t) => {
-  const { pool } = await testDatabase(t);
-  const admission = createAdmission(pool, RATES);
-  for (const [i, outcome] of (["cut_short", "caller_gone", "upstream_failed"] as const).entries()) {
-    const lease = await admission.open(request(i));
-    assert.deepEqual(await lease.settle({ ...OK, outcome, charged: false }), { credits: 0 });
+async function runThrough(replica: Replica, outputTokens = 100): Promise<void> {
+  await (await replica.take(ask("ws_1"))).settle(answered({ outputTokens }));
+}
+
+test("requests per minute, day and month are counted as admitted, until their window is over", async (t) => {
+  for (const [unit, rest] of [
+    ["minute", 29_750],
+    ["day", 29_750],
+    ["month", 86_400_000 + 29_750],
+  ] as const) {
+    const { clock, replica } = await setUp(
+      t,
+      { ...RICH, limits: { [`requests_per_${unit}`]: 2 } },
+      "2028-02-28T23:59:30.250Z",
+    );
+    await runThrough(replica);
+    // One that fails counts as well.
+    await (await replica.take(ask("ws_1"))).settle(FAILED);
+    const refusal = { kind: "rate_limited", limit: `requests_per_${unit}`, retryAfterMs: rest };
+    assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
+    clock.now += rest - 1;
+    assert.deepEqual(await refused(replica.take(ask("ws_1"))), { ...refusal, retryAfterMs: 1 });
+    clock.now += 1;
+    await runThrough(replica);
+    await runThrough(replica);
+    assert.equal((await refused(replica.take(ask("ws_1")))).limit, `requests_per_${unit}`);
   }
-  const rows = await pool.query("select outcome, output_tokens, credits_micro from generations order by id");
-  assert.deepEqual(
-    rows,
-    ["cut_short", "caller_gone", "upstream_failed"].map((outcome) => ({
-      outcome,
-      output_tokens: 20n,
-      credits_micro: 0n,
-    })),
+});
+
+test("input tokens count whole at admission: what fits is admitted, what does not is refused", async (t) => {
+  for (const unit of UNITS) {
+    const { clock, replica } = await setUp(
+      t,
+      { ...RICH, limits: { [`input_tokens_per_${unit}`]: 25 } },
+      "2026-12-31T23:59:59.000Z",
+    );
+    await replica.take(ask("ws_1", { inputTokens: 10 }));
+    await replica.take(ask("ws_1", { inputTokens: 10 }));
+    const refusal = { kind: "rate_limited", limit: `input_tokens_per_${unit}`, retryAfterMs: 1_000 };
+    assert.deepEqual(await refused(replica.take(ask("ws_1", { inputTokens: 6 }))), refusal);
+    await replica.take(ask("ws_1", { inputTokens: 5 }));
+    assert.deepEqual(await refused(replica.take(ask("ws_1", { inputTokens: 1 }))), refusal);
+    await replica.take(ask("ws_1", { inputTokens: 0 }));
+    clock.now += 1_000;
+    await replica.take(ask("ws_1", { inputTokens: 25 }));
+  }
+});
+
+test("a window of output tokens admits while it is below its limit, and counts when answers end", async (t) => {
+  for (const unit of UNITS) {
+    const { clock, replica } = await setUp(
+      t,
+      { ...RICH, limits: { [`output_tokens_per_${unit}`]: 150 } },
+      "2024-02-29T23:59:59.900Z",
+    );
+    const early = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
+    await early[0]?.settle(answered());
+    await runThrough(replica, 49);
+    await runThrough(replica, 1);
+    const refusal = { kind: "rate_limited", limit: `output_tokens_per_${unit}`, retryAfterMs: 100 };
+    assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
+    await early[1]?.settle(answered());
+    clock.now += 100;
+    // It counts in the window in which it ends.
+    await early[2]?.settle(answered({ outputTokens: 149 }));
+    await runThrough(replica, 1);
+    assert.equal((await refused(replica.take(ask("ws_1")))).limit, `output_tokens_per_${unit}`);
+  }
+});
+
+test("as many requests run as the limit says; each that ends makes room for one", async (t) => {
+  const { pool, replica } = await setUp(t, { ...RICH, limits: { concurrent_requests: 2 } });
+  const leases = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
+  const refusal = { kind: "rate_limited", limit: "concurrent_requests", retryAfterMs: 1_000 };
+  assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
+  await leases[0]?.settle(answered());
+  const third = await replica.take(ask("ws_1"));
+  assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
+  await leases[1]?.settle(FAILED);
+  await third[Symbol.asyncDispose]();
+  assert.equal((await accountOf(pool, "ws_1")).running, 0);
+  await replica.take(ask("ws_1"));
+});
+
+test("waits are right to the millisecond at the ends of minutes, days, weeks, months, years and leap days", async (t) => {
+  const { pool } = await testDatabase(t);
+  const check = async (unit: string, at: number, end: number) => {
+    const [row] = await pool.query<{ rest: string }>("select period_rest($1, $2) as rest", [unit, new Date(at)]);
+    assert.equal(Number(row?.rest), end - at, `${unit} of ${new Date(at).toISOString()}`);
+  };
+  for (const [unit, at, end] of [
+    ["minute", "2026-12-31T23:59:59.999Z", "2027-01-01T00:00:00Z"],
+    ["day", "2026-12-31T00:00:00Z", "2027-01-01T00:00:00Z"],
+    ["month", "2027-02-28T12:00:00Z", "2027-03-01T00:00:00Z"],
+    ["month", "2028-02-28T12:00:00Z", "2028-03-01T00:00:00Z"],
+    ["day", "2028-02-28T12:00:00Z", "2028-02-29T00:00:00Z"],
+    ["month", "2100-02-28T23:59:59.999Z", "2100-03-01T00:00:00Z"],
+    ["month", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"],
+    // Sunday, Monday, and the week across a year's end.
+    ["week", "2026-11-22T23:59:59.999Z", "2026-11-23T00:00:00Z"],
+    ["week", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"],
+    ["week", "2026-12-31T10:00:00Z", "2027-01-04T00:00:00Z"],
+  ] as const) {
+    await check(unit, Date.parse(at), Date.parse(end));
+  }
+  const day = 86_400_000;
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 0, max: Date.UTC(2200, 0) }), async (at) => {
+      const [year, month] = [new Date(at).getUTCFullYear(), new Date(at).getUTCMonth()];
+      const today = Math.floor(at / day);
+      // 1 January 1970 was a Thursday.
+      const monday = (today - ((today + 3) % 7)) * day;
+      await check("minute", at, (Math.floor(at / 60_000) + 1) * 60_000);
+      await check("day", at, (today + 1) * day);
+      await check("week", at, monday + 7 * day);
+      await check("month", at, Date.UTC(year, month + 1));
+    }),
+    { numRuns: 100 },
   );
 });
 
-test("settlements that arrive together share statements, and each is recorded", async (t) => {
+test("windows stay in UTC when the connection has another time zone", async (t) => {
   const { pool } = await testDatabase(t);
+  await pool.query(
+    `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'Pacific/Auckland'); end $$`,
+  );
+  await makeAccount(pool, "ws_1", { ...RICH, limits: { requests_per_day: 0, requests_per_minute: 1 } });
+  const [row] = await pool.query<{ zone: string }>("show timezone");
+  assert.ok(row);
+  await pool.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+  );
+  const replica = await makeReplica(t, pool, { clock: () => Date.parse("2026-04-05T14:30:00Z") });
+  let refusal: Record<string, unknown> = {};
+  // The first statements find their connections closed.
+  for (let i = 0; i < 5 && refusal.kind !== "rate_limited"; i++) refusal = await refused(replica.take(ask("ws_1")));
+  assert.deepEqual(refusal, { kind: "rate_limited", limit: "requests_per_day", retryAfterMs: 9.5 * 3_600_000 });
+});
+
+test("of several limits that refuse, the one with the longest wait is named", async (t) => {
+  const all = Object.fromEntries(
+    UNITS.flatMap((unit) => ["requests", "input_tokens", "output_tokens"].map((name) => [`${name}_per_${unit}`, 0])),
+  );
+  const limits: Record<string, number> = { ...all, concurrent_requests: 0 };
+  const { pool, replica } = await setUp(t, { granted: 1, limits, spendLimits: { day: 0, week: 0, month: 0 } });
+  const named: unknown[] = [];
+  for (;;) {
+    const { limit, kind, retryAfterMs } = await refused(replica.take(ask("ws_1")));
+    named.push(limit ?? `${kind} ${retryAfterMs}`);
+    if (limit !== undefined) {
+      delete limits[String(limit)];
+      await pool.query("update accounts set limits = $1", [JSON.stringify(limits)]);
+      continue;
+    }
+    if (kind === "insufficient_credit") break;
+    const [period] = await pool.query<{ spend_limits: Record<string, number> }>("select spend_limits from accounts");
+    const [longest] = ["month", "week", "day"].filter((unit) => unit in (period?.spend_limits ?? {}));
+    await pool.query("update accounts set spend_limits = spend_limits - $1::text", [longest]);
+  }
+  const noon = Date.parse("2026-05-06T07:08:09.123Z");
+  const until = (end: string) => `spend_limit_reached ${Date.parse(end) - noon}`;
+  assert.deepEqual(named, [
+    ...["month", "day", "minute"].flatMap((unit) =>
+      ["requests", "input_tokens", "output_tokens"].map((name) => `${name}_per_${unit}`),
+    ),
+    "concurrent_requests",
+    until("2026-06-01T00:00:00Z"),
+    until("2026-05-11T00:00:00Z"),
+    until("2026-05-07T00:00:00Z"),
+    "insufficient_credit undefined",
+  ]);
+});
+
+test("a refused request uses up nothing", async (t) => {
+  const limits = { requests_per_minute: 3, input_tokens_per_day: 1_000, concurrent_requests: 2 };
+  const { pool, replica } = await setUp(t, { granted: 100_000, limits });
+  const running = await replica.take(ask("ws_1"));
+  const everything = async () => ({
+    accounts: await pool.query("select * from accounts"),
+    periods: await pool.query("select * from periods"),
+    leases: await pool.query("select * from leases"),
+    ledger: await pool.query("select * from ledger order by id"),
+    idempotency: await pool.query("select * from idempotency"),
+  });
+  const before = await everything();
+  const idempotency = { key: "aa".repeat(32), body: "bb".repeat(32) };
+  for (const request of [
+    ask("ws_1", { inputTokens: 2_000, idempotency }),
+    ask("ws_1", { maxOutputTokens: 200, idempotency }),
+    ask("ws_1", { maxOutputTokens: 1_000, idempotency }),
+    ask("ws_1", { caller: { ...ask("ws_1").caller, keyId: "key_2" }, idempotency }),
+  ]) {
+    await refused(replica.take(request));
+    assert.equal(replica.admission.holds(request.requestId), false);
+  }
+  assert.deepEqual(await everything(), before);
+  await running.settle(answered());
+  await checkBooks(pool);
+});
+
+test("requests that arrive together are admitted in one statement, in their order, as far as the limits go", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { ...RICH, limits: { requests_per_minute: 61 } });
   let statements = 0;
   const counting: Pool = {
     ...pool,
@@ -114,74 +250,85 @@ test("settlements that arrive together share statements, and each is recorded", 
       return pool.query(text, values);
     },
   };
-  const admission = createAdmission(counting, RATES);
-  const leases = await Promise.all(Array.from({ length: 2_500 }, (_, i) => admission.open(request(i))));
-  assert.equal(admission.running("ws_1"), 2_500);
-  const settled = await Promise.all(leases.map((lease, i) => lease.settle({ ...OK, outputTokens: i })));
-  assert.equal(statements, 4);
-  const rows = await pool.query<{ i: number; micro: bigint }>(
-    "select substr(id, 5)::integer as i, credits_micro as micro from generations order by 1",
-  );
+  const now = Date.now();
+  const replica = await makeReplica(t, counting, { clock: () => now });
+  const requests = Array.from({ length: 101 }, () => ask("ws_1"));
+  const verdicts = await Promise.allSettled(requests.map((request) => replica.take(request)));
+  assert.equal(statements, 2);
   assert.deepEqual(
-    rows.map(({ i, micro }) => [i, Number(micro) / 1e6]),
-    settled.map(({ credits }, i) => [i, credits]),
+    verdicts.map(({ status }) => status),
+    requests.map((_, i) => (i < 61 ? "fulfilled" : "rejected")),
   );
-  assert.equal(admission.running("ws_1"), 0);
+  await Promise.all(verdicts.map((verdict) => verdict.status === "fulfilled" && verdict.value.settle(answered())));
+  assert.equal(statements, 4);
+  await checkBooks(pool);
+  assert.equal((await accountOf(pool, "ws_1")).running, 0);
 });
 
-test("a connection that is lost while settling neither loses nor doubles a record", async (t) => {
-  const { pool, url } = await testDatabase(t);
-  const own = openPool(url, { max: 2 });
-  t.after(() => own.end());
-  let lose = true;
-  const losing: Pool = {
-    ...own,
-    query: async (text, values) => {
-      const rows = await own.query(text, values);
-      if (lose) {
-        lose = false; // the statement arrived, its answer did not
-        throw new Error("Connection terminated unexpectedly");
-      }
-      return rows as never;
-    },
-  };
-  const lease = await createAdmission(losing, RATES).open(request(1));
-  assert.deepEqual(await lease.settle(OK), { credits: 0.00864 });
-  assert.equal((await pool.query("select from generations")).length, 1);
+test("a key counts as it is at admission: revoked, expired, unknown and foreign ones are refused at once", async (t) => {
+  const { pool, clock, replica } = await setUp(t);
+  await makeAccount(pool, "ws_2", RICH);
+  const unauthenticated = { kind: "unauthenticated" };
+  await replica.take(ask("ws_1"));
+  const caller = ask("ws_1").caller;
+  assert.deepEqual(
+    await refused(replica.take(ask("ws_1", { caller: { ...caller, keyId: "key_2" } }))),
+    unauthenticated,
+  );
+  assert.deepEqual(await refused(replica.take(ask("ws_1", { caller: { ...caller, keyId: "" } }))), unauthenticated);
+  assert.deepEqual(await refused(replica.take(ask("ws_3"))), unauthenticated);
+  assert.deepEqual(await refused(replica.take(ask("ws_3'; drop table accounts; --"))), unauthenticated);
 
-  const admission = createAdmission(own, RATES);
-  let settled = 0;
-  let refused = 0;
-  for (let n = 2; n < 42; n++) {
-    if (n % 10 === 0)
-      await pool.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
-      );
-    const next = await admission.open(request(n));
-    await next.settle(OK).then(
-      () => settled++,
-      (error: { kind: string }) => {
-        assert.equal(error.kind, "overloaded");
-        refused++;
-      },
-    );
+  await pool.query("update api_keys set expires_at = $1 where id = 'key_1'", [new Date(clock.now + 1)]);
+  await replica.take(ask("ws_1"));
+  clock.now += 1;
+  assert.deepEqual(await refused(replica.take(ask("ws_1"))), unauthenticated);
+  await pool.query("update api_keys set expires_at = null, revoked_at = now() where id = 'key_1'");
+  assert.deepEqual(await refused(replica.take(ask("ws_1"))), unauthenticated);
+  await replica.take(ask("ws_2"));
+});
+
+test("a change of limits counts from the next request on", async (t) => {
+  const { pool, replica } = await setUp(t, { ...RICH, limits: { requests_per_minute: 1 } });
+  await replica.take(ask("ws_1"));
+  assert.equal((await refused(replica.take(ask("ws_1")))).limit, "requests_per_minute");
+  await pool.query("update accounts set limits = '{}'");
+  await replica.take(ask("ws_1"));
+  await pool.query(`update accounts set limits = '{"concurrent_requests": 2}'`);
+  assert.equal((await refused(replica.take(ask("ws_1")))).limit, "concurrent_requests");
+});
+
+test("a clock that is set back a little does not begin a period again; one that was far ahead does", async (t) => {
+  const limits = { requests_per_minute: 1 };
+  const { clock, replica } = await setUp(t, { ...RICH, limits }, "2026-05-06T07:08:00.100Z");
+  await replica.take(ask("ws_1"));
+  clock.now -= 200;
+  const refusal = { kind: "rate_limited", limit: "requests_per_minute", retryAfterMs: 59_900 };
+  assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
+  clock.now += 200 + 60_000;
+  await replica.take(ask("ws_1"));
+  clock.now -= 3_600_000;
+  await replica.take(ask("ws_1"));
+  assert.equal((await refused(replica.take(ask("ws_1")))).retryAfterMs, 59_900);
+});
+
+test("figures of any size the accounts can hold are counted exactly", async (t) => {
+  const most = 10n ** 18n;
+  const limits = { input_tokens_per_month: Number.MAX_SAFE_INTEGER, requests_per_day: Number.MAX_SAFE_INTEGER };
+  const { pool, replica } = await setUp(t, { granted: most, purchased: most, limits });
+  const huge = await replica.take(ask("ws_1", { inputTokens: 10_000_000_000_000, maxOutputTokens: 0 }));
+  assert.equal((await accountOf(pool, "ws_1")).held, 10n ** 15n);
+  assert.equal((await huge.settle(answered({ outputTokens: 0 }))).credits, 1e9);
+  assert.equal((await accountOf(pool, "ws_1")).granted, most - 10n ** 15n);
+  // More than any account can have is refused, not an overflow.
+  const refusal = await refused(replica.take(ask("ws_1", { inputTokens: 2 ** 53, maxOutputTokens: 2 ** 53 })));
+  assert.equal(refusal.limit, "input_tokens_per_month");
+  await pool.query("update accounts set limits = '{}'");
+  for (const size of [2 ** 53, Number.MAX_VALUE]) {
+    const { kind } = await refused(replica.take(ask("ws_1", { inputTokens: 2 ** 53, maxOutputTokens: size })));
+    assert.equal(kind, "insufficient_credit");
   }
-  const [row] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
-  assert.ok(Number(row?.n) >= settled + 1 && Number(row?.n) <= settled + refused + 1);
-  assert.ok(settled >= 36, `${settled} of 40`);
-  assert.equal(admission.running("ws_1"), 0);
-});
-
-test("with the database away settling says overloaded, and leaving a lease stays quiet", async () => {
-  const pool = openPool("postgres://nobody@127.0.0.1:1/none");
-  const admission = createAdmission(pool, RATES);
-  const lease = await admission.open(request(1));
-  await assert.rejects(lease.settle(OK), { kind: "overloaded" });
-  await assert.rejects(lease.settle(OK), { kind: "overloaded" });
-  await lease[Symbol.asyncDispose]();
-  await (await admission.open(request(2)))[Symbol.asyncDispose]();
-  assert.equal(admission.running("ws_1"), 0);
-  await pool.end();
+  await checkBooks(pool);
 });
 
 test("prices are exact and rounded half up once", () => {

@@ -62,14 +62,14 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
 
   await t.test("a mistake is told on standard error, with exit code 1", async () => {
     const cases: [args: string[], message: RegExp][] = [
-      [["keys", "create"], /--workspace/],
+      [["keys", "create"], /Name the workspace/],
       [["keys", "create", "--workspace", "nope"], /no workspace "nope"/],
       [["keys", "create", "--workspace", "\u001b[31m"], /no workspace "\\u001b\[31m"/],
       [["keys", "create", "--workspace", "default", "--scope", "all"], /generate, metrics/],
       [["keys", "create", "--workspace", "default", "--name", "\u001b[31m"], /control characters/],
       [["keys", "create", "--workspace", "default", "--expires", "soon"], /--expires .*2027-01-31.*"soon"/],
       [["keys", "create", "--workspace", "default", "--expires", "30"], /--expires/],
-      [["keys", "create", "--workspace", "default", "--expires", "2020-01-01"], /expires at a time to come/],
+      [["keys", "create", "--workspace", "default", "--expires", "2020-01-01"], /expires_at must be a time to come/],
       [["keys", "list", "--workspace", "nope"], /no workspace/],
       [["keys", "revoke"], /id/],
       [["keys", "revoke", created.secret], /no key with this identifier/],

@@ -6,6 +6,7 @@ import { pino } from "pino";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import type { Config } from "../../src/config.ts";
 import type { Services } from "../../src/service/services.ts";
+import { createTelemetry } from "../../src/telemetry.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
 import { createRpcHandler } from "../../src/transport/rpc.ts";
 
@@ -52,13 +53,17 @@ export async function serveRpc(
   const caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_1", scopes: ["generate" as const] };
   const all = {
     authorize: async () => caller,
-    authorizeOperator: async () => undefined,
+    authorizeActor: async () => ({ kind: "operator", id: "tok_test" }),
+    workspaces: {},
+    credits: {},
+    keys: {},
+    usage: {},
     ready: () => true,
     ...services,
   } as unknown as Services;
   const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
-  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, pino({ level: "silent" }));
+  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, pino({ level: "silent" }), createTelemetry());
   const listener = await listenBoth(handler, "127.0.0.1", 0);
   t.after(async () => {
     const closed = listener.close();

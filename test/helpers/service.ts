@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
+import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { CHILD_ENV } from "./environment.ts";
 
@@ -54,6 +55,8 @@ export async function startService(t: TestContext, options: TestServiceOptions =
       BOOTSTRAP_API_KEY: apiKey,
       OPERATOR_TOKEN: operatorToken,
       LOG_LEVEL: "warn",
+      // Limits are the matter of their own tests.
+      CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
       ...options.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
@@ -76,6 +79,7 @@ export async function startService(t: TestContext, options: TestServiceOptions =
     exited.then(() => reject(new Error(`the service ended before it was ready:\n${output}`)));
   });
   await ready;
+  if (options.env?.CHORUS_TIERS === undefined) await enrich(databaseUrl);
   const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
   const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
   return {
@@ -100,6 +104,13 @@ export async function startService(t: TestContext, options: TestServiceOptions =
       }),
     get: (path, headers = {}) => fetch(url + path, { headers: { "x-api-key": apiKey, ...headers } }),
   };
+}
+
+/** Credit and limits are the matter of their own tests, which name the tiers. */
+async function enrich(databaseUrl: string): Promise<void> {
+  const pool = openPool(databaseUrl, { max: 1 });
+  await pool.query("select book_credit(id, 'grant', 'test', 1000000000000) from workspaces where name = 'default'");
+  await pool.end();
 }
 
 export interface SseEvent {

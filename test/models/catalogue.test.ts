@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import type { ModelEntry } from "../../src/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
+import type { ModelCall } from "../../src/telemetry.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 import { call, collect, textOf } from "./fake-model.ts";
 
@@ -85,6 +86,32 @@ for (const stream of [false, true]) {
       }
     }));
 }
+
+test("every call is told with its model and cost: failed tries and replacements too", async () => {
+  const calls: ModelCall[] = [];
+  const price = { input: 1_000_000, output: 1_000_000, cached: 0 };
+  const entries = [openai.entry({ name: "o", tier: "fast" }), anthropic.entry({ name: "a", tier: "strong", price })];
+  const catalogue = createCatalogue(entries, TIMEOUTS, (call) => calls.push(call));
+  try {
+    openai.reply({ status: 401 });
+    await who(catalogue, "fast", false);
+    openai.reply({ status: 401 });
+    await who(catalogue, "fast", true);
+  } finally {
+    await catalogue.close();
+  }
+  assert.deepEqual(
+    calls.map(({ model, tier, outcome, source }) => [model, tier, outcome, source]),
+    [false, true].flatMap(() => [
+      ["o", "fast", "failed", "reported"],
+      ["a", "strong", "ok", "reported"],
+    ]),
+  );
+  for (const { model, inputTokens, cachedTokens, outputTokens, usd } of calls) {
+    if (model === "o") assert.deepEqual([inputTokens, outputTokens, usd], [0, 0, undefined]);
+    else assert.ok(outputTokens > 0 && usd === inputTokens - cachedTokens + outputTokens, `${usd}`);
+  }
+});
 
 test("a model that keeps failing is left alone", () =>
   withCatalogue(three(), async (catalogue) => {

@@ -258,3 +258,45 @@ test("an answer without text is a whole answer here", async () => {
   const { stream } = await resilient(model, options()).doStream(call());
   assert.deepEqual(await collect(stream), [finish()]);
 });
+
+test("each try is told when it has ended, with what the vendor reported or what arrived", async () => {
+  const ends: [outcome: string, reported: boolean, received: number][] = [];
+  const told = options({
+    timeouts: { ...TIMEOUTS, firstTokenMs: 30 },
+    retries: 1,
+    onEnd: ({ outcome, usage, received }) => ends.push([outcome, usage !== undefined, received]),
+  });
+  const since = async (run: () => Promise<unknown>): Promise<typeof ends> => {
+    ends.length = 0;
+    await run().catch(() => undefined);
+    return [...ends];
+  };
+  const whole = (...generate: Parameters<typeof fakeModel>[0]["generate"] & object) =>
+    since(async () => resilient(fakeModel({ generate }), told).doGenerate(call({ maxOutputTokens: 1 })));
+  assert.deepEqual(await whole(fail(500), ok), [
+    ["failed", false, 0],
+    ["ok", true, 0],
+  ]);
+  assert.deepEqual(await whole(({ abortSignal }) => untilAborted(abortSignal)), [["timed_out", false, 0]]);
+  const gone = AbortSignal.timeout(5);
+  const abandoned = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
+  assert.deepEqual(await since(async () => resilient(abandoned, told).doGenerate(call({ abortSignal: gone }))), [
+    ["left", false, 0],
+  ]);
+
+  const read = (model: ReturnType<typeof fakeModel>, until?: Part["type"]) =>
+    since(async () => {
+      const { stream } = await resilient(model, told).doStream(call());
+      for await (const part of stream) if (part.type === until) break;
+    });
+  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "six...")] })), [["ok", true, 10]]);
+  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four")] }), "finish"), [["ok", true, 4]]);
+  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "more")] }), "text-delta"), [
+    ["left", false, 4],
+  ]);
+  async function* broken() {
+    yield* parts("four").slice(0, 3);
+    throw new Error("reset");
+  }
+  assert.deepEqual(await read(fakeModel({ stream: [broken] })), [["failed", false, 4]]);
+});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,12 @@ import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 const OURS = join(import.meta.dirname, "../../src/store/migrations");
+const NEWEST = readdirSync(OURS).length;
+
+/** Name of a migration that comes so many after the newest. */
+function later(many: number): string {
+  return `${String(NEWEST + many).padStart(6, "0")}.sql`;
+}
 
 test("several replicas that start at once on an empty database all succeed, and each migration runs once", async (t) => {
   const { pool, url } = await testDatabase(t);
@@ -16,33 +23,31 @@ test("several replicas that start at once on an empty database all succeed, and 
   const replicas = Array.from({ length: 6 }, () => openPool(url, { max: 2 }));
   await Promise.all(replicas.map((replica) => migrate(replica)));
   await Promise.all(replicas.map((replica) => replica.end()));
-  assert.deepEqual(await pool.query("select id, breaking from chorus_migrations order by id"), [
-    { id: 1, breaking: false },
-  ]);
+  assert.deepEqual(
+    await pool.query("select id, breaking from chorus_migrations order by id"),
+    Array.from({ length: NEWEST }, (_, i) => ({ id: i + 1, breaking: false })),
+  );
   await migrate(pool);
 });
 
 test("a migration is applied whole or not at all, and a later start tries it again", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await migrations(t, { "000002.sql": "create table half (id integer);\nselect 1 / 0;" });
+  const folder = await migrations(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });
   await assert.rejects(migrate(pool, folder), /division by zero/);
   assert.deepEqual(await pool.query("select to_regclass('half') as half"), [{ half: null }]);
-  await writeFile(join(folder, "000002.sql"), "create table half (id integer);");
+  await writeFile(join(folder, later(1)), "create table half (id integer);");
   await migrate(pool, folder);
   assert.deepEqual(await pool.query("select to_regclass('half')::text as half"), [{ half: "half" }]);
 });
 
 test("a program refuses a database that has seen a breaking migration it does not know, and no other", async (t) => {
   const { pool } = await testDatabase(t);
-  await migrate(pool, await migrations(t, { "000002.sql": "create table extra (id integer);" }));
+  await migrate(pool, await migrations(t, { [later(1)]: "create table extra (id integer);" }));
   await migrate(pool);
-  await migrate(
-    pool,
-    await migrations(t, { "000002.sql": "", "000003.sql": "--! breaking-change\ndrop table extra;" }),
-  );
+  await migrate(pool, await migrations(t, { [later(1)]: "", [later(2)]: "--! breaking-change\ndrop table extra;" }));
   await assert.rejects(
     migrate(pool),
-    /schema 3, and this version of Chorus knows schemas up to 1\. Run a newer version/,
+    new RegExp(`schema ${NEWEST + 2}, and this version of Chorus knows schemas up to ${NEWEST}\\. Run a newer version`),
   );
 });
 

@@ -50,7 +50,10 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
         answer.value.service.map(({ name }) => name),
         [
           "chorus.v1.GenerationService",
+          "chorus.admin.v1.WorkspaceService",
+          "chorus.admin.v1.CreditService",
           "chorus.admin.v1.KeyService",
+          "chorus.admin.v1.UsageService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",

@@ -7,6 +7,7 @@ import { pino } from "pino";
 import type { Caller } from "../../src/admission/keys.ts";
 import { type Call, CallerGone } from "../../src/service/call.ts";
 import type { Services } from "../../src/service/services.ts";
+import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
@@ -263,7 +264,7 @@ async function listen(
   const log = pino({ level: "trace" }, { write });
   const services = { authorize: async () => CALLER, ready: () => true, ...given } as Services;
   const stream = { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 };
-  const server = createRestServer(services, { bodyBudgetBytes: 64 * 1024 * 1024, stream }, log);
+  const server = createRestServer(services, { bodyBudgetBytes: 64 * 1024 * 1024, stream }, log, createTelemetry());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createKeys } from "../../src/admission/keys.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
@@ -17,7 +18,7 @@ test("failures over REST", async (t) => {
   const keys = createKeys(pool);
   const key = { "X-API-Key": service.apiKey };
   const secretOf = async (scopes: string[], expiresAt?: Date) =>
-    keys.create({ workspace: "default", scopes, ...(expiresAt ? { expiresAt } : {}) });
+    keys.create(OPERATOR, { workspace: "default", scopes, ...(expiresAt ? { expiresAt } : {}) });
 
   await t.test("400: the body is no JSON object, or not UTF-8", async () => {
     const post = (body: Buffer<ArrayBuffer>) =>
@@ -50,7 +51,7 @@ test("failures over REST", async (t) => {
 
   await t.test("401: one wording for every kind of bad key", async () => {
     const revoked = await secretOf(["generate"]);
-    await keys.revoke(revoked.id);
+    await keys.revoke(OPERATOR, revoked.id);
     const expired = await secretOf(["generate"], new Date(Date.now() + 60_000));
     await pool.query("update api_keys set expires_at = now() - interval '1 second' where id = $1", [expired.id]);
     const bad: Record<string, string>[] = [

@@ -14,6 +14,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { createKeys } from "../../src/admission/keys.ts";
 import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 import { startService } from "../helpers/service.ts";
@@ -59,8 +60,8 @@ test("every client calls every method", async (t) => {
   const keys = createKeys(pool);
 
   await t.test("a key needs the scope of the method", async () => {
-    const { secret: generate } = await keys.create({ workspace: "default", scopes: ["generate"] });
-    const { secret: metrics } = await keys.create({ workspace: "default", scopes: ["metrics"] });
+    const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
+    const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
     for (const call of [
       client.quotas({}, { headers: { "x-api-key": generate } }),
       client.metrics({}, { headers: { "x-api-key": generate } }),
@@ -128,13 +129,13 @@ test("every client calls every method", async (t) => {
 
     const wrong: [() => Promise<unknown>, string, string][] = [
       [() => operator.createKey({}, token), "InvalidArgument", "workspace"],
-      [() => operator.createKey({ workspace: "nope" }, token), "Unimplemented", "workspace"],
+      [() => operator.createKey({ workspace: "nope" }, token), "NotFound", "workspace"],
       [() => operator.createKey({ workspace, scopes: ["generate", "all"] }, token), "InvalidArgument", "scopes[1]"],
       [() => operator.createKey({ workspace, expiresAt: { seconds: 1n } }, token), "InvalidArgument", "expires_at"],
       [() => operator.createKey({ workspace, name: "\u001b[31m" }, token), "InvalidArgument", "name"],
       [() => operator.listKeys({ pageSize: -1 }, token), "InvalidArgument", "page_size"],
       [() => operator.listKeys({ pageToken: "nope" }, token), "InvalidArgument", "page_token"],
-      [() => operator.revokeKey({ id: "key_nope" }, token), "Unimplemented", "id"],
+      [() => operator.revokeKey({ id: "key_nope" }, token), "NotFound", "id"],
     ];
     for (const [call, code, field] of wrong) {
       const failure = await rpcFailure(call());

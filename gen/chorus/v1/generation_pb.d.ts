@@ -660,14 +660,14 @@ export declare type QuotaWindow = Message$1<"chorus.v1.QuotaWindow"> & {
   requests?: Quota | undefined;
 
   /**
-   * Input tokens.
+   * Input tokens, counted at admission.
    *
    * @generated from field: chorus.v1.Quota input_tokens = 3;
    */
   inputTokens?: Quota | undefined;
 
   /**
-   * Output tokens.
+   * Output tokens, counted when a request ends.
    *
    * @generated from field: chorus.v1.Quota output_tokens = 4;
    */
@@ -831,21 +831,21 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
   windows?: QuotaWindows | undefined;
 
   /**
-   * Requests that run now.
+   * Requests that run now, on all replicas.
    *
    * @generated from field: chorus.v1.Quota concurrent_requests = 5;
    */
   concurrentRequests?: Quota | undefined;
 
   /**
-   * Credit; not set (null) while credit is not kept.
+   * Credit.
    *
    * @generated from field: chorus.v1.CreditQuota credit = 6;
    */
   credit?: CreditQuota | undefined;
 
   /**
-   * Spend limits that the owner has set.
+   * Spend limits that the owner has set, the shortest period first.
    *
    * @generated from field: repeated chorus.v1.SpendLimit spend_limits = 7;
    */
@@ -872,7 +872,7 @@ export declare type MetricsRequest = Message$1<"chorus.v1.MetricsRequest"> & {
   from?: Timestamp | undefined;
 
   /**
-   * End, exclusive. Default: now.
+   * End, exclusive, widened to the end of its minute. Default: now.
    *
    * @generated from field: google.protobuf.Timestamp to = 2;
    */

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Tier } from "../../config.ts";
 import { read } from "./read.ts";
-import { inJson, inProse } from "./respond.ts";
+import { respond } from "./respond.ts";
 
 /**
  * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,
@@ -23,26 +23,25 @@ export function createOfflineModel(tier: Tier): LanguageModelV4 {
   };
 }
 
-function generate(tier: Tier, { prompt, ...options }: LanguageModelV4CallOptions) {
+function generate(tier: Tier, { prompt, responseFormat: format, ...options }: LanguageModelV4CallOptions) {
   options.abortSignal?.throwIfAborted();
-  const { responseFormat, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
+  const { maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
   const reading = read(prompt);
-  const isJson = responseFormat?.type === "json";
-  const schema = isJson && responseFormat.schema ? JSON.stringify(responseFormat.schema) : undefined;
-  // The text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
-  const schemaText = schema && String(options.providerOptions?.chorus?.schema ?? schema);
-  const answer = isJson ? inJson(reading, tier, schemaText) : inProse(reading, tier);
+  // The schema's own text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
+  const text = options.providerOptions?.chorus?.schema;
+  const schema = typeof text === "string" ? text : JSON.stringify(format?.type === "json" ? format.schema : undefined);
+  const answer = respond(reading, tier, format?.type === "json", schema);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
   const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];
-  const text = characters.slice(0, maxOutputTokens * 4).join("");
-  const [input, output] = [JSON.stringify(prompt), text].map((part) => Math.ceil(part.length / 4));
+  const output = characters.slice(0, maxOutputTokens * 4).join("");
+  const [input, spent] = [JSON.stringify(prompt), output].map((part) => Math.ceil(part.length / 4));
   const unified = characters.length > maxOutputTokens * 4 ? "length" : "stop";
   const usage = {
     inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: output, text: output, reasoning: 0 },
+    outputTokens: { total: spent, text: spent, reasoning: 0 },
   };
-  return { text, finishReason: { unified, raw: undefined } as const, usage };
+  return { text: output, finishReason: { unified, raw: undefined } as const, usage };
 }
 
 /** Word by word. The next part is made when the reader asks for it, so that nothing is buffered and an abort shows at once. */
@@ -53,7 +52,6 @@ function* parts(answer: ReturnType<typeof generate>, signal?: AbortSignal): Gene
     signal?.throwIfAborted();
     yield { type: "text-delta", id: "0", delta };
   }
-  signal?.throwIfAborted();
   yield { type: "text-end", id: "0" };
   yield { type: "finish", finishReason: answer.finishReason, usage: answer.usage };
 }

@@ -87,14 +87,14 @@ export declare const KeySchema: GenMessage<Key>;
  */
 export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest"> & {
   /**
-   * Identifier or name of the workspace. Required.
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
    *
    * @generated from field: string workspace = 1;
    */
   workspace: string;
 
   /**
-   * Name for people; up to 200 characters.
+   * Name for people; up to 200 characters, none of them a control character.
    *
    * @generated from field: string name = 2;
    */
@@ -149,13 +149,83 @@ export declare type CreateKeyResponse = Message<"chorus.admin.v1.CreateKeyRespon
 export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
 
 /**
+ * Names the key and what to change; what is not set stays as it is.
+ *
+ * @generated from message chorus.admin.v1.UpdateKeyRequest
+ */
+export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest"> & {
+  /**
+   * Identifier of the key, prefix `key_`. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * New name; up to 200 characters, none of them a control character; may be empty.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * When the key stops working.
+   *
+   * @generated from oneof chorus.admin.v1.UpdateKeyRequest.expiry
+   */
+  expiry: {
+    /**
+     * At this time; must be in the future.
+     *
+     * @generated from field: google.protobuf.Timestamp expires_at = 3;
+     */
+    value: Timestamp;
+    case: "expiresAt";
+  } | {
+    /**
+     * Never (true).
+     *
+     * @generated from field: bool never_expires = 4;
+     */
+    value: boolean;
+    case: "neverExpires";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.admin.v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export declare const UpdateKeyRequestSchema: GenMessage<UpdateKeyRequest>;
+
+/**
+ * The changed key.
+ *
+ * @generated from message chorus.admin.v1.UpdateKeyResponse
+ */
+export declare type UpdateKeyResponse = Message<"chorus.admin.v1.UpdateKeyResponse"> & {
+  /**
+   * The key.
+   *
+   * @generated from field: chorus.admin.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
+
+/**
  * Asks for keys.
  *
  * @generated from message chorus.admin.v1.ListKeysRequest
  */
 export declare type ListKeysRequest = Message<"chorus.admin.v1.ListKeysRequest"> & {
   /**
-   * Identifier or name of the workspace. Empty: the keys of all workspaces.
+   * Identifier or name of the workspace. Empty: the keys of all workspaces that the token reaches.
    *
    * @generated from field: string workspace = 1;
    */
@@ -250,7 +320,8 @@ export declare type RevokeKeyResponse = Message<"chorus.admin.v1.RevokeKeyRespon
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
- * Creates, lists and revokes API keys. Every call carries the operator token as `authorization: Bearer <token>`.
+ * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a
+ * workspace's owner token, which reaches the keys of that workspace alone.
  *
  * @generated from service chorus.admin.v1.KeyService
  */
@@ -264,6 +335,16 @@ export declare const KeyService: GenService<{
     methodKind: "unary";
     input: typeof CreateKeyRequestSchema;
     output: typeof CreateKeyResponseSchema;
+  },
+  /**
+   * Renames a key, or changes when it stops working; in force on every replica within a second.
+   *
+   * @generated from rpc chorus.admin.v1.KeyService.UpdateKey
+   */
+  updateKey: {
+    methodKind: "unary";
+    input: typeof UpdateKeyRequestSchema;
+    output: typeof UpdateKeyResponseSchema;
   },
   /**
    * Lists the keys of a workspace, newest first, in pages.

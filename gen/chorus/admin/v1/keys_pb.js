@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/keys.proto.
  */
 export const file_chorus_admin_v1_keys = /*@__PURE__*/
-  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIuIBCgNLZXkSCgoCaWQYASABKAkSEQoJd29ya3NwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGcHJlZml4GAQgASgJEg4KBnNjb3BlcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJzChBDcmVhdGVLZXlSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnNjb3BlcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJLCg9MaXN0S2V5c1JlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIk8KEExpc3RLZXlzUmVzcG9uc2USIgoEa2V5cxgBIAMoCzIULmNob3J1cy5hZG1pbi52MS5LZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh4KEFJldm9rZUtleVJlcXVlc3QSCgoCaWQYASABKAkiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQuY2hvcnVzLmFkbWluLnYxLktleTKKAgoKS2V5U2VydmljZRJSCglDcmVhdGVLZXkSIS5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlS2V5UmVxdWVzdBoiLmNob3J1cy5hZG1pbi52MS5DcmVhdGVLZXlSZXNwb25zZRJUCghMaXN0S2V5cxIgLmNob3J1cy5hZG1pbi52MS5MaXN0S2V5c1JlcXVlc3QaIS5jaG9ydXMuYWRtaW4udjEuTGlzdEtleXNSZXNwb25zZSIDkAIBElIKCVJldm9rZUtleRIhLmNob3J1cy5hZG1pbi52MS5SZXZva2VLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlJldm9rZUtleVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIuIBCgNLZXkSCgoCaWQYASABKAkSEQoJd29ya3NwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGcHJlZml4GAQgASgJEg4KBnNjb3BlcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJzChBDcmVhdGVLZXlSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnNjb3BlcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKPAQoQVXBkYXRlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCRIRCgRuYW1lGAIgASgJSAGIAQESMAoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIXCg1uZXZlcl9leHBpcmVzGAQgASgISABCCAoGZXhwaXJ5QgcKBV9uYW1lIjYKEVVwZGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXkiSwoPTGlzdEtleXNSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJPChBMaXN0S2V5c1Jlc3BvbnNlEiIKBGtleXMYASADKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIeChBSZXZva2VLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXky3gIKCktleVNlcnZpY2USUgoJQ3JlYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLkNyZWF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlS2V5UmVzcG9uc2USUgoJVXBkYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLlVwZGF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuVXBkYXRlS2V5UmVzcG9uc2USVAoITGlzdEtleXMSIC5jaG9ydXMuYWRtaW4udjEuTGlzdEtleXNSZXF1ZXN0GiEuY2hvcnVzLmFkbWluLnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARJSCglSZXZva2VLZXkSIS5jaG9ydXMuYWRtaW4udjEuUmV2b2tlS2V5UmVxdWVzdBoiLmNob3J1cy5hZG1pbi52MS5SZXZva2VLZXlSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chorus.admin.v1.Key.
@@ -33,35 +33,50 @@ export const CreateKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_keys, 2);
 
 /**
+ * Describes the message chorus.admin.v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export const UpdateKeyRequestSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_keys, 3);
+
+/**
+ * Describes the message chorus.admin.v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export const UpdateKeyResponseSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_keys, 4);
+
+/**
  * Describes the message chorus.admin.v1.ListKeysRequest.
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 3);
+  messageDesc(file_chorus_admin_v1_keys, 5);
 
 /**
  * Describes the message chorus.admin.v1.ListKeysResponse.
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 4);
+  messageDesc(file_chorus_admin_v1_keys, 6);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyRequest.
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 5);
+  messageDesc(file_chorus_admin_v1_keys, 7);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyResponse.
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 6);
+  messageDesc(file_chorus_admin_v1_keys, 8);
 
 /**
- * Creates, lists and revokes API keys. Every call carries the operator token as `authorization: Bearer <token>`.
+ * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a
+ * workspace's owner token, which reaches the keys of that workspace alone.
  *
  * @generated from service chorus.admin.v1.KeyService
  */

@@ -1,0 +1,119 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { type LimitOverrideSchema, type Workspace, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { LIMIT_NAMES } from "../config/tiers.ts";
+import { printJson, printTable } from "./print.ts";
+import { CliError, json, operatorClient } from "./service.ts";
+import { limitsJson, printWorkspace } from "./workspaces.ts";
+
+export function addLimits(program: Command): void {
+  const limits = program.command("limits").description("set and show the limits of a workspace");
+
+  const options = LIMIT_NAMES.map((name) => ({
+    name,
+    option: new Option(`${flagOf(name)} <n>`, `${name.replaceAll("_", " ")}: a number, none or default`),
+  }));
+  const set = limits
+    .command("set")
+    .description("override limits of a workspace at once: with a number, none, or default for the tier's own")
+    .argument("<workspace>", "name or identifier")
+    .action(async (workspace: string, given: Record<string, string>, command: Command) => {
+      const overrides = options.flatMap(({ name, option }) => {
+        const text = given[option.attributeName()];
+        return text === undefined ? [] : [overrideOf(name, text)];
+      });
+      if (overrides.length === 0) throw new CliError(`Name at least one limit: ${LIMIT_NAMES.map(flagOf).join(", ")}.`);
+      const client = await operatorClient(WorkspaceService, command);
+      printLimits((await client.setLimits({ workspace, overrides })).workspace, command);
+    });
+  for (const { option } of options) set.addOption(option);
+
+  limits
+    .command("show")
+    .description("show the limits in force")
+    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .action(async (workspace: string, _: unknown, command: Command) => {
+      const client = await operatorClient(WorkspaceService, command);
+      printLimits((await client.getWorkspace({ workspace })).workspace, command);
+    });
+}
+
+export function addTiers(program: Command): void {
+  program
+    .command("tiers")
+    .description("give tiers to workspaces")
+    .command("set")
+    .description("put a workspace into a tier at once, whatever it purchased")
+    .argument("<workspace>", "name or identifier")
+    .argument("<tier>", "name of a tier of the configuration, or auto for the one that follows from the purchases")
+    .action(async (workspace: string, tier: string, _: unknown, command: Command) => {
+      const client = await operatorClient(WorkspaceService, command);
+      printWorkspace((await client.setTier({ workspace, tier: tier === "auto" ? "" : tier })).workspace, command);
+    });
+}
+
+export function addSpendLimits(program: Command): void {
+  const limits = program
+    .command("spend-limits")
+    .description(
+      "limit the purchased credit that a workspace spends in a calendar period (UTC; weeks begin on Monday)",
+    );
+
+  limits
+    .command("set")
+    .description("set or replace the limit of a period")
+    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .requiredOption("--period <period>", "day, week or month")
+    .requiredOption("--amount <credits>", "credits, from 0")
+    .action(async (workspace: string, options: { period: string; amount: string }, command: Command) => {
+      const client = await operatorClient(CreditService, command);
+      printSpendLimits((await client.setSpendLimit({ workspace, ...options })).spendLimits, command);
+    });
+
+  limits
+    .command("clear")
+    .description("take the limit of a period away")
+    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .requiredOption("--period <period>", "day, week or month")
+    .action(async (workspace: string, options: { period: string }, command: Command) => {
+      const client = await operatorClient(CreditService, command);
+      printSpendLimits((await client.clearSpendLimit({ workspace, ...options })).spendLimits, command);
+    });
+}
+
+function flagOf(name: string): string {
+  return `--${name.replaceAll("_", "-")}`;
+}
+
+function overrideOf(name: string, text: string): MessageInitShape<typeof LimitOverrideSchema> {
+  if (text === "none") return { name, change: { case: "unlimited", value: true } };
+  if (text === "default") return { name, change: { case: "reset", value: true } };
+  // What is longer fits no int64, and is as wrong as what is no number.
+  if (/^-?\d{1,18}$/.test(text)) return { name, change: { case: "value", value: BigInt(text) } };
+  throw new CliError(`${flagOf(name)} must be a whole number, none or default, but is "${text}".`);
+}
+
+function printLimits(of: Workspace | undefined, command: Command): void {
+  if (!of) return;
+  if (json(command)) {
+    const { id, name, tier, overriddenLimits } = of;
+    printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overriddenLimits });
+    return;
+  }
+  const rows = LIMIT_NAMES.map((name) => [
+    name,
+    `${of.limits[name] ?? "none"}`,
+    of.overriddenLimits.includes(name) ? "an operator" : `tier ${of.tier}`,
+  ]);
+  printTable(["LIMIT", "VALUE", "GIVEN BY"], rows);
+}
+
+function printSpendLimits(limits: Record<string, string>, command: Command): void {
+  if (json(command)) printJson({ spend_limits: limits });
+  else
+    printTable(
+      ["PERIOD", "CREDITS"],
+      ["day", "week", "month"].map((period) => [period, limits[period] ?? "none"]),
+    );
+}

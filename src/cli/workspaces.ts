@@ -1,0 +1,139 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import {
+  type Workspace,
+  WorkspaceKind,
+  WorkspaceSchema,
+  WorkspaceService,
+} from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError, json, operatorClient } from "./service.ts";
+import { parseTime } from "./time.ts";
+
+const KINDS: ReadonlyMap<string, WorkspaceKind> = new Map([
+  ["personal", WorkspaceKind.PERSONAL],
+  ["organization", WorkspaceKind.ORGANIZATION],
+]);
+
+export function addWorkspaces(program: Command): void {
+  const workspaces = program.command("workspaces").description("create, list and show workspaces");
+
+  workspaces
+    .command("create")
+    .description("create a workspace with an empty balance")
+    .argument("<name>", "unique name: letters, digits, '.', '_' and '-'")
+    .option("--kind <kind>", "personal or organization", "personal")
+    .action(async (name: string, options: { kind: string }, command: Command) => {
+      const kind = KINDS.get(options.kind);
+      if (kind === undefined) throw new CliError(`--kind must be personal or organization, but is "${options.kind}".`);
+      const client = await operatorClient(WorkspaceService, command);
+      printWorkspace((await client.createWorkspace({ name, kind })).workspace, command);
+    });
+
+  workspaces
+    .command("list")
+    .description("list workspaces by name")
+    .action(async (_: unknown, command: Command) => {
+      const client = await operatorClient(WorkspaceService, command);
+      const all: Workspace[] = [];
+      let pageToken = "";
+      do {
+        const page = await client.listWorkspaces({ pageSize: 1000, pageToken });
+        all.push(...page.workspaces);
+        pageToken = page.nextPageToken;
+      } while (pageToken !== "");
+      if (json(command)) printJson({ workspaces: all.map(workspaceJson) });
+      else {
+        const rows = all.map((of) => [
+          of.name,
+          of.id,
+          kindText(of),
+          of.tier,
+          of.granted,
+          of.purchased,
+          of.held,
+          timeText(of.createdAt),
+        ]);
+        printTable(["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "CREATED (UTC)"], rows);
+      }
+    });
+
+  workspaces
+    .command("show")
+    .description("show a workspace, its balance and limits")
+    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .action(async (workspace: string, _: unknown, command: Command) => {
+      const client = await operatorClient(WorkspaceService, command);
+      printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
+    });
+}
+
+export function addOwners(program: Command): void {
+  program
+    .command("owners")
+    .description("create owner tokens")
+    .command("create")
+    .description("create the owner token of a workspace, shown this once; the earlier one stops working")
+    .argument("<workspace>", "name or identifier")
+    .option(
+      "--expires <time>",
+      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a span such as 12h or 30d",
+    )
+    .action(async (workspace: string, { expires }: { expires?: string }, command: Command) => {
+      const client = await operatorClient(WorkspaceService, command);
+      const made = await client.createOwnerToken({
+        workspace,
+        ...(expires === undefined ? {} : { expiresAt: parseTime("--expires", expires, 1) }),
+      });
+      const name = made.workspace?.name ?? "";
+      if (json(command)) {
+        const expires_at = made.expiresAt ? { expires_at: timeText(made.expiresAt).replace(" ", "T").concat("Z") } : {};
+        printJson({ id: made.id, workspace: name, token: made.token, ...expires_at });
+      } else {
+        printTable(["ID", "WORKSPACE", "EXPIRES (UTC)"], [[made.id, name, timeText(made.expiresAt)]]);
+        console.log(`\nOwner token (shown this once): ${made.token}`);
+      }
+    });
+}
+
+/** Prints one workspace, with all that there is to say about it. */
+export function printWorkspace(of: Workspace | undefined, command: Command): void {
+  if (!of) return;
+  if (json(command)) {
+    printJson(workspaceJson(of));
+    return;
+  }
+  const facts = [
+    ["name", of.name],
+    ["id", of.id],
+    ["kind", kindText(of)],
+    ["created (UTC)", timeText(of.createdAt)],
+    ["tier", of.tierOverridden ? `${of.tier} (by an operator)` : of.tier],
+    ["granted", of.granted],
+    ["purchased", of.purchased],
+    ["held", of.held],
+    ["purchased in total", of.purchasedTotal],
+    ["running requests", `${of.running}`],
+    ...Object.entries(of.spendLimits).map(([period, amount]) => [`spend limit per ${period}`, amount]),
+    ...Object.entries(of.limits).map(([name, limit]) => [
+      name,
+      of.overriddenLimits.includes(name) ? `${limit} (by an operator)` : `${limit}`,
+    ]),
+    ...of.overriddenLimits.filter((name) => !(name in of.limits)).map((name) => [name, "none (by an operator)"]),
+  ];
+  printTable(["WORKSPACE", ""], facts);
+}
+
+/** Limits by name. */
+export function limitsJson(of: Workspace): JsonObject {
+  return Object.fromEntries(Object.entries(of.limits).map(([name, limit]) => [name, Number(limit)]));
+}
+
+/** A workspace with the words and numbers of the contract. */
+function workspaceJson(of: Workspace): JsonObject {
+  return { ...messageJson(WorkspaceSchema, of), kind: kindText(of), limits: limitsJson(of) };
+}
+
+function kindText({ kind }: Workspace): string {
+  return kind === WorkspaceKind.ORGANIZATION ? "organization" : "personal";
+}

@@ -1,0 +1,119 @@
+/** Limits that a tier can set and an operator override, each counted per workspace. */
+export const LIMIT_NAMES = [
+  "requests_per_minute",
+  "requests_per_day",
+  "requests_per_month",
+  "input_tokens_per_minute",
+  "input_tokens_per_day",
+  "input_tokens_per_month",
+  "output_tokens_per_minute",
+  "output_tokens_per_day",
+  "output_tokens_per_month",
+  "concurrent_requests",
+] as const;
+export type LimitName = (typeof LIMIT_NAMES)[number];
+
+/** Largest figure of a limit; every program along the way can write it exactly. */
+export const MAX_LIMIT = 1_000_000_000_000_000;
+
+/** Limits by name; one that is not named does not exist. */
+export type Limits = Readonly<Partial<Record<LimitName, number>>>;
+
+export interface WorkspaceTier {
+  name: string;
+  /** Credits ever purchased from which the tier applies; undefined: only given by an operator. */
+  purchased?: number;
+  limits: Limits;
+}
+
+/**
+ * The tiers of a service that is configured no further. The lowest one lets a person try everything out, also a prompt of the largest size
+ * (200,000 characters are about 50,000 tokens of English); each higher one gives about three times as much. Credits are worth what
+ * `CHORUS_RATES` makes of them; with the default rates, 500 buy five million input tokens.
+ */
+const DEFAULT_TIERS: readonly WorkspaceTier[] = [
+  { name: "free", purchased: 0, limits: figures(60, 200_000, 50_000, 8, 2_000, 20_000) },
+  { name: "1", purchased: 500, limits: figures(300, 600_000, 150_000, 25, 20_000, 400_000) },
+  { name: "2", purchased: 5_000, limits: figures(1_000, 2_000_000, 500_000, 100, 100_000, 2_000_000) },
+  { name: "3", purchased: 20_000, limits: figures(3_000, 6_000_000, 1_500_000, 300, 500_000, 10_000_000) },
+  { name: "4", purchased: 100_000, limits: figures(10_000, 20_000_000, 5_000_000, 1_000) },
+  { name: "unlimited", limits: {} },
+];
+
+function figures(perMinute: number, input: number, output: number, atOnce: number, perDay?: number, perMonth?: number) {
+  return {
+    requests_per_minute: perMinute,
+    ...(perDay === undefined ? {} : { requests_per_day: perDay }),
+    ...(perMonth === undefined ? {} : { requests_per_month: perMonth }),
+    input_tokens_per_minute: input,
+    output_tokens_per_minute: output,
+    concurrent_requests: atOnce,
+  };
+}
+
+const EXAMPLE = '[{"name":"free","purchased":0,"limits":{"requests_per_minute":60}}]';
+
+/**
+ * Reads the tiers, a JSON list in the order in which they rise.
+ * @param text undefined or empty: the default tiers
+ * @throws Error naming CHORUS_TIERS, the place in it, and what was expected.
+ */
+export function parseTiers(text: string | undefined): readonly WorkspaceTier[] {
+  if (!text) return DEFAULT_TIERS;
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    // Said below.
+  }
+  if (!Array.isArray(list) || list.length === 0) throw wrong("", `must be a JSON list of tiers, such as ${EXAMPLE}`);
+  const tiers = list.map(tierOf);
+  const names = new Set<string>();
+  let highest = -1;
+  for (const [i, { name, purchased }] of tiers.entries()) {
+    if (names.has(name)) throw wrong(`[${i}].name`, `is "${name}" a second time. Names must differ`);
+    names.add(name);
+    if (purchased === undefined) continue;
+    if (purchased <= highest) throw wrong(`[${i}].purchased`, "must be more than that of the tier before it");
+    highest = purchased;
+  }
+  if (!tiers.some(({ purchased }) => purchased === 0)) {
+    throw wrong("", 'needs a tier with "purchased": 0, which every workspace begins in');
+  }
+  return tiers;
+}
+
+function tierOf(value: unknown, i: number): WorkspaceTier {
+  const { name, purchased, limits, ...rest } = object(value, `[${i}]`);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw wrong(`[${i}]`, `has a member "${unknown}", but takes name, purchased and limits`);
+  if (typeof name !== "string" || !/^[\w-]{1,32}$/.test(name) || name === "auto") {
+    throw wrong(`[${i}].name`, 'must be 1 to 32 letters, digits, "_" or "-", and not "auto"');
+  }
+  if (purchased !== undefined && !isAmount(purchased)) {
+    throw wrong(`[${i}].purchased`, "must be credits from 0 to 1,000,000,000, with up to six decimals");
+  }
+  const given = object(limits, `[${i}].limits`);
+  for (const [limit, figure] of Object.entries(given)) {
+    if (!LIMIT_NAMES.some((known) => known === limit)) {
+      throw wrong(`[${i}].limits`, `has a member "${limit}", but takes ${LIMIT_NAMES.join(", ")}`);
+    }
+    if (!Number.isInteger(figure) || !(Number(figure) >= 0 && Number(figure) <= MAX_LIMIT)) {
+      throw wrong(`[${i}].limits.${limit}`, `must be a whole number from 0 to ${MAX_LIMIT}; leave it out for no limit`);
+    }
+  }
+  return { name, ...(purchased === undefined ? {} : { purchased }), limits: given };
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= 1e9 && Number(value.toFixed(6)) === value;
+}
+
+function object(value: unknown, where: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(where, "must be a JSON object");
+  return value as Record<string, unknown>;
+}
+
+function wrong(where: string, what: string): Error {
+  return new Error(`CHORUS_TIERS${where} ${what}. Correct it, or unset CHORUS_TIERS.`);
+}

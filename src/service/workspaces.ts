@@ -1,0 +1,107 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  CreateOwnerTokenResponseSchema,
+  CreateWorkspaceResponseSchema,
+  GetWorkspaceResponseSchema,
+  type LimitOverride,
+  ListWorkspacesResponseSchema,
+  SetLimitsResponseSchema,
+  SetTierResponseSchema,
+  WorkspaceKind,
+  type WorkspaceSchema,
+  type WorkspaceService,
+} from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { amountText } from "../admission/amount.ts";
+import type { Owners } from "../admission/owners.ts";
+import type { LimitChange, Workspace, Workspaces } from "../admission/workspaces.ts";
+import { invalid } from "../failure.ts";
+import type { Admin } from "./admin.ts";
+import { spendLimitTexts } from "./credits.ts";
+
+export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
+
+/** Workspaces as operators see them, and each as its owner does. */
+export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): WorkspaceAdmin {
+  return {
+    async createWorkspace({ name, kind }, actor) {
+      const made = await workspaces.create(actor, { name, kind: kindOf(kind) });
+      return create(CreateWorkspaceResponseSchema, { workspace: workspaceMessage(made) });
+    },
+    async listWorkspaces({ pageSize, pageToken }) {
+      const page = await workspaces.list({ pageSize, pageToken });
+      return create(ListWorkspacesResponseSchema, {
+        workspaces: page.workspaces.map(workspaceMessage),
+        nextPageToken: page.nextPageToken ?? "",
+      });
+    },
+    async getWorkspace({ workspace }, actor) {
+      const found = await workspaces.get(actor, workspace);
+      return create(GetWorkspaceResponseSchema, { workspace: workspaceMessage(found) });
+    },
+    async setTier({ workspace, tier }, actor) {
+      const changed = await workspaces.setTier(actor, workspace, tier);
+      return create(SetTierResponseSchema, { workspace: workspaceMessage(changed) });
+    },
+    async setLimits({ workspace, overrides }, actor) {
+      const changed = await workspaces.setLimits(actor, workspace, overrides.map(changeOf));
+      return create(SetLimitsResponseSchema, { workspace: workspaceMessage(changed) });
+    },
+    async createOwnerToken({ workspace, expiresAt }, actor) {
+      const made = await owners.createToken(actor, {
+        workspace,
+        ...(expiresAt ? { expiresAt: timestampDate(expiresAt) } : {}),
+      });
+      return create(CreateOwnerTokenResponseSchema, {
+        token: made.token,
+        id: made.id,
+        workspace: workspaceMessage(await workspaces.get(actor, made.workspace)),
+        ...(expiresAt ? { expiresAt } : {}),
+      });
+    },
+  };
+}
+
+function kindOf(kind: WorkspaceKind): Workspace["kind"] {
+  switch (kind) {
+    case WorkspaceKind.UNSPECIFIED:
+    case WorkspaceKind.PERSONAL:
+      return "personal";
+    case WorkspaceKind.ORGANIZATION:
+      return "organization";
+    default:
+      throw invalid("kind", "kind must be personal or organization.");
+  }
+}
+
+function changeOf({ name, change }: LimitOverride, i: number): LimitChange {
+  switch (change.case) {
+    case "value":
+      return { name, to: change.value };
+    case "unlimited":
+    case "reset":
+      if (!change.value) throw invalid(`overrides[${i}].${change.case}`, `${change.case} must be true, or left out.`);
+      return { name, to: change.case === "reset" ? "default" : "unlimited" };
+    case undefined:
+      return { name, to: undefined };
+  }
+}
+
+function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchema> {
+  return {
+    id: of.id,
+    name: of.name,
+    kind: of.kind === "organization" ? WorkspaceKind.ORGANIZATION : WorkspaceKind.PERSONAL,
+    createdAt: timestampFromDate(of.createdAt),
+    tier: of.tier,
+    tierOverridden: of.tierOverridden,
+    limits: Object.fromEntries(Object.entries(of.limits).map(([name, limit]) => [name, BigInt(limit)])),
+    overriddenLimits: of.overriddenLimits,
+    granted: amountText(of.granted),
+    purchased: amountText(of.purchased),
+    held: amountText(of.held),
+    purchasedTotal: amountText(of.purchasedTotal),
+    running: of.running,
+    spendLimits: spendLimitTexts(of.spendLimits),
+  };
+}

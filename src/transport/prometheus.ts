@@ -1,0 +1,22 @@
+import type { RequestListener } from "node:http";
+import { TELEMETRY_TYPE, type Telemetry } from "../telemetry.ts";
+
+/** Answers `GET /metrics` with the operator's figures, and leaves every other request to `next`. Works for HTTP/1.1 and HTTP/2. */
+export function withMetrics(telemetry: Telemetry, next: RequestListener): RequestListener {
+  return (request, response) => {
+    if (request.url?.split("?", 1)[0] !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {
+      next(request, response);
+      return;
+    }
+    telemetry.text().then(
+      (text) => {
+        response.writeHead(200, { "Content-Type": TELEMETRY_TYPE, "Cache-Control": "no-store" });
+        response.end(request.method === "HEAD" ? undefined : text);
+      },
+      () => {
+        response.writeHead(500);
+        response.end();
+      },
+    );
+  };
+}

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+test("what is in the audit and in the ledger stays there: no statement changes or removes a row", () => {
+  const src = resolve(import.meta.dirname, "../../src");
+  let files = 0;
+  for (const entry of readdirSync(src, { recursive: true, withFileTypes: true })) {
+    if (!/\.(ts|sql)$/.test(entry.name)) continue;
+    const text = readFileSync(join(entry.parentPath, entry.name), "utf8");
+    assert.doesNotMatch(text, /\b(update|delete\s+from|truncate(\s+table)?)\s+(only\s+)?(audit|ledger)\b/i, entry.name);
+    files++;
+  }
+  assert.ok(files > 50);
+});

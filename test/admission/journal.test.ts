@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import { openJournal } from "../../src/admission/journal.ts";
+import { makeFolder, QUIET } from "../helpers/books.ts";
+
+const entry = (n: number) => ({ workspaceId: `ws_${n % 3}`, row: { n, text: `“${n}”\n` } });
+const entries = (...numbers: number[]) => numbers.map(entry);
+
+async function journalFiles(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
+}
+
+async function numbersIn(folder: string): Promise<number[]> {
+  const texts = await Promise.all((await journalFiles(folder)).map((name) => readFile(join(folder, name), "utf8")));
+  return texts
+    .flatMap((text) => text.split("\n").filter((line) => line !== ""))
+    .map((line) => JSON.parse(line).row.n)
+    .sort((a, b) => a - b);
+}
+
+test("what is appended is on the disk, and is there again after a restart", async (t) => {
+  const folder = join(await makeFolder(t), "not", "there", "yet");
+  const journal = await openJournal(folder, QUIET);
+  assert.deepEqual(await readdir(folder), []);
+  await journal.append(entries(1, 2));
+  assert.deepEqual(await numbersIn(folder), [1, 2]);
+  await journal.append(entries(3));
+  assert.deepEqual(journal.pending(), entries(1, 2, 3));
+  // A process that is killed closes nothing.
+  const next = await openJournal(folder, QUIET);
+  assert.deepEqual(next.pending(), entries(1, 2, 3));
+  await next.drop(next.pending().slice(0, 1));
+  assert.deepEqual(next.pending(), entries(2, 3));
+  await next.append(entries(4));
+  await next.close();
+  const last = await openJournal(folder, QUIET);
+  assert.deepEqual(
+    last
+      .pending()
+      .map(({ row }) => (row as { n: number }).n)
+      .sort(),
+    [1, 2, 3, 4],
+  );
+  await last.drop(last.pending());
+  assert.deepEqual(await readdir(folder), []);
+  await last.append(entries(5));
+  await last.drop(last.pending());
+  assert.deepEqual(await readdir(folder), []);
+  await last.close();
+  await journal.close();
+});
+
+test("a process whose journal was taken over while it lives keeps all that it has on the disk", async (t) => {
+  const folder = await makeFolder(t);
+  const one = await openJournal(folder, QUIET);
+  await one.append(entries(1));
+  const two = await openJournal(folder, QUIET);
+  assert.deepEqual(two.pending(), entries(1));
+  await two.drop(two.pending());
+  assert.deepEqual(await numbersIn(folder), []);
+  await one.append(entries(2));
+  assert.deepEqual(await numbersIn(folder), [1, 2]);
+  await one.drop(one.pending());
+  assert.deepEqual(await readdir(folder), []);
+  await one.close();
+  await two.close();
+});
+
+test("whatever processes take over from each other at whatever time, nothing that was appended is lost", async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom("append", "open", "drop"), { maxLength: 12 }), async (steps) => {
+      const folder = await makeFolder(t);
+      const journals = [await openJournal(folder, QUIET)];
+      const owed = new Set<number>();
+      const dropped = new Set<number>();
+      let n = 0;
+      const work: Promise<unknown>[] = [];
+      for (const [i, step] of steps.entries()) {
+        const journal = journals[i % journals.length];
+        if (step === "append") {
+          const number = n++;
+          work.push(journal?.append(entries(number)).then(() => owed.add(number)) ?? Promise.resolve());
+        } else if (step === "open") journals.push(await openJournal(folder, QUIET));
+        else {
+          const gone = journal?.pending() ?? [];
+          for (const { row } of gone) dropped.add((row as { n: number }).n);
+          work.push(journal?.drop(gone) ?? Promise.resolve());
+        }
+      }
+      await Promise.all(work);
+      const there = new Set(await numbersIn(folder));
+      for (const number of owed) assert.ok(dropped.has(number) || there.has(number), `${number} is lost`);
+      for (const journal of journals) await journal.close();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a line that a crash cut off was never confirmed, and is left out; one that cannot be read stays in its file", async (t) => {
+  const folder = await makeFolder(t);
+  const lines = entries(1, 2).map((each) => JSON.stringify(each));
+  await writeFile(join(folder, "old.jsonl"), `${lines[0]}\n${lines[1]?.slice(0, 20)}`);
+  const journal = await openJournal(folder, QUIET);
+  assert.deepEqual(journal.pending(), entries(1));
+  await journal.append(entries(3));
+  await journal.drop(journal.pending());
+  assert.deepEqual(await readdir(folder), []);
+
+  await writeFile(join(folder, "old.jsonl"), `${lines[0]}\n{nonsense\n${lines[1]}\n`);
+  const next = await openJournal(folder, QUIET);
+  assert.deepEqual(next.pending(), entries(1, 2));
+  await next.drop(next.pending());
+  assert.equal((await journalFiles(folder)).length, 1);
+  await journal.close();
+  await next.close();
+});
+
+test("a write that fails is reported, nothing waits because of it, and the next one works again", async (t) => {
+  const folder = await makeFolder(t);
+  const journal = await openJournal(folder, QUIET);
+  await journal.append(entries(1));
+  const [name = ""] = await journalFiles(folder);
+  // Taken over, so that a new file is needed; and the folder is not there to have one.
+  await rename(folder, `${folder}.gone`);
+  t.after(() => rm(`${folder}.gone`, { recursive: true, force: true }));
+  await assert.rejects(journal.append(entries(2)), { code: "ENOENT" });
+  assert.deepEqual(journal.pending(), entries(1));
+  await rename(`${folder}.gone`, folder);
+  await journal.append(entries(3));
+  assert.deepEqual(journal.pending(), entries(1, 3));
+  assert.ok((await numbersIn(folder)).includes(3));
+  assert.ok((await journalFiles(folder)).includes(name));
+  await journal.close();
+});
+
+test("what the database will never take is set aside, readable by its owner only", async (t) => {
+  const folder = await makeFolder(t);
+  const journal = await openJournal(folder, QUIET);
+  await journal.append(entries(1, 2));
+  await journal.refuse(entry(1));
+  await journal.drop(journal.pending());
+  assert.deepEqual(await readdir(folder), ["refused"]);
+  assert.deepEqual(JSON.parse(await readFile(join(folder, "refused"), "utf8")), entry(1));
+  assert.equal((await stat(join(folder, "refused"))).mode & 0o777, 0o600);
+  const next = await openJournal(folder, QUIET);
+  assert.deepEqual(next.pending(), []);
+  await next.close();
+  await journal.close();
+});

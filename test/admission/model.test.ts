@@ -1,0 +1,436 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Lease, LeaseRequest } from "../../src/admission/lease.ts";
+import { Failure } from "../../src/failure.ts";
+import type { Pool } from "../../src/store/pool.ts";
+import {
+  accountOf,
+  answered,
+  ask,
+  checkBooks,
+  FAILED,
+  makeAccount,
+  makeReplica,
+  RATES,
+  type Replica,
+} from "../helpers/books.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+/** Runs of each property; a longer search sets this. */
+const RUNS = Number(process.env.CHORUS_TEST_RUNS ?? 30);
+
+const SPEND_UNITS = ["day", "week", "month"] as const;
+type Unit = "minute" | (typeof SPEND_UNITS)[number];
+
+/** Something that happens to a workspace. Numbers are reduced to what there is, such as one of the running requests. */
+type Step =
+  | { do: "take"; input: number; output: number; replica: number }
+  | { do: "settle"; which: number; output: number; charged: boolean }
+  | { do: "again"; which: number }
+  | { do: "release"; which: number }
+  | { do: "grant" | "purchase"; amount: number }
+  | { do: "spend"; unit: (typeof SPEND_UNITS)[number]; amount: number | null }
+  | { do: "limit"; name: string; to: number | null }
+  | { do: "wait"; ms: number };
+
+const LIMITS: Record<string, number> = {
+  requests_per_minute: 8,
+  requests_per_day: 20,
+  requests_per_month: 40,
+  input_tokens_per_minute: 200,
+  input_tokens_per_day: 500,
+  input_tokens_per_month: 900,
+  output_tokens_per_minute: 300,
+  output_tokens_per_day: 700,
+  output_tokens_per_month: 1_500,
+  concurrent_requests: 5,
+};
+
+const which = fc.nat(20);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("take" as const),
+      input: fc.nat(60),
+      output: fc.nat(100),
+      replica: fc.nat(2),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant("settle" as const), which, output: fc.nat(100), charged: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("again" as const), which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("release" as const), which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constantFrom("grant" as const, "purchase" as const), amount: fc.nat(120_000) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("spend" as const),
+      unit: fc.constantFrom(...SPEND_UNITS),
+      amount: fc.option(fc.nat(150_000), { freq: 3 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(...Object.entries(LIMITS)).chain(([name, most]) =>
+      fc.record({
+        do: fc.constant("limit" as const),
+        name: fc.constant(name),
+        to: fc.option(fc.nat(most), { freq: 3 }),
+      }),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("wait" as const),
+      ms: fc.constantFrom(1, 500, 20_000, 60_000, 86_400_000, 9 * 86_400_000),
+    }),
+  },
+);
+
+interface Running {
+  request: LeaseRequest;
+  lease: Lease;
+}
+
+/** A workspace of its own on shared replicas, and what the steps have made of it. */
+class World {
+  readonly running: Running[] = [];
+  readonly ended: Running[] = [];
+  readonly id: string;
+  readonly pool: Pool;
+  readonly replicas: readonly Replica[];
+  readonly clock: { now: number };
+  bookings = 0;
+
+  constructor(id: string, pool: Pool, replicas: readonly Replica[], clock: { now: number }) {
+    this.id = id;
+    this.pool = pool;
+    this.replicas = replicas;
+    this.clock = clock;
+  }
+
+  /** @returns how it ended: the refusal, or the charge in micro-credits */
+  async run(step: Step): Promise<unknown> {
+    switch (step.do) {
+      case "take": {
+        const request = ask(this.id, { inputTokens: step.input, maxOutputTokens: step.output });
+        try {
+          const lease = await this.replicas[step.replica]?.take(request);
+          assert.ok(lease);
+          this.running.push({ request, lease });
+          return "admitted";
+        } catch (error) {
+          assert.ok(error instanceof Failure, String(error));
+          return { kind: error.kind, limit: error.limit, retry: error.retryAfterMs };
+        }
+      }
+      case "settle": {
+        const [one] = this.running.splice(step.which % (this.running.length || 1), 1);
+        if (!one) return undefined;
+        const outputTokens = Math.min(step.output, one.request.maxOutputTokens);
+        const { credits } = await one.lease.settle(
+          step.charged ? answered({ outputTokens }) : { ...FAILED, outputTokens },
+        );
+        this.ended.push(one);
+        return Math.round(credits * 1e6);
+      }
+      case "again": {
+        const one = this.ended[step.which % (this.ended.length || 1)];
+        if (!one) return undefined;
+        // A second process that has the same in its journal.
+        const [row] = await this.pool.query("select * from generations where workspace_id = $1 and request_id = $2", [
+          this.id,
+          one.request.requestId,
+        ]);
+        assert.ok(row);
+        const again = JSON.parse(
+          JSON.stringify(row, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+        );
+        return Number(await this.replicas[0]?.settlements.settle(this.id, { ...again, credits_micro: "999999" }));
+      }
+      case "release": {
+        const one = this.running[step.which % (this.running.length || 1)];
+        const ids = one ? [one.request.requestId] : [];
+        const [row] = await this.pool.query<{ n: number }>("select release_leases($1, $2, $3) as n", [
+          this.id,
+          ids,
+          new Date(this.clock.now),
+        ]);
+        return row?.n;
+      }
+      case "grant":
+      case "purchase":
+        await this.pool.query("select book_credit($1, $2, $3, $4)", [
+          this.id,
+          step.do,
+          `${this.bookings++}`,
+          step.amount,
+        ]);
+        // The tier's limits are in force after a purchase; here they are the test's.
+        return undefined;
+      case "spend":
+        await this.set("spend_limits", step.unit, step.amount);
+        return undefined;
+      case "limit":
+        await this.set("limits", step.name, step.to);
+        return undefined;
+      case "wait":
+        this.clock.now += step.ms;
+        return undefined;
+    }
+  }
+
+  private async set(column: "limits" | "spend_limits", name: string, to: number | null): Promise<void> {
+    await this.pool.query(
+      `update accounts set ${column} = jsonb_strip_nulls(${column} || jsonb_build_object($2::text, $3::bigint)) where workspace_id = $1`,
+      [this.id, name, to],
+    );
+  }
+}
+
+/** What the contract says must come of each step, one after the other; written apart from the service's own rules. */
+function createModel(clock: { now: number }) {
+  let granted = 0;
+  let purchased = 0;
+  const limits: Record<string, number | null> = {};
+  const spendLimits: Record<string, number | null> = {};
+  const seen = new Map<Unit, { end: number; requests: number; input: number; output: number; spent: number }>();
+  const running: { hold: number; input: number; released: boolean; most: number }[] = [];
+  const charges: number[] = [];
+
+  const endOf = (unit: Unit): number => {
+    const at = new Date(clock.now);
+    const [y, m, d] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()];
+    if (unit === "minute") return (Math.floor(clock.now / 60_000) + 1) * 60_000;
+    if (unit === "month") return Date.UTC(y, m + 1);
+    return Date.UTC(y, m, d + (unit === "day" ? 1 : 7 - ((at.getUTCDay() + 6) % 7)));
+  };
+  const window = (unit: Unit) => {
+    let found = seen.get(unit);
+    if (!found || clock.now >= found.end) {
+      found = { end: endOf(unit), requests: 0, input: 0, output: 0, spent: 0 };
+      seen.set(unit, found);
+    }
+    return found;
+  };
+  const over = (used: number, limit: number | null | undefined) => typeof limit === "number" && used > limit;
+  const held = () => running.reduce((sum, { hold, released }) => sum + (released ? 0 : hold), 0);
+
+  function take(input: number, output: number): unknown {
+    const hold = input * RATES.input + output * RATES.output;
+    for (const unit of ["month", "day", "minute"] as const) {
+      const { requests, input: before, output: out, end } = window(unit);
+      const refuse = (limit: string) => ({
+        kind: "rate_limited",
+        limit: `${limit}_per_${unit}`,
+        retry: end - clock.now,
+      });
+      if (over(requests + 1, limits[`requests_per_${unit}`])) return refuse("requests");
+      if (over(before + input, limits[`input_tokens_per_${unit}`])) return refuse("input_tokens");
+      if (over(out + 1, limits[`output_tokens_per_${unit}`])) return refuse("output_tokens");
+    }
+    const short = (limit: string) => ({ kind: "rate_limited", limit, retry: 1_000 });
+    if (over(running.filter(({ released }) => !released).length + 1, limits.concurrent_requests))
+      return short("concurrent_requests");
+    const beyond = (all: number) => Math.max(0, all - granted);
+    for (const unit of ["month", "week", "day"] as const) {
+      if (over(window(unit).spent + beyond(hold), spendLimits[unit]))
+        return { kind: "spend_limit_reached", limit: undefined, retry: window(unit).end - clock.now };
+    }
+    if (hold > granted + purchased) return { kind: "insufficient_credit", limit: undefined, retry: undefined };
+    if (held() + hold > granted + purchased) return short("held_credit");
+    for (const unit of SPEND_UNITS) {
+      if (over(window(unit).spent + beyond(held() + hold), spendLimits[unit])) return short("held_credit");
+    }
+    for (const unit of ["minute", "day", "month"] as const) {
+      window(unit).requests += 1;
+      window(unit).input += input;
+    }
+    running.push({ hold, input, released: false, most: output });
+    return "admitted";
+  }
+
+  function settle(at: number, asked: number, charged: boolean): unknown {
+    const [one] = running.splice(at % (running.length || 1), 1);
+    if (!one) return undefined;
+    const output = Math.min(asked, one.most);
+    let charge = charged ? one.input * RATES.input + output * RATES.output : 0;
+    if (one.released) {
+      const room = SPEND_UNITS.map((unit) => (spendLimits[unit] ?? Number.POSITIVE_INFINITY) - window(unit).spent);
+      charge = Math.max(0, Math.min(charge, granted + Math.min(purchased, ...room) - held()));
+    }
+    const free = Math.min(charge, granted);
+    granted -= free;
+    purchased -= charge - free;
+    for (const unit of ["minute", "day", "week", "month"] as const) {
+      window(unit).output += output;
+      window(unit).spent += charge - free;
+    }
+    charges.push(charge);
+    return charge;
+  }
+
+  return {
+    figures: () => ({
+      granted: BigInt(granted),
+      purchased: BigInt(purchased),
+      held: BigInt(held()),
+      running: running.filter(({ released }) => !released).length,
+    }),
+    run(step: Step): unknown {
+      switch (step.do) {
+        case "take":
+          return take(step.input, step.output);
+        case "settle":
+          return settle(step.which, step.output, step.charged);
+        case "again":
+          return charges[step.which % (charges.length || 1)];
+        case "release": {
+          const one = running[step.which % (running.length || 1)];
+          const fresh = one !== undefined && !one.released;
+          if (one) one.released = true;
+          return fresh ? 1 : 0;
+        }
+        case "grant":
+          granted += step.amount;
+          return undefined;
+        case "purchase":
+          purchased += step.amount;
+          return undefined;
+        case "spend":
+          spendLimits[step.unit] = step.amount;
+          return undefined;
+        case "limit":
+          limits[step.name] = step.to;
+          return undefined;
+        case "wait":
+          return undefined;
+      }
+    },
+  };
+}
+
+async function setUp(t: Parameters<typeof makeReplica>[0]) {
+  const { pool } = await testDatabase(t);
+  // Tiers have no limits here, so that a purchase brings none.
+  await pool.query("update tiers set limits = '{}'");
+  const clock = { now: Date.parse("2027-12-27T23:58:30.500Z") };
+  const replicas: Replica[] = [];
+  for (const id of ["r1", "r2", "r3"]) replicas.push(await makeReplica(t, pool, { id, clock: () => clock.now }));
+  let count = 0;
+  return async () => {
+    const id = `ws_${count++}`;
+    await makeAccount(pool, id);
+    return new World(id, pool, replicas, clock);
+  };
+}
+
+test("one after the other, whatever happens comes out as the contract says", async (t) => {
+  const newWorld = await setUp(t);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
+      const world = await newWorld();
+      const model = createModel(world.clock);
+      const opening: Step[] = [
+        { do: "grant", amount: 60_000 },
+        { do: "purchase", amount: 60_000 },
+      ];
+      for (const step of [...opening, ...steps]) {
+        // A purchase puts the tier's limits in force, of which there are none.
+        const limits = await limitsOf(world);
+        const got = await world.run(step);
+        if (step.do === "purchase") await restore(world, limits);
+        assert.deepEqual(got, model.run(step), JSON.stringify(step));
+        assert.deepEqual(await accountOf(world.pool, world.id), model.figures(), JSON.stringify(step));
+      }
+      await checkBooks(world.pool);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+async function limitsOf({ pool, id }: World): Promise<unknown> {
+  const [row] = await pool.query("select limits from accounts where workspace_id = $1", [id]);
+  return row?.limits;
+}
+
+async function restore({ pool, id }: World, limits: unknown): Promise<void> {
+  await pool.query("update accounts set limits = $2 where workspace_id = $1", [id, JSON.stringify(limits)]);
+}
+
+test("all at once, no balance is below zero, no cap is passed, the ledger is the account, and no hold survives", async (t) => {
+  const newWorld = await setUp(t);
+  const wave = fc.array(step, { minLength: 1, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(wave, { minLength: 3, maxLength: 12 }), async (waves) => {
+      const world = await newWorld();
+      await world.run({ do: "grant", amount: 100_000 });
+      await world.run({ do: "purchase", amount: 200_000 });
+      for (const name of ["concurrent_requests", "requests_per_day"])
+        await world.run({ do: "limit", name, to: LIMITS[name] ?? 0 });
+      for (const unit of SPEND_UNITS) await world.run({ do: "spend", unit, amount: 90_000 });
+      const caps = await capsOf(world);
+      for (const steps of waves) {
+        // Limits that change while others run bind only what comes after, so they change between the waves.
+        const [alone, together] = [steps.filter(isChange), steps.filter((step) => !isChange(step))];
+        for (const step of alone) {
+          const limits = await limitsOf(world);
+          await world.run(step);
+          if (step.do === "purchase") await restore(world, limits);
+        }
+        if (alone.length > 0) Object.assign(caps, await capsOf(world));
+        await Promise.all(together.map((step) => world.run(step)));
+        await checkBooks(world.pool);
+        const now = await capsOf(world);
+        for (const [name, { used }] of Object.entries(now)) {
+          const cap = caps[name];
+          assert.ok(cap && used <= cap.most, `${name}: ${used} of ${cap?.most}`);
+        }
+      }
+      while (world.running.length > 0) await world.run({ do: "settle", which: 0, output: 100, charged: true });
+      await checkBooks(world.pool);
+      const { held, running } = await accountOf(world.pool, world.id);
+      assert.deepEqual({ held, running }, { held: 0n, running: 0 });
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+function isChange({ do: what }: Step): boolean {
+  return what === "limit" || what === "spend" || what === "wait" || what === "grant" || what === "purchase";
+}
+
+/** What is used of each cap with everything that runs at its worst, and how far that may go: the limit, or what was used when it was set. */
+async function capsOf({ pool, id, clock }: World): Promise<Record<string, { used: number; most: number }>> {
+  const [row] = await pool.query<{
+    spent: bigint[];
+    exposure: bigint;
+    running: number;
+    spend: Record<string, number>;
+    most: number | null;
+  }>(
+    `select p.spent_micro as spent, greatest(0, held_micro - granted_micro) as exposure, running, spend_limits as spend,
+       (limits ->> 'concurrent_requests')::int as most
+     from accounts a, periods_at(a.workspace_id, $2) p where a.workspace_id = $1`,
+    [id, new Date(clock.now)],
+  );
+  assert.ok(row);
+  const cap = (used: number, limit: number | null | undefined) => ({
+    used,
+    most: Math.max(used, limit ?? Number.POSITIVE_INFINITY),
+  });
+  return {
+    running: cap(row.running, row.most),
+    ...Object.fromEntries(
+      SPEND_UNITS.map((unit, i) => [unit, cap(Number(row.spent[i + 1]) + Number(row.exposure), row.spend[unit])]),
+    ),
+  };
+}

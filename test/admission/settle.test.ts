@@ -1,0 +1,431 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LeaseRequest, Settlement } from "../../src/admission/lease.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
+import {
+  type Account,
+  accountOf,
+  answered,
+  ask,
+  checkBooks,
+  FAILED,
+  makeAccount,
+  makeFolder,
+  makeReplica,
+} from "../helpers/books.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+/** What `ask` holds and `answered` costs, in micro-credits. */
+const COST = 41_000;
+
+async function setUp(t: Parameters<typeof makeReplica>[0], account: Account, at = "2026-05-06T07:08:09.123Z") {
+  const { pool, url } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", account);
+  const clock = { now: Date.parse(at) };
+  const replica = await makeReplica(t, pool, { clock: () => clock.now });
+  const run = async (request: Partial<LeaseRequest> = {}, actual: Partial<Settlement> = {}) =>
+    (await replica.take(ask("ws_1", request))).settle(answered(actual));
+  return { pool, url, clock, replica, run };
+}
+
+async function release(pool: Pool, ids: string[]): Promise<number> {
+  const [row] = await pool.query<{ n: number }>("select release_leases('ws_1', $1) as n", [ids]);
+  return row?.n ?? -1;
+}
+
+test("an answer is charged and recorded once, with its hold given back", async (t) => {
+  const { pool, clock, replica } = await setUp(t, { granted: COST, purchased: COST });
+  const request = ask("ws_1");
+  const lease = await replica.take(request);
+  assert.ok(replica.admission.holds(request.requestId));
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 41_000n, purchased: 41_000n, held: 41_000n, running: 1 });
+  // 6 × 100 + 4 × 10 + 20 × 400
+  const actual = answered({ outputTokens: 20, cachedTokens: 4 });
+  assert.deepEqual(await lease.settle(actual), { credits: 0.00864 });
+  assert.equal(replica.admission.holds(request.requestId), false);
+  assert.deepEqual(await lease.settle(answered()), { credits: 0.00864 });
+  await lease[Symbol.asyncDispose]();
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 32_360n, purchased: 41_000n, held: 0n, running: 0 });
+  assert.deepEqual(await pool.query("select * from generations"), [
+    {
+      workspace_id: "ws_1",
+      created_at: new Date(clock.now),
+      id: request.generationId,
+      request_id: request.requestId,
+      key_id: "key_1",
+      streamed: false,
+      shape: "text",
+      effort: "auto",
+      level: "low",
+      input_tokens: 10n,
+      output_tokens: 20n,
+      cached_tokens: 4n,
+      credits_micro: 8_640n,
+      outcome: "ok",
+      finish_reason: "stop",
+      latency_ms: 13,
+      model: "m",
+    },
+  ]);
+  const ledger = await pool.query(
+    "select kind, granted_micro as g, purchased_micro as p, held_micro as h from ledger where reference = $1 order by id",
+    [request.requestId],
+  );
+  assert.deepEqual(ledger, [
+    { kind: "hold", g: 0n, p: 0n, h: 41_000n },
+    { kind: "settlement", g: -8_640n, p: 0n, h: -41_000n },
+  ]);
+  const usage = await pool.query("select unit, requests, output_tokens, credits_micro from usage order by unit");
+  const row = { requests: 1n, output_tokens: 20n, credits_micro: 8_640n };
+  assert.deepEqual(
+    usage,
+    ["day", "hour", "minute"].map((unit) => ({ unit, ...row })),
+  );
+  await checkBooks(pool);
+});
+
+test("what is not charged, or left without being settled, costs nothing and leaves no hold", async (t) => {
+  const { pool, replica, run } = await setUp(t, { granted: 10 * COST });
+  for (const outcome of ["cut_short", "caller_gone", "upstream_failed"] as const) {
+    assert.deepEqual(await run({}, { outcome, charged: false }), { credits: 0 });
+  }
+  await assert.rejects(
+    async () => {
+      await using _lease = await replica.take(ask("ws_1"));
+      throw new Error("the engine broke");
+    },
+    { message: "the engine broke" },
+  );
+  await assert.rejects(async () => {
+    await using lease = await replica.take(ask("ws_1"));
+    await lease.settle(
+      answered({
+        response: () => {
+          throw new Error("no safe");
+        },
+      }),
+    );
+  }, /no safe/);
+  assert.deepEqual(
+    await pool.query(
+      "select outcome, credits_micro as c, finish_reason as f from generations order by request_id <> '', outcome",
+    ),
+    [
+      { outcome: "caller_gone", c: 0n, f: "stop" },
+      { outcome: "cut_short", c: 0n, f: "stop" },
+      { outcome: "internal", c: 0n, f: null },
+      { outcome: "internal", c: 0n, f: null },
+      { outcome: "upstream_failed", c: 0n, f: "stop" },
+    ],
+  );
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 410_000n, purchased: 0n, held: 0n, running: 0 });
+  await checkBooks(pool);
+});
+
+test("a balance that is too low is told from one that running requests hold", async (t) => {
+  const { pool, replica } = await setUp(t, { granted: COST, purchased: COST - 1 });
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 420 })), {
+    kind: "insufficient_credit",
+    retryAfterMs: undefined,
+    limit: undefined,
+  });
+  const first = await replica.take(ask("ws_1"));
+  const held = { kind: "rate_limited", limit: "held_credit", retryAfterMs: 1_000 };
+  await assert.rejects(replica.take(ask("ws_1")), held);
+  // One micro-credit less fits to the last.
+  const second = await replica.take(ask("ws_1", { inputTokens: 0, maxOutputTokens: 100 }));
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 10, maxOutputTokens: 0 })), held);
+  // 40,600 of the 41,000.
+  await first.settle(answered({ outputTokens: 99 }));
+  await replica.take(ask("ws_1", { inputTokens: 13, maxOutputTokens: 0 }));
+  await assert.rejects(replica.take(ask("ws_1")), held);
+  await second.settle(answered());
+  // 99 micro-credits beside the hold of 1,300.
+  await assert.rejects(replica.take(ask("ws_1")), { kind: "insufficient_credit" });
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 1, maxOutputTokens: 0 })), held);
+  await checkBooks(pool);
+});
+
+test("with a hold at the higher of the two input rates no answer costs more than it holds", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 1_000 });
+  const { createAdmission } = await import("../../src/admission/lease.ts");
+  const { settlements } = await makeReplica(t, pool);
+  const admission = createAdmission(pool, settlements, { input: 1, cached: 10, output: 0 }, "r");
+  const lease = await admission.open(ask("ws_1", { inputTokens: 100 }));
+  assert.ok("settle" in lease);
+  assert.equal((await accountOf(pool, "ws_1")).held, 1_000n);
+  assert.deepEqual(await lease.settle(answered({ cachedTokens: 200 })), { credits: 0.001 });
+});
+
+test("spend limits count purchased credit only, granted is used first, and weeks begin on Monday", async (t) => {
+  // A Sunday, the last day of a month.
+  const { pool, clock, run } = await setUp(
+    t,
+    { granted: COST + 1_000, purchased: 100 * COST, spendLimits: { day: COST, week: COST + 5_000, month: 2 * COST } },
+    "2026-05-31T23:59:58Z",
+  );
+  await run();
+  // 1,000 granted and 40,000 purchased.
+  await run();
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 0n, purchased: 4_060_000n, held: 0n, running: 0 });
+  await run({ maxOutputTokens: 0 }, { outputTokens: 0 });
+  await assert.rejects(run({ inputTokens: 1, maxOutputTokens: 0 }), {
+    kind: "spend_limit_reached",
+    retryAfterMs: 2_000,
+    limit: undefined,
+  });
+  // Day, week and month are all over.
+  clock.now += 2_000;
+  await run();
+  await assert.rejects(run({ inputTokens: 1, maxOutputTokens: 0 }), {
+    kind: "spend_limit_reached",
+    retryAfterMs: 86_400_000,
+  });
+  clock.now += 86_400_000;
+  await run({ inputTokens: 50, maxOutputTokens: 0 }, { outputTokens: 0 });
+  await assert.rejects(run({ inputTokens: 1, maxOutputTokens: 0 }), {
+    kind: "spend_limit_reached",
+    retryAfterMs: 6 * 86_400_000,
+  });
+  clock.now += 6 * 86_400_000;
+  await run({ inputTokens: 360, maxOutputTokens: 0 }, { outputTokens: 0 });
+  await assert.rejects(run({ inputTokens: 1, maxOutputTokens: 0 }), {
+    kind: "spend_limit_reached",
+    retryAfterMs: 23 * 86_400_000,
+  });
+  // A grant is no purchased credit.
+  await pool.query("select book_credit('ws_1', 'grant', 'second', 41000)");
+  await run();
+  await checkBooks(pool);
+});
+
+test("what runs counts toward a spend limit at its worst, and a refusal says whether a wait for it helps", async (t) => {
+  const { pool, replica } = await setUp(t, { granted: COST, purchased: 10 * COST, spendLimits: { week: 2 * COST } });
+  const leases = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
+  const held = { kind: "rate_limited", limit: "held_credit", retryAfterMs: 1_000 };
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 1, maxOutputTokens: 0 })), held);
+  // Alone it would use 41,000 granted, and purchased credit to the limit.
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 3 * 410, maxOutputTokens: 0 })), held);
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 3 * 410 + 1, maxOutputTokens: 0 })), {
+    kind: "spend_limit_reached",
+  });
+  await leases[0]?.settle(FAILED);
+  leases.push(await replica.take(ask("ws_1")));
+  for (const lease of leases) await lease?.settle(answered());
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 0n, purchased: 328_000n, held: 0n, running: 0 });
+  await assert.rejects(replica.take(ask("ws_1", { inputTokens: 1, maxOutputTokens: 0 })), {
+    kind: "spend_limit_reached",
+  });
+  await checkBooks(pool);
+});
+
+test("a hold that is settled in the next day counts there, before and after", async (t) => {
+  const { clock, replica, run } = await setUp(
+    t,
+    { purchased: 10 * COST, spendLimits: { day: 2 * COST } },
+    "2026-05-06T23:59:59Z",
+  );
+  const early = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
+  clock.now += 1_000;
+  await assert.rejects(run(), { kind: "rate_limited", limit: "held_credit" });
+  await early[0]?.settle(answered());
+  await assert.rejects(run(), { kind: "rate_limited", limit: "held_credit" });
+  await early[1]?.settle(FAILED);
+  await run();
+  await assert.rejects(run(), { kind: "spend_limit_reached" });
+});
+
+test("1,000 concurrent requests on two replicas against a balance for exactly 100: 100 are admitted and the balance is used up", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 33 * COST + 1, purchased: 67 * COST - 1 });
+  const other = openPool(url);
+  const replicas = [await makeReplica(t, pool, { id: "r1" }), await makeReplica(t, other, { id: "r2" })];
+  const results = await Promise.allSettled(
+    Array.from({ length: 1_000 }, async (_, i) => {
+      const lease = await replicas[i % 2]?.take(ask("ws_1"));
+      assert.ok(lease);
+      return lease.settle(answered());
+    }),
+  );
+  const charged = results.flatMap((result) => (result.status === "fulfilled" ? [result.value.credits] : []));
+  const refusals = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+  assert.deepEqual(
+    charged,
+    Array.from({ length: 100 }, () => COST / 1e6),
+  );
+  for (const { kind, limit } of refusals) {
+    assert.ok(
+      kind === "insufficient_credit" || (kind === "rate_limited" && limit === "held_credit"),
+      `${kind} ${limit}`,
+    );
+  }
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 0n, purchased: 0n, held: 0n, running: 0 });
+  await checkBooks(pool);
+  await other.end();
+});
+
+test("settling again changes nothing, whoever does it and in whatever company", async (t) => {
+  const { pool, replica } = await setUp(t, { granted: 10 * COST });
+  const request = ask("ws_1");
+  const row = {
+    id: request.generationId,
+    request_id: request.requestId,
+    created_at: "2026-05-06T07:08:09.123Z",
+    key_id: "key_1",
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+    level: "low",
+    input_tokens: 10,
+    output_tokens: 100,
+    cached_tokens: 0,
+    credits_micro: "41000",
+    outcome: "ok",
+    finish_reason: "stop",
+    latency_ms: 1,
+    model: null,
+  };
+  await replica.take(request);
+  assert.equal(await replica.settlements.settle("ws_1", row), 41_000n);
+  const after = await accountOf(pool, "ws_1");
+  const lease = await replica.take(ask("ws_1"));
+  const again = { ...row, credits_micro: "5", output_tokens: 1, outcome: "internal" };
+  assert.deepEqual(
+    await Promise.all([
+      replica.settlements.settle("ws_1", row),
+      replica.settlements.settle("ws_1", again),
+      lease.settle(FAILED),
+    ]),
+    [41_000n, 41_000n, { credits: 0 }],
+  );
+  assert.deepEqual(await accountOf(pool, "ws_1"), after);
+  assert.equal(await release(pool, [request.requestId]), 0);
+  assert.deepEqual(await accountOf(pool, "ws_1"), after);
+  await checkBooks(pool);
+  // Of a workspace that does not exist nothing can be charged.
+  assert.equal(await replica.settlements.settle("ws_9", row), 0n);
+});
+
+test("an answer whose lease was released is charged as far as balance and spend limits leave room", async (t) => {
+  for (const [name, account, others, charged] of [
+    ["room for all", { granted: 10 * COST }, 0, COST],
+    ["held by others", { granted: 10_000, purchased: COST + 10_000 }, 1, 20_000],
+    ["spend limit", { granted: 1_000, purchased: 10 * COST, spendLimits: { day: COST, month: 2 * COST } }, 0, COST],
+    ["spend limit and others", { granted: 1_000, purchased: 10 * COST, spendLimits: { week: COST + 5_000 } }, 1, 6_000],
+    ["nothing left", { granted: COST }, 1, 0],
+  ] as const) {
+    const { pool, replica } = await setUp(t, account);
+    const request = ask("ws_1");
+    const late = await replica.take(request);
+    assert.equal(await release(pool, [request.requestId, "req_unknown"]), 1);
+    assert.equal((await accountOf(pool, "ws_1")).running, 0);
+    const leases = [];
+    for (let i = 0; i < others; i++) leases.push(await replica.take(ask("ws_1")));
+    assert.deepEqual(await late.settle(answered()), { credits: charged / 1e6 }, name);
+    await checkBooks(pool);
+    assert.equal((await accountOf(pool, "ws_1")).running, others);
+    // The others keep what they hold, and the limits hold to the end.
+    for (const lease of leases) assert.deepEqual(await lease.settle(answered()), { credits: COST / 1e6 }, name);
+    await checkBooks(pool);
+    const [spent] = await pool.query<{ spent: bigint[] }>("select spent_micro as spent from periods");
+    const limits = "spendLimits" in account ? account.spendLimits : {};
+    for (const [i, unit] of ["day", "week", "month"].entries()) {
+      const most = (limits as Record<string, number>)[unit] ?? Number.POSITIVE_INFINITY;
+      assert.ok(Number(spent?.spent[i + 1]) <= most, `${name}: ${unit}`);
+    }
+    const kinds = await pool.query("select kind from ledger where reference = $1 order by id", [request.requestId]);
+    assert.deepEqual(
+      kinds.map(({ kind }) => kind),
+      ["hold", "release", "hold", charged > 0 ? "settlement" : "release"],
+      name,
+    );
+  }
+});
+
+test("a database that finds fault with one settlement keeps the others, and its hold does not stay", async (t) => {
+  const { pool, replica } = await setUp(t, { granted: 10 * COST });
+  const requests = [ask("ws_1"), ask("ws_1"), ask("ws_1")];
+  const leases = await Promise.all(requests.map((request) => replica.take(request)));
+  const results = await Promise.allSettled(
+    // JSON has a character that Postgres's text has not.
+    leases.map((lease, i) => lease.settle(answered(i === 1 ? { model: "\u0000" } : {}))),
+  );
+  // The first goes alone, the others wait for it and go together.
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled"],
+  );
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 41_000n, running: 1 });
+  assert.equal(replica.admission.holds(requests[1]?.requestId ?? ""), false);
+  await checkBooks(pool);
+});
+
+test("while the database is away settlements wait in the journal, and arrive once when it is back", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 10 * COST });
+  await makeAccount(pool, "ws_2", { granted: 10 * COST });
+  const link = { away: false, lose: false };
+  const flaky: Pool = {
+    ...pool,
+    query: async (text, values) => {
+      if (link.away) throw Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" });
+      const rows = await pool.query(text, values);
+      if (link.lose) throw new Error("Connection terminated unexpectedly");
+      return rows as never;
+    },
+  };
+  const replica = await makeReplica(t, flaky);
+  const ids: string[] = [];
+  const take = (workspace: string) => {
+    const request = ask(workspace);
+    ids.push(request.requestId);
+    return replica.take(request);
+  };
+  const leases = [await take("ws_1"), await take("ws_2"), await take("ws_1"), await take("ws_1")];
+  // The statement arrives, its answer does not.
+  link.lose = true;
+  assert.deepEqual(await leases[0]?.settle(answered()), { credits: 0.041 });
+  link.away = true;
+  await assert.rejects(take("ws_1"), { kind: "overloaded", retryAfterMs: 1_000 });
+  assert.deepEqual(await leases[1]?.settle(answered()), { credits: 0.041 });
+  assert.deepEqual(await leases[2]?.settle(FAILED), { credits: 0 });
+  assert.deepEqual(ids.map(replica.admission.holds), [true, true, true, true, false]);
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 369_000n, purchased: 0n, held: 82_000n, running: 2 });
+  link.away = false;
+  link.lose = false;
+  // New ones do not wait for the old.
+  assert.deepEqual(await leases[3]?.settle(answered()), { credits: 0.041 });
+  for (const until = Date.now() + 5_000; ids.some(replica.admission.holds) && Date.now() < until; )
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 0n, running: 0 });
+  assert.deepEqual(await accountOf(pool, "ws_2"), { granted: 369_000n, purchased: 0n, held: 0n, running: 0 });
+  await checkBooks(pool);
+});
+
+test("what waits in the journal of a process that died is settled by the next one", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 10 * COST });
+  const folder = await makeFolder(t);
+  const away: Pool = {
+    ...pool,
+    query: async (text, values) => {
+      if (text.includes("settle_leases")) throw new Error("Connection terminated unexpectedly");
+      return (await pool.query(text, values)) as never;
+    },
+  };
+  const dying = await makeReplica(t, away, { id: "r1", folder });
+  const request = ask("ws_1");
+  const kept = await dying.take(request);
+  const released = ask("ws_1");
+  const lost = await dying.take(released);
+  await kept.settle(answered());
+  await lost.settle(answered({ outputTokens: 50 }));
+  await release(pool, [released.requestId]);
+  const next = await makeReplica(t, pool, { id: "r2", folder });
+  assert.ok(next.admission.holds(request.requestId));
+  for (const until = Date.now() + 5_000; next.admission.holds(released.requestId) && Date.now() < until; )
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 348_000n, purchased: 0n, held: 0n, running: 0 });
+  await checkBooks(pool);
+});

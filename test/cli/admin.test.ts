@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { test } from "node:test";
+import { startService, type TestService } from "../helpers/service.ts";
+
+const CLI = resolve(import.meta.dirname, "../../src/cli/main.ts");
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs the command line as a person would. */
+function run(service: TestService, args: string[], env: Record<string, string> = {}): Promise<Run> {
+  return new Promise((done) => {
+    execFile(
+      process.execPath,
+      [CLI, ...args],
+      {
+        cwd: service.dataDir,
+        env: {
+          PATH: process.env.PATH ?? "",
+          CHORUS_RPC_URL: service.rpcUrl,
+          OPERATOR_TOKEN: service.operatorToken,
+          ...env,
+        },
+      },
+      (error, out, err) => done({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
+    );
+  });
+}
+
+test("the command line does all that operators and owners do", async (t) => {
+  const service = await startService(t, { env: { CHORUS_TIERS: "" } });
+  const ok = async (args: string, env?: Record<string, string>): Promise<string> => {
+    const { code, out, err } = await run(service, args.split(" "), env);
+    assert.equal(code, 0, `${args}: ${err}`);
+    assert.equal(err, "");
+    return out;
+  };
+  const json = async (args: string, env?: Record<string, string>) => JSON.parse(await ok(`--json ${args}`, env));
+  const wrong = async (args: string[], message: RegExp, env?: Record<string, string>): Promise<void> => {
+    const { code, out, err } = await run(service, args, env);
+    assert.equal(code, 1, args.join(" "));
+    assert.equal(out, "");
+    assert.match(err, message);
+  };
+
+  await t.test("workspaces", async () => {
+    const made = await json("workspaces create acme --kind organization");
+    assert.equal(made.kind, "organization");
+    assert.equal(made.limits.requests_per_minute, 60);
+    assert.equal(made.granted, "0");
+    assert.match(await ok("workspaces show acme"), /^tier +free$/m);
+    assert.match(await ok("workspaces list"), /^acme +ws_[0-9a-f]{24} +organization +free +0 +0 +0 /m);
+    const { workspaces } = await json("workspaces list");
+    assert.deepEqual(
+      workspaces.map(({ name }: { name: string }) => name),
+      ["acme", "default"],
+    );
+    await wrong(["workspaces", "create", "acme"], /^chorus: There is a workspace "acme" already/);
+    await wrong(["workspaces", "create", "x", "--kind", "club"], /^chorus: --kind must be personal or organization/);
+    await wrong(["workspaces", "create", "a;drop table accounts"], /^chorus: name must have/);
+    await wrong(["workspaces", "show", "nobody\u001b[2J"], /^chorus: There is no workspace "nobody\\+u001b\[2J"/);
+  });
+
+  await t.test("credits", async () => {
+    assert.match(
+      await ok("credits grant acme 12.345678 --reference welcome"),
+      /^grant +welcome +12\.345678 .* 12\.345678 +0 +0$/m,
+    );
+    const purchase = await json("credits purchase acme 500 --reference inv-1");
+    assert.deepEqual(purchase.balance, { granted: "12.345678", purchased: "500", held: "0" });
+    assert.deepEqual(await json("credits purchase acme 500 --reference inv-1"), purchase);
+    assert.match(await ok("workspaces show acme"), /^tier +1$/m);
+    assert.match(await ok("credits grant acme -2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
+    const ledger = await ok("credits ledger acme --limit 2");
+    assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
+    assert.match(ledger, /There are older ones/);
+    const { entries } = await json("credits ledger acme --charges-only");
+    assert.deepEqual(
+      entries.map(({ kind }: { kind: string }) => kind),
+      ["adjustment", "purchase", "grant"],
+    );
+    assert.match(await ok("credits check acme"), /^granted +10 +10 +-$/m);
+    assert.equal((await json("credits check acme")).consistent, true);
+    await wrong(["credits", "purchase", "acme", "5", "--reference", "inv-1"], /reference/);
+    await wrong(["credits", "purchase", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
+    await wrong(["credits", "grant", "acme", "1e9", "--reference", "r"], /^chorus: amount must be a decimal number/);
+    await wrong(["credits", "grant", "nobody", "1", "--reference", "r"], /^chorus: There is no workspace "nobody"/);
+    await wrong(["credits", "grant", "acme", "1"], /required option '--reference/);
+    await wrong(["credits", "ledger", "acme", "--limit", "0"], /--limit must be/);
+  });
+
+  await t.test("tiers and limits", async () => {
+    assert.match(await ok("tiers set acme unlimited"), /^tier +unlimited \(by an operator\)$/m);
+    assert.match(await ok("tiers set acme auto"), /^tier +1$/m);
+    const all = "requests input-tokens output-tokens"
+      .split(" ")
+      .flatMap((what) => ["minute", "day", "month"].map((per) => `--${what}-per-${per}`));
+    const set = await json(
+      `limits set acme ${[...all, "--concurrent-requests"].map((flag, i) => `${flag} ${i}`).join(" ")}`,
+    );
+    assert.deepEqual(Object.values(set.limits).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const some = await ok("limits set acme --requests-per-minute none --requests-per-day default");
+    assert.match(some, /^requests_per_minute +none +an operator$/m);
+    assert.match(some, /^requests_per_day +20000 +tier 1$/m);
+    assert.equal(await ok("limits show acme"), some);
+    await wrong(["limits", "set", "acme"], /Name at least one limit/);
+    await wrong(
+      ["limits", "set", "acme", "--requests-per-day", "-1"],
+      /requests_per_day must be a whole number from 0/,
+    );
+    await wrong(
+      ["limits", "set", "acme", "--requests-per-day", "many"],
+      /--requests-per-day must be a whole number, none or default/,
+    );
+    await wrong(["limits", "set", "acme", "--requests-per-day", "99999999999999999999"], /--requests-per-day/);
+    await wrong(["tiers", "set", "acme", "gold"], /There is no such tier/);
+  });
+
+  await t.test("an owner, with a token that is shown once", async () => {
+    const shown = await ok("owners create acme --expires 30d");
+    const [, token = ""] = /^Owner token \(shown this once\): (ow_\w+)$/m.exec(shown) ?? [];
+    const { token: newer } = await json("owners create acme");
+    const owner = { OPERATOR_TOKEN: "", OWNER_TOKEN: newer };
+    await wrong(["workspaces", "show"], /OWNER_TOKEN/, { OPERATOR_TOKEN: "", OWNER_TOKEN: token });
+    assert.match(await ok("workspaces show", owner), /^name +acme$/m);
+    const created = await ok("keys create --name app --scope generate --expires 12h", owner);
+    const [, id = ""] = /^(key_\w+) +acme +app /m.exec(created) ?? [];
+    assert.match(created, /^Secret \(shown this once\): ck_\w{33}$/m);
+    const { key } = await json(`keys update ${id} --name renamed --expires never`, owner);
+    assert.deepEqual([key.name, key.expires_at], ["renamed", undefined]);
+    assert.match(await ok("keys list", owner), new RegExp(`^${id} +acme +renamed `, "m"));
+    assert.ok((await json(`keys revoke ${id}`, owner)).key.revoked_at);
+    assert.deepEqual(await json("spend-limits set --period week --amount 7.5", owner), {
+      spend_limits: { week: "7.5" },
+    });
+    assert.match(await ok("spend-limits set acme --period day --amount 0", owner), /^day +0$/m);
+    assert.match(await ok("spend-limits clear --period day", owner), /^day +none$/m);
+    assert.match(await ok("usage --by-key --interval hour --from 1d", owner), /^total +0 +0 +0 +0 +0 +0$/m);
+    const usage = await json("usage --from 2026-01-01 --to 2026-01-02", owner);
+    assert.deepEqual([usage.workspace, usage.from, usage.totals.requests], ["acme", "2026-01-01T00:00:00.000Z", 0]);
+    await wrong(["workspaces", "show", "default"], /There is no workspace "default"/, owner);
+    await wrong(["credits", "grant", "acme", "1", "--reference", "r"], /Only an operator/, owner);
+    await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
+    await wrong(["keys", "update", id], /Say what to change/, owner);
+    await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
+  });
+
+  await t.test("nothing that a terminal would obey is printed", async () => {
+    const { code, err } = await run(service, ["keys", "create", "--workspace", "acme", "--name", "a\u001b]0;b\u0007"]);
+    assert.equal(code, 1);
+    assert.match(err, /name may have up to 200 characters, and no control characters/);
+    const named = await run(service, ["keys", "create", "--workspace", "acme", "--name", "\u202egnp.exe"]);
+    assert.match(named.out, /\\u202egnp\.exe/);
+    assert.ok(!named.out.includes("\u202e"));
+  });
+});

@@ -1,0 +1,4 @@
+import type { Actor } from "../../src/admission/audit.ts";
+
+/** An operator, for tests that are about something else. */
+export const OPERATOR: Actor = { kind: "operator", id: "tok_test" };

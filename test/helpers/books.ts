@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { pino } from "pino";
+import { openJournal } from "../../src/admission/journal.ts";
+import {
+  type Admission,
+  createAdmission,
+  type Lease,
+  type LeaseRequest,
+  type Settlement,
+} from "../../src/admission/lease.ts";
+import { hashSecret } from "../../src/admission/secret.ts";
+import { createSettlements, type SettlementRow, type Settlements } from "../../src/admission/settle.ts";
+import type { Log } from "../../src/log.ts";
+import type { Pool } from "../../src/store/pool.ts";
+
+/** Credits per million tokens, which is micro-credits per token. */
+export const RATES = { input: 100, cached: 10, output: 400 };
+
+export const QUIET: Log = pino({ level: "silent" });
+
+export interface Account {
+  /** Secret of the key. Default: any. */
+  secret?: string;
+  /** Micro-credits. */
+  granted?: number | bigint;
+  purchased?: number | bigint;
+  limits?: Record<string, number>;
+  spendLimits?: Record<string, number>;
+}
+
+/** Makes a workspace with one key, `key_` and its identifier's end, and books its credit. */
+export async function makeAccount(pool: Pool, id: string, account: Account = {}): Promise<void> {
+  const { secret = randomUUID(), granted = 0, purchased = 0, limits = {}, spendLimits = {} } = account;
+  await pool.query("insert into workspaces (id, name) values ($1, $2)", [id, id.replace("_", "-")]);
+  await pool.query(
+    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, 'ck_', '{generate,metrics}')",
+    [id, keyOf(id), hashSecret(secret)],
+  );
+  await pool.query("insert into accounts (workspace_id, limits, spend_limits) values ($1, '{}', $2)", [
+    id,
+    JSON.stringify(spendLimits),
+  ]);
+  if (granted) await pool.query("select book_credit($1, 'grant', 'first grant', $2)", [id, granted]);
+  if (purchased) await pool.query("select book_credit($1, 'purchase', 'first purchase', $2)", [id, purchased]);
+  // A purchase puts the tier's limits in force.
+  await pool.query("update accounts set limits = $2 where workspace_id = $1", [id, JSON.stringify(limits)]);
+}
+
+export function keyOf(workspaceId: string): string {
+  return workspaceId.replace("ws_", "key_");
+}
+
+/** A request of a workspace. By default it holds 10 × 100 + 100 × 400 = 41,000 micro-credits. */
+export function ask(workspaceId: string, overrides: Partial<LeaseRequest> = {}): LeaseRequest {
+  const id = randomUUID().replaceAll("-", "");
+  return {
+    caller: { workspaceId, workspace: workspaceId, keyId: keyOf(workspaceId), scopes: ["generate"] },
+    requestId: `req_${id}`,
+    generationId: `gen_${id}`,
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+    level: "low",
+    inputTokens: 10,
+    maxOutputTokens: 100,
+    ...overrides,
+  };
+}
+
+/** An answer that is charged. By default it costs what `ask` holds. */
+export function answered(overrides: Partial<Settlement> = {}): Settlement {
+  return {
+    outcome: "ok",
+    outputTokens: 100,
+    cachedTokens: 0,
+    charged: true,
+    finishReason: "stop",
+    latencyMs: 12.6,
+    model: "m",
+    ...overrides,
+  };
+}
+
+/** A failure, which is not charged. */
+export const FAILED: Settlement = {
+  outcome: "upstream_failed",
+  outputTokens: 0,
+  cachedTokens: 0,
+  charged: false,
+  latencyMs: 5,
+};
+
+export interface Replica {
+  admission: Admission;
+  settlements: Settlements;
+  /** Admits a request that has not been answered before. */
+  take(request: LeaseRequest): Promise<Lease>;
+}
+
+/** What a process has of admission, under the name `id`. Its journal is in a folder of its own, unless one is given. */
+export async function makeReplica(
+  t: TestContext,
+  pool: Pool,
+  { id = "r1", folder, clock }: { id?: string; folder?: string; clock?: () => number } = {},
+): Promise<Replica> {
+  const own = folder ?? (await makeFolder(t));
+  const settlements = createSettlements(pool, await openJournal<SettlementRow>(own, QUIET), QUIET, undefined, clock);
+  t.after(() => settlements.close());
+  const admission = createAdmission(pool, settlements, RATES, id, clock);
+  return {
+    admission,
+    settlements,
+    async take(request) {
+      const opened = await admission.open(request);
+      assert.ok(!("replay" in opened), "the answer was kept");
+      return opened;
+    },
+  };
+}
+
+export async function makeFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-journal-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Figures {
+  granted: bigint;
+  purchased: bigint;
+  held: bigint;
+  running: number;
+}
+
+export async function accountOf(pool: Pool, workspaceId: string): Promise<Figures> {
+  const [row] = await pool.query<Figures>(
+    `select granted_micro as granted, purchased_micro as purchased, held_micro as held, running
+     from accounts where workspace_id = $1`,
+    [workspaceId],
+  );
+  assert.ok(row, `there is no account ${workspaceId}`);
+  return row;
+}
+
+/** What must hold at any moment, whatever runs: the figures of each account follow from its ledger, its leases and its generations. */
+export async function checkBooks(pool: Pool): Promise<void> {
+  const rows = await pool.query(
+    `select a.workspace_id, a.granted_micro as granted, a.purchased_micro as purchased, a.held_micro as held, a.running::bigint as running,
+       l.granted as ledger_granted, l.purchased as ledger_purchased, l.held as ledger_held, h.held as leases_held, h.running as leases,
+       l.charged as ledger_charged, g.charged, l.refunds, l.twice
+     from accounts a
+     cross join lateral (
+       select coalesce(sum(granted_micro), 0)::bigint as granted, coalesce(sum(purchased_micro), 0)::bigint as purchased,
+         coalesce(sum(held_micro), 0)::bigint as held,
+         coalesce(-sum(granted_micro + purchased_micro) filter (where kind = 'settlement'), 0)::bigint as charged,
+         count(*) filter (where kind = 'settlement' and (granted_micro > 0 or purchased_micro > 0)) as refunds,
+         (select count(*) from (select from ledger s where s.workspace_id = a.workspace_id and s.kind = 'settlement'
+                                group by s.reference having count(*) > 1) as d) as twice
+       from ledger where workspace_id = a.workspace_id) l
+     cross join lateral (select coalesce(sum(hold_micro), 0)::bigint as held, count(*) as running from leases where workspace_id = a.workspace_id) h
+     cross join lateral (select coalesce(sum(credits_micro), 0)::bigint as charged from generations where workspace_id = a.workspace_id) g`,
+  );
+  for (const row of rows) {
+    const { granted, purchased, held, running } = row as Record<string, bigint>;
+    const expected = {
+      ...row,
+      ledger_granted: granted,
+      ledger_purchased: purchased,
+      ledger_held: held,
+      leases_held: held,
+      leases: running,
+      charged: row.ledger_charged,
+      refunds: 0n,
+      twice: 0n,
+    };
+    assert.deepEqual(row, expected);
+    assert.ok(
+      (granted ?? -1n) >= 0n && (purchased ?? -1n) >= 0n && (held ?? -1n) >= 0n,
+      JSON.stringify(expected, text),
+    );
+  }
+}
+
+function text(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}

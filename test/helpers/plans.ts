@@ -1,0 +1,63 @@
+import pg from "pg";
+
+/** One node of a plan that reads a table or an index, and was executed. */
+export interface Scan {
+  /** `Seq Scan`, `Index Scan`, … */
+  type: string;
+  table: string;
+  index: string | undefined;
+  /** What the index was searched for. */
+  condition: string;
+}
+
+/** A statement that ran, inside functions too, and what it read. */
+export interface Plan {
+  statement: string;
+  scans: Scan[];
+}
+
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Index Cond"?: string;
+  "Actual Loops"?: number;
+  Plans?: PlanNode[];
+}
+
+/**
+ * Runs statements on a connection of its own and gives the plan of each, those inside functions included, as executed. It needs a
+ * superuser, for Postgres' module auto_explain.
+ */
+export async function plansOf(url: string, run: (client: pg.Client) => Promise<void>): Promise<Plan[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const plans: Plan[] = [];
+  client.on("notice", ({ message = "" }) => {
+    const start = message.indexOf("plan:\n{");
+    if (start < 0) return;
+    const { "Query Text": statement, Plan: root } = JSON.parse(message.slice(start + 6)) as {
+      "Query Text": string;
+      Plan: PlanNode;
+    };
+    plans.push({ statement, scans: scansOf(root) });
+  });
+  try {
+    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_format = json; set client_min_messages = log`);
+    await run(client);
+  } finally {
+    await client.end();
+  }
+  return plans;
+}
+
+function scansOf(node: PlanNode): Scan[] {
+  // A bitmap heap scan names the table, the index scan below it the index.
+  const { "Node Type": type, "Relation Name": table, "Index Name": index, "Index Cond": condition = "" } = node;
+  const below = (node.Plans ?? []).flatMap(scansOf);
+  if (node["Actual Loops"] === 0) return [];
+  if (type === "Bitmap Heap Scan") return below.map((scan) => ({ ...scan, table: table ?? "" }));
+  const isScan = type.endsWith("Scan") && (table !== undefined || index !== undefined);
+  return isScan ? [{ type, table: table ?? "", index, condition }, ...below] : below;
+}

@@ -1,0 +1,92 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { launch, openCluster, serverState, shutDown } from "../../src/store/cluster.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
+
+/** A Postgres that a test may ill-treat. Its commits are durable, as in service. */
+export interface DatabaseServer {
+  readonly url: string;
+  readonly pool: Pool;
+  start(): Promise<void>;
+  /** Ends it in order. */
+  stop(): Promise<void>;
+  /** Ends it as a crash does: nothing is written any more, and recovery runs at the next start. */
+  crash(): Promise<void>;
+  /** It keeps its connections and takes new ones, but does nothing, until it is thawed. */
+  freeze(): Promise<void>;
+  thaw(): void;
+}
+
+/** Starts a migrated Postgres on a port of its own, and removes it after the test. */
+export async function startServer(t: TestContext): Promise<DatabaseServer> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-server-"));
+  await chmod(folder, 0o711);
+  const cluster = await openCluster(folder, () => undefined);
+  const port = await freePort();
+  const url = `postgres://${cluster.role}:${cluster.password}@127.0.0.1:${port}/postgres`;
+  const pool = openPool(url, { timeoutMs: 30_000 });
+  const frozen: number[] = [];
+  const status = async () => (await serverState(cluster)).status;
+  const postmaster = async () => Number((await readFile(join(cluster.data, "postmaster.pid"), "utf8")).split("\n")[0]);
+
+  const server: DatabaseServer = {
+    url,
+    pool,
+    async start() {
+      for (let now = await status(); now !== "ready"; now = await status()) {
+        if (now === "absent") await launch(cluster, port, new AbortController().signal);
+        await sleep(20);
+      }
+    },
+    stop: () => shutDown(cluster),
+    async crash() {
+      process.kill(await postmaster(), "SIGQUIT");
+      while ((await status()) !== "absent") await sleep(20);
+    },
+    async freeze() {
+      const first = await postmaster();
+      frozen.push(first, ...(await childrenOf(first)));
+      for (const pid of frozen) process.kill(pid, "SIGSTOP");
+    },
+    thaw() {
+      for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
+    },
+  };
+  t.after(async () => {
+    server.thaw();
+    await pool.end();
+    await server.stop().catch(() => undefined);
+    await rm(folder, { recursive: true, force: true });
+  });
+  await server.start();
+  await migrate(pool);
+  return server;
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid="]);
+  return stdout.split("\n").flatMap((line) => {
+    const [pid, ppid] = line.trim().split(/\s+/).map(Number);
+    return pid !== undefined && ppid === parent ? [pid] : [];
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() =>
+        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port")),
+      );
+    });
+  });
+}

@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { DescService } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceKind, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { MetricsGroupBy, type MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { openPool } from "../../src/store/pool.ts";
+import { startService } from "../helpers/service.ts";
+
+const TRANSPORTS = {
+  connect: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  grpc: (baseUrl: string) => createGrpcTransport({ baseUrl }),
+  "grpc-web": (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+};
+
+interface Clients {
+  workspaces: Client<typeof WorkspaceService>;
+  credits: Client<typeof CreditService>;
+  keys: Client<typeof KeyService>;
+  usage: Client<typeof UsageService>;
+}
+
+/** Clients that carry a token. */
+function clients(rpcUrl: string, token: string, transport: keyof typeof TRANSPORTS = "connect"): Clients {
+  const made = TRANSPORTS[transport](rpcUrl);
+  const client = <S extends DescService>(service: S): Client<S> =>
+    createClient(service, {
+      unary: (method, signal, timeoutMs, header, input, values) =>
+        made.unary(method, signal, timeoutMs, { ...header, authorization: `Bearer ${token}` }, input, values),
+      stream: made.stream,
+    });
+  return {
+    workspaces: client(WorkspaceService),
+    credits: client(CreditService),
+    keys: client(KeyService),
+    usage: client(UsageService),
+  };
+}
+
+/** Expects a failure; gives its message. */
+async function refused(
+  call: Promise<unknown>,
+  code: Code,
+  detail: { code?: string; field?: string } = {},
+): Promise<string> {
+  const error = await call.then(
+    () => assert.fail("the call was let through"),
+    (reason: unknown) => ConnectError.from(reason),
+  );
+  assert.equal(Code[error.code], Code[code], error.message);
+  const [found] = error.findDetails(FailureDetailSchema);
+  assert.ok(found, "there is a FailureDetail");
+  for (const [name, value] of Object.entries(detail)) assert.equal(found[name as "code" | "field"], value);
+  return error.rawMessage;
+}
+
+test("operators and owners over the internal listener", async (t) => {
+  const service = await startService(t, { env: { CHORUS_TIERS: "" } });
+  const operator = clients(service.rpcUrl, service.operatorToken);
+  await operator.workspaces.createWorkspace({ name: "acme", kind: WorkspaceKind.ORGANIZATION });
+  await operator.workspaces.createWorkspace({ name: "rival" });
+  const { token, id: tokenId, workspace: acme } = await operator.workspaces.createOwnerToken({ workspace: "acme" });
+  assert.match(token, /^ow_/);
+  const owner = clients(service.rpcUrl, token);
+  const rivalKey = await operator.keys.createKey({ workspace: "rival", name: "theirs" });
+
+  await t.test(
+    "a fresh store has the workspace default with a starting grant and the limits of the first tier",
+    async () => {
+      const { workspace } = await operator.workspaces.getWorkspace({ workspace: "default" });
+      assert.equal(workspace?.granted, "1000");
+      assert.equal(workspace?.tier, "free");
+      assert.equal(workspace?.limits.requests_per_minute, 60n);
+      const { entries } = await operator.credits.listLedger({ workspace: "default" });
+      assert.deepEqual(entries.at(-1)?.reference, "starting grant");
+      assert.equal(entries.at(-1)?.kind, "grant");
+    },
+  );
+
+  for (const transport of ["connect", "grpc", "grpc-web"] as const) {
+    await t.test(`an owner manages keys, spend limits, ledger and use over ${transport}`, async () => {
+      const { keys, credits, usage, workspaces } = clients(service.rpcUrl, token, transport);
+      const { key, secret } = await keys.createKey({
+        name: "first",
+        expiresAt: timestampFromDate(new Date(Date.now() + 60_000)),
+      });
+      assert.match(secret, /^ck_/);
+      assert.equal(key?.workspace, "acme");
+      const id = key?.id ?? "";
+      const updated = await keys.updateKey({ id, name: "second", expiry: { case: "neverExpires", value: true } });
+      assert.equal(updated.key?.name, "second");
+      assert.equal(updated.key?.expiresAt, undefined);
+      const listed = await keys.listKeys({});
+      assert.ok(listed.keys.some((each) => each.id === id));
+      assert.ok(listed.keys.every((each) => each.workspace === "acme"));
+      assert.ok((await keys.revokeKey({ id })).key?.revokedAt);
+      assert.deepEqual((await credits.setSpendLimit({ period: "day", amount: "5.5" })).spendLimits, { day: "5.5" });
+      assert.deepEqual((await credits.clearSpendLimit({ period: "day" })).spendLimits, {});
+      assert.deepEqual((await credits.listLedger({})).entries, []);
+      const used = await usage.getUsage({ groupBy: MetricsGroupBy.KEY });
+      assert.equal(used.workspace, "acme");
+      assert.equal(used.usage?.totals?.requests, 0n);
+      assert.equal((await workspaces.getWorkspace({})).workspace?.id, acme?.id);
+    });
+  }
+
+  await t.test("another workspace is as if it did not exist", async () => {
+    for (const ask of [
+      (workspace: string) => owner.workspaces.getWorkspace({ workspace }),
+      (workspace: string) => owner.credits.listLedger({ workspace }),
+      (workspace: string) => owner.credits.setSpendLimit({ workspace, period: "day", amount: "1" }),
+      (workspace: string) => owner.credits.clearSpendLimit({ workspace, period: "day" }),
+      (workspace: string) => owner.keys.createKey({ workspace }),
+      (workspace: string) => owner.keys.listKeys({ workspace }),
+      (workspace: string) => owner.usage.getUsage({ workspace }),
+    ]) {
+      const theirs = await refused(ask("rival"), Code.NotFound, { code: "not_found", field: "workspace" });
+      const none = await refused(ask("nobody"), Code.NotFound, { code: "not_found", field: "workspace" });
+      assert.equal(theirs.replace("rival", "nobody"), none);
+    }
+    const { key } = rivalKey;
+    for (const ask of [
+      (id: string) => owner.keys.revokeKey({ id }),
+      (id: string) => owner.keys.updateKey({ id, name: "mine" }),
+    ]) {
+      const theirs = await refused(ask(key?.id ?? ""), Code.NotFound, { code: "not_found", field: "id" });
+      assert.equal(theirs, await refused(ask("key_0"), Code.NotFound));
+    }
+    const { keys } = await operator.keys.listKeys({ workspace: "rival" });
+    assert.deepEqual(
+      keys.map(({ name, revokedAt }) => [name, revokedAt]),
+      [["theirs", undefined]],
+    );
+  });
+
+  await t.test("what operators do, an owner may not", async () => {
+    const calls = [
+      owner.workspaces.createWorkspace({ name: "more" }),
+      owner.workspaces.listWorkspaces({}),
+      owner.workspaces.setTier({ workspace: "acme", tier: "unlimited" }),
+      owner.workspaces.setLimits({
+        workspace: "acme",
+        overrides: [{ name: "requests_per_day", change: { case: "unlimited", value: true } }],
+      }),
+      owner.workspaces.createOwnerToken({ workspace: "acme" }),
+      owner.credits.grant({ workspace: "acme", amount: "1", reference: "mine" }),
+      owner.credits.purchase({ workspace: "acme", amount: "1", reference: "mine" }),
+      owner.credits.checkLedger({ workspace: "acme" }),
+    ];
+    await Promise.all(calls.map((call) => refused(call, Code.PermissionDenied)));
+    assert.equal((await operator.workspaces.getWorkspace({ workspace: "acme" })).workspace?.granted, "0");
+  });
+
+  await t.test("tokens that are wrong, absent, of another kind or expired get one answer", async () => {
+    const expiresAt = new Date(Date.now() + 700);
+    await operator.workspaces.createWorkspace({ name: "brief" });
+    const brief = await operator.workspaces.createOwnerToken({
+      workspace: "brief",
+      expiresAt: timestampFromDate(expiresAt),
+    });
+    assert.equal((await clients(service.rpcUrl, brief.token).workspaces.getWorkspace({})).workspace?.name, "brief");
+    await new Promise((resolve) => setTimeout(resolve, expiresAt.getTime() - Date.now() + 50));
+    const messages = new Set<string>();
+    for (const wrong of ["nonsense", service.apiKey, `${token}x`, brief.token, ""]) {
+      const { workspaces } = clients(service.rpcUrl, wrong);
+      messages.add(await refused(workspaces.getWorkspace({}), Code.Unauthenticated, { code: "unauthenticated" }));
+      messages.add(await refused(workspaces.listWorkspaces({}), Code.Unauthenticated, { code: "unauthenticated" }));
+    }
+    const bare = createClient(KeyService, TRANSPORTS.connect(service.rpcUrl));
+    messages.add(await refused(bare.listKeys({}), Code.Unauthenticated));
+    assert.equal(messages.size, 1, [...messages].join("\n"));
+  });
+
+  await t.test("purchases raise limits at once, references are booked once, and the check agrees", async () => {
+    const { balance } = await operator.credits.purchase({
+      workspace: "acme",
+      amount: "499.999999",
+      reference: "inv-1",
+    });
+    assert.equal(balance?.purchased, "499.999999");
+    const first = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
+    const again = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
+    assert.deepEqual(again, first);
+    const { workspace } = await operator.workspaces.getWorkspace({ workspace: "acme" });
+    assert.equal(workspace?.tier, "1");
+    assert.equal(workspace?.limits.requests_per_minute, 300n);
+    assert.equal(workspace?.purchasedTotal, "500");
+    await refused(
+      operator.credits.grant({ workspace: "acme", amount: "1", reference: "inv-2" }),
+      Code.InvalidArgument,
+      {
+        code: "invalid_request",
+        field: "reference",
+      },
+    );
+    assert.equal((await operator.credits.checkLedger({ workspace: "acme" })).consistent, true);
+    await refused(operator.credits.grant({ workspace: "acme", amount: "-1", reference: "x" }), Code.InvalidArgument, {
+      field: "amount",
+    });
+    await refused(operator.credits.grant({ workspace: "acme", amount: "1e3", reference: "x" }), Code.InvalidArgument, {
+      field: "amount",
+    });
+  });
+
+  await t.test("limits and tiers by hand", async () => {
+    const set = (name: string, value: bigint) =>
+      operator.workspaces.setLimits({ workspace: "rival", overrides: [{ name, change: { case: "value", value } }] });
+    const { workspace } = await set("requests_per_minute", 0n);
+    assert.equal(workspace?.limits.requests_per_minute, 0n);
+    assert.deepEqual(workspace?.overriddenLimits, ["requests_per_minute"]);
+    await refused(set("requests_per_year", 1n), Code.InvalidArgument, { field: "overrides[0].name" });
+    await refused(set("requests_per_day", -1n), Code.InvalidArgument, { field: "overrides[0].value" });
+    await refused(
+      operator.workspaces.setLimits({
+        workspace: "rival",
+        overrides: [{ name: "requests_per_day", change: { case: "reset", value: false } }],
+      }),
+      Code.InvalidArgument,
+      { field: "overrides[0].reset" },
+    );
+    const given = await operator.workspaces.setTier({ workspace: "rival", tier: "4" });
+    assert.equal(given.workspace?.tier, "4");
+    assert.equal(given.workspace?.tierOverridden, true);
+    await refused(operator.workspaces.setTier({ workspace: "rival", tier: "5" }), Code.InvalidArgument, {
+      field: "tier",
+    });
+    await refused(operator.workspaces.createWorkspace({ name: "x", kind: 9 as WorkspaceKind }), Code.InvalidArgument, {
+      field: "kind",
+    });
+    await refused(operator.keys.updateKey({ id: "key_0" }), Code.InvalidArgument, { field: "name" });
+    await refused(
+      operator.keys.updateKey({ id: "key_0", expiry: { case: "neverExpires", value: false } }),
+      Code.InvalidArgument,
+      {
+        field: "never_expires",
+      },
+    );
+    await refused(
+      operator.usage.getUsage({ workspace: "rival", interval: 9 as MetricsInterval }),
+      Code.InvalidArgument,
+      {
+        field: "interval",
+      },
+    );
+    await refused(operator.usage.getUsage({}), Code.InvalidArgument, { field: "workspace" });
+  });
+
+  await t.test("every change is in the audit with the token that made it, and no secret is", async () => {
+    const pool = openPool(service.databaseUrl, { max: 1 });
+    try {
+      const actions = await pool.query<{ action: string; actor_kind: string }>(
+        "select distinct action, actor_kind from audit where workspace_id = $1 order by 1, 2",
+        [acme?.id],
+      );
+      assert.deepEqual(
+        actions.map(({ action, actor_kind }) => `${actor_kind} ${action}`),
+        [
+          "operator credit.purchase",
+          "owner key.create",
+          "owner key.revoke",
+          "owner key.update",
+          "operator owner_token.create",
+          "owner spend_limit.clear",
+          "owner spend_limit.set",
+          "operator workspace.create",
+        ],
+      );
+      const by = await pool.query(
+        "select distinct actor_id from audit where workspace_id = $1 and actor_kind = 'owner'",
+        [acme?.id],
+      );
+      assert.deepEqual(by, [{ actor_id: tokenId }]);
+      const [row] = await pool.query<{ text: string }>("select string_agg(a::text, ' ') as text from audit a");
+      for (const secret of [token, rivalKey.secret, service.operatorToken, service.apiKey])
+        assert.ok(!row?.text.includes(secret));
+    } finally {
+      await pool.end();
+    }
+  });
+
+  await t.test("reflection and health know every service", async () => {
+    const names = [WorkspaceService, CreditService, KeyService, UsageService].map(({ typeName }) => typeName);
+    const grpc = createGrpcTransport({ baseUrl: service.rpcUrl });
+    async function* ask() {
+      yield { messageRequest: { case: "listServices" as const, value: "" } };
+    }
+    for await (const { messageResponse } of createClient(ServerReflection, grpc).serverReflectionInfo(ask())) {
+      assert.ok(messageResponse.case === "listServicesResponse");
+      const listed = messageResponse.value.service.map(({ name }) => name);
+      assert.deepEqual(
+        names.filter((name) => !listed.includes(name)),
+        [],
+      );
+    }
+    const { statuses } = await createClient(Health, grpc).list({});
+    assert.deepEqual(
+      names.filter((name) => !(name in statuses)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { test } from "node:test";
+import { createTelemetry, type Telemetry } from "../src/telemetry.ts";
+
+/** Value of one line, such as `name{label="value"}`. */
+async function figure(telemetry: Telemetry, line: string): Promise<number | undefined> {
+  const found = (await telemetry.text()).split("\n").find((text) => text.startsWith(`${line} `));
+  return found === undefined ? undefined : Number(found.slice(line.length + 1));
+}
+
+test("docs/operating.md lists exactly the figures of the code, with their types and labels", async () => {
+  const telemetry = createTelemetry();
+  telemetry.request({
+    transport: "rest",
+    method: "generate",
+    outcome: "ok",
+    seconds: 1,
+    inputTokens: 1,
+    outputTokens: 1,
+    cachedTokens: 1,
+    credits: 1,
+  });
+  telemetry.modelCall({
+    model: "m",
+    tier: "fast",
+    outcome: "ok",
+    source: "reported",
+    inputTokens: 1,
+    cachedTokens: 1,
+    outputTokens: 1,
+    usd: 1,
+  });
+  telemetry.batch("admission", [1]);
+  telemetry.leaseTaken();
+  telemetry.leaseRefused("requests_per_minute");
+  telemetry.watchBodies("rest", () => 1);
+  const coded = new Map<string, string>();
+  for (const line of (await telemetry.text()).split("\n")) {
+    const [, name, type] = /^# TYPE (\S+) (\w+)$/.exec(line) ?? [];
+    if (name) coded.set(name, `${type} `);
+    const [, figure = "", labels = ""] = /^(\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? /.exec(line) ?? [];
+    const names = [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).filter((label) => label !== "le");
+    const before = coded.get(figure);
+    if (before?.endsWith(" ")) coded.set(figure, before + names.sort().join(","));
+  }
+  const doc = readFileSync(resolve(import.meta.dirname, "../docs/operating.md"), "utf8");
+  const documented = [...doc.matchAll(/^\| `(chorus_\w+)` \| (\w+) \| (.*?) \|/gm)].map(
+    ([, name, type, labels = ""]) => {
+      const names = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
+      return `${name} ${type} ${names.sort().join(",")}`;
+    },
+  );
+  assert.deepEqual(documented.sort(), [...coded].map(([name, rest]) => `${name} ${rest}`).sort());
+});
+
+test("requests add up by outcome; tokens and credits once they are settled", async () => {
+  const telemetry = createTelemetry();
+  const rest = { transport: "rest", method: "stream_generate" } as const;
+  for (const outputTokens of [5, 7]) {
+    telemetry.request({
+      ...rest,
+      outcome: "ok",
+      seconds: 0.3,
+      inputTokens: 10,
+      outputTokens,
+      cachedTokens: 4,
+      credits: 0.25,
+    });
+  }
+  telemetry.request({ ...rest, outcome: "rate_limited", seconds: 0.001 });
+  assert.equal(
+    await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="ok"}'),
+    2,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_requests_total{transport="rest",method="stream_generate",outcome="rate_limited"}'),
+    1,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_request_seconds_bucket{le="0.25",transport="rest",method="stream_generate"}'),
+    1,
+  );
+  assert.equal(await figure(telemetry, 'chorus_request_seconds_count{transport="rest",method="stream_generate"}'), 3);
+  assert.deepEqual(
+    await Promise.all(
+      ["input", "output", "cached"].map((kind) => figure(telemetry, `chorus_tokens_total{kind="${kind}"}`)),
+    ),
+    [20, 12, 8],
+  );
+  assert.equal(await figure(telemetry, "chorus_credits_total"), 0.5);
+});
+
+test("leases, batches, the journal and bodies show what is now", async () => {
+  const telemetry = createTelemetry();
+  telemetry.leaseTaken();
+  telemetry.leaseTaken();
+  telemetry.leaseEnded();
+  telemetry.leaseRefused("held_credit");
+  telemetry.batch("settlement", [0.2, 3, 40]);
+  let waiting = 3;
+  telemetry.watchJournal(() => waiting);
+  telemetry.watchBodies("rest", () => 100);
+  telemetry.watchBodies("rpc", () => 7);
+  assert.equal(await figure(telemetry, "chorus_leases_taken_total"), 2);
+  assert.equal(await figure(telemetry, "chorus_leases_running"), 1);
+  assert.equal(await figure(telemetry, 'chorus_leases_refused_total{limit="held_credit"}'), 1);
+  assert.equal(await figure(telemetry, 'chorus_batch_size_bucket{le="2",stage="settlement"}'), 0);
+  assert.equal(await figure(telemetry, 'chorus_batch_size_bucket{le="4",stage="settlement"}'), 1);
+  assert.equal(await figure(telemetry, 'chorus_queue_seconds_bucket{le="0.0005",stage="settlement"}'), 1);
+  assert.equal(await figure(telemetry, 'chorus_queue_seconds_bucket{le="0.05",stage="settlement"}'), 3);
+  assert.equal(await figure(telemetry, "chorus_journal_entries"), 3);
+  waiting = 0;
+  assert.equal(await figure(telemetry, "chorus_journal_entries"), 0);
+  assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
+  assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rest"}'), 100);
+});
+
+test("calls of vendors show tokens and cost beside each other; without a price there is no cost", async () => {
+  const telemetry = createTelemetry();
+  const call = {
+    model: "m",
+    tier: "strong",
+    outcome: "ok",
+    source: "reported",
+    inputTokens: 10,
+    cachedTokens: 2,
+    outputTokens: 3,
+  } as const;
+  telemetry.modelCall({ ...call, usd: 0.002 });
+  telemetry.modelCall({ ...call, outcome: "left", source: "estimated", usd: 0.001 });
+  telemetry.modelCall({ ...call, model: "free", usd: undefined });
+  assert.equal(await figure(telemetry, 'chorus_model_calls_total{model="m",tier="strong",outcome="left"}'), 1);
+  assert.equal(
+    await figure(telemetry, 'chorus_model_tokens_total{model="m",tier="strong",source="reported",kind="input"}'),
+    10,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="reported"}'),
+    0.002,
+  );
+  assert.equal(
+    await figure(telemetry, 'chorus_model_cost_usd_total{model="m",tier="strong",source="estimated"}'),
+    0.001,
+  );
+  assert.doesNotMatch(await telemetry.text(), /cost_usd_total\{model="free"/);
+});
+
+test("the process and its event loop are there once they are watched", async () => {
+  const telemetry = createTelemetry();
+  assert.doesNotMatch(await telemetry.text(), /nodejs_/);
+  telemetry.watchProcess();
+  const text = await telemetry.text();
+  const doc = readFileSync(resolve(import.meta.dirname, "../docs/operating.md"), "utf8");
+  const named = [...doc.matchAll(/`((?:process|nodejs)_\w+)/g)].map(([, name = ""]) => name);
+  assert.ok(named.length >= 5);
+  for (const name of named) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"), name);
+});
