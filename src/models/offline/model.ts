@@ -1,12 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Tier } from "../../config.ts";
 import { read } from "./read.ts";
-import { inJson, inProse } from "./respond.ts";
+import { respond } from "./respond.ts";
 
-/**
- * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,
- * and says so where it cannot know. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters.
- */
+/** A model without a network. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters. */
 export function createOfflineModel(tier: Tier): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -23,15 +20,14 @@ export function createOfflineModel(tier: Tier): LanguageModelV4 {
   };
 }
 
-function generate(tier: Tier, { prompt, ...options }: LanguageModelV4CallOptions) {
+function generate(tier: Tier, { prompt, responseFormat: format, ...options }: LanguageModelV4CallOptions) {
   options.abortSignal?.throwIfAborted();
-  const { responseFormat, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
+  const { maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
   const reading = read(prompt);
-  const isJson = responseFormat?.type === "json";
-  const schema = isJson && responseFormat.schema ? JSON.stringify(responseFormat.schema) : undefined;
-  // The text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
-  const schemaText = schema && String(options.providerOptions?.chorus?.schema ?? schema);
-  const answer = isJson ? inJson(reading, tier, schemaText) : inProse(reading, tier);
+  // The schema's own text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
+  const own = options.providerOptions?.chorus?.schema;
+  const schema = format?.type === "json" && format.schema && String(own ?? JSON.stringify(format.schema));
+  const answer = respond(reading, tier, format?.type === "json", schema || undefined);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
   const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];
@@ -53,7 +49,6 @@ function* parts(answer: ReturnType<typeof generate>, signal?: AbortSignal): Gene
     signal?.throwIfAborted();
     yield { type: "text-delta", id: "0", delta };
   }
-  signal?.throwIfAborted();
   yield { type: "text-end", id: "0" };
   yield { type: "finish", finishReason: answer.finishReason, usage: answer.usage };
 }
