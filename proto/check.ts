@@ -21,7 +21,8 @@ try {
     const archive = join(scratch, "release.tar");
     run("git", "archive", "--output", archive, tag, "proto", "buf.yaml");
     run("tar", "-xf", archive, "-C", scratch);
-    symlinkSync(join(root, "node_modules"), join(scratch, "node_modules"));
+    // A junction, because Windows allows other links to administrators only.
+    symlinkSync(join(root, "node_modules"), join(scratch, "node_modules"), "junction");
     run("buf", "breaking", "--against", scratch);
   }
 } catch (error) {

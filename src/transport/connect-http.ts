@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { type UniversalHandler, type UniversalServerResponse, uResponseNotFound } from "@connectrpc/connect/protocol";
 import { Failure } from "../failure.ts";
@@ -7,9 +8,10 @@ import { errorFacts, type Log } from "../log.ts";
 import { CallerGone } from "../service/call.ts";
 import { type BodyBudget, MAX_BODY } from "./body.ts";
 import { linger } from "./linger.ts";
+import { createValueCounter, prefixLength } from "./value-count.ts";
 
-/** Flag and length that stand before each message of gRPC, gRPC-Web and Connect's streams, in bytes. */
-const PREFIX = 5;
+/** Most values in a body, as over REST: few enough to be parsed in 50 ms. */
+const MAX_VALUES = 100_000;
 
 /** The longest that node's timers reach, in milliseconds; beyond it they fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -69,7 +71,7 @@ async function exchange(
     // Handlers read the query alone, and a caller's Host may be anything.
     url: `http://localhost${request.url}`,
     header: headersOf(request),
-    body: body.read(maxBytes(handler), (error) => refusal(error, contextValues)),
+    body: body.read(handler.method.input, maxBytes(handler), (error) => refusal(error, contextValues)),
     signal: gone.signal,
     contextValues,
   }) ?? uResponseNotFound);
@@ -141,8 +143,8 @@ function streamOf(response: ServerResponse): ServerHttp2Stream | undefined {
 }
 
 interface Body {
-  /** Reads the body, of `maxBytes` at most. Throws what `refusal` makes of a failure. */
-  read(maxBytes: number, refusal: (error: unknown) => ConnectError): AsyncIterable<Uint8Array>;
+  /** Reads the body, which holds a `desc`, and `maxBytes` at most. Throws what `refusal` makes of a failure. */
+  read(desc: DescMessage, maxBytes: number, refusal: (error: unknown) => ConnectError): AsyncIterable<Uint8Array>;
   /** Gives back the room that the body took. */
   release(): void;
 }
@@ -156,25 +158,32 @@ function createBody(request: IncomingMessage, response: ServerResponse, budget: 
     held += bytes;
   };
 
-  async function* chunks(maxBytes: number): AsyncGenerator<Uint8Array> {
+  async function* chunks(desc: DescMessage, maxBytes: number): AsyncGenerator<Uint8Array> {
+    const type = request.headers["content-type"] ?? "";
+    const count = createValueCounter(desc, type, (length) => {
+      if (length > maxBytes) throw tooLarge(maxBytes);
+    });
     const stated = request.headers["content-length"];
     if (stated !== undefined) hold(Number(stated));
     if (request.headers.expect) response.writeContinue();
     let size = 0;
     // Not destroyed when it is left early, because the refusal travels on the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      const announced = size === 0 ? messageLength(request, chunk) : 0;
       size += chunk.length;
-      if (announced > maxBytes || size > maxBytes + PREFIX) throw tooLarge(maxBytes);
+      if (size > maxBytes + prefixLength(type)) throw tooLarge(maxBytes);
+      if (count(chunk) > MAX_VALUES) {
+        const message = `The message holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
+        throw new Failure("request_too_large", { message });
+      }
       if (stated === undefined) hold(chunk.length);
       yield chunk;
     }
   }
 
   return {
-    async *read(maxBytes, refusal) {
+    async *read(desc, maxBytes, refusal) {
       try {
-        yield* chunks(maxBytes);
+        yield* chunks(desc, maxBytes);
       } catch (error) {
         throw refusal(request.destroyed ? new CallerGone() : error);
       }
@@ -185,12 +194,6 @@ function createBody(request: IncomingMessage, response: ServerResponse, budget: 
       held = 0;
     },
   };
-}
-
-/** Length of the first message as its prefix states it, in bytes; 0 where there is none. */
-function messageLength(request: IncomingMessage, chunk: Buffer): number {
-  const hasPrefix = /^application\/(grpc|connect\+)/.test(request.headers["content-type"] ?? "");
-  return hasPrefix && chunk.length >= PREFIX ? chunk.readUInt32BE(1) : 0;
 }
 
 /** The failure of a body that is larger than `maxBytes`. */

@@ -44,7 +44,7 @@ const SCOPES: Record<keyof typeof GenerationService.method, Scope> = {
 };
 
 /** Largest call of the services that take no prompts, in bytes. */
-const MAX_SMALL_BODY = 1024 * 1024;
+const MAX_SMALL_BODY = 64 * 1024;
 
 /**
  * The internal face: Connect, gRPC and gRPC-Web for callers and operators, with reflection and health. Works for HTTP/1.1 and HTTP/2.

@@ -6,5 +6,7 @@ import { resolve } from "node:path";
  */
 export const CHILD_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
+  // The oldest Node 24 that a platform gets still warns of type stripping.
+  NODE_OPTIONS: "--disable-warning=ExperimentalWarning",
   NODE_COMPILE_CACHE: resolve(import.meta.dirname, "../../node_modules/.cache/node"),
 };

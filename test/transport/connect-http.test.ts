@@ -98,13 +98,35 @@ test("more than 64 MB is out of range: stated, in the prefix of a message, or fo
   const chunked = httpRequest(url + GENERATE, { method: "POST", headers: PROTO });
   chunked.on("error", () => undefined);
   const answered = once(chunked, "response");
-  const megabyte = Buffer.alloc(1024 * 1024);
+  // The field `system`, of 80 MB.
+  chunked.write(Buffer.from([0x1a, 0x80, 0x80, 0x80, 0x28]));
+  const megabyte = Buffer.alloc(1024 * 1024, "x");
   for (let i = 0; i < 64; i++) if (!chunked.write(megabyte)) await once(chunked, "drain");
   chunked.write("x".repeat(6));
   const [response] = await answered;
   let body = "";
   for await (const chunk of response) body += chunk;
   assert.equal(JSON.parse(body).code, "out_of_range");
+});
+
+test("more values than a sensible request has are out of range, before anything is made of them", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const empty = (count: number, ...pair: number[]) => Buffer.alloc(2 * count, Buffer.from(pair));
+  const prefix = Buffer.from([0, 0, 3, 0x0d, 0x42]);
+  for (const [type, body] of [
+    ["application/proto", empty(100_001, 0x12, 0)],
+    ["application/json", Buffer.from(`{"x":[${"[],".repeat(100_000)}[]]}`)],
+    ["application/grpc-web+proto", Buffer.concat([prefix, empty(100_001, 0x42, 0)])],
+  ] as const) {
+    const raw = await openRaw(t, url);
+    raw.send(head("POST", GENERATE, { "Content-Type": type, "Content-Length": body.length }));
+    raw.send(body);
+    assert.match(JSON.stringify(await raw.read()), /out_of_range|grpc-status: 11/, type);
+  }
+  const raw = await openRaw(t, url);
+  raw.send(head("POST", GENERATE, { ...PROTO, "Content-Length": 200_000 }));
+  raw.send(empty(100_000, 0x12, 0));
+  assert.equal((await raw.read()).status, 200);
 });
 
 test("64 MB pass", async (t) => {

@@ -2,12 +2,9 @@ import type { Tier } from "../../config.ts";
 import { type Sentence, terms } from "./language.ts";
 
 /** Stems of words that ask for a kind of thing and need not occur in the answer. */
-const ASKING = /^(?:mani|much|year|date|day|time|cost|price|name|person|place|tell|text|articl|answer|question)$/;
+const ASKING = /^(?:mani|much|year|date|day|time|cost|price|name|person|text|articl|context|answer|question)$/;
 
-/**
- * The sentence of a text that answers a question; undefined where none has half of what the question is about, rare words counting more.
- * `strong` also credits a sentence for what the one before it says, as "It opened in 1932" after a sentence on the bridge.
- */
+/** The sentence that answers a question, if one has half of what it is about. `strong` also counts what the one before it says. */
 export function answer(question: string, sentences: readonly Sentence[], tier: Tier): string | undefined {
   const wanted = [...terms(question.slice(0, 1_000))].filter((term) => !ASKING.test(term));
   const all = sentences.filter(({ text }) => !text.endsWith("?"));

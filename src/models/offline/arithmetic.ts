@@ -10,6 +10,7 @@ const WORDS: ReadonlyArray<readonly [words: RegExp, sign: string]> = [
   [/\b(?:times|multiplied by)\b|[×·]|(?<=\d *)x(?= *\d)/g, "*"],
   [/\bdivided by\b|÷/g, "/"],
   [/(?:%| percent) of /g, "/100 * "],
+  [/^ *([\d.]+) *([-+]) *([\d.]+)(?:%| percent) *$/g, "$1 * (1 $2 $3/100)"],
 ];
 
 /** Reads a question that is a calculation and nothing else; undefined for any other, and where the value is not finite. */

@@ -2,7 +2,7 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
-/** A node of a JSON Schema; `options` is `enum` or `const`, as JSON spelt as in the schema. */
+/** A node of a JSON Schema; `options` is `const`, or `enum` within the bounds, as JSON spelt as in the schema. */
 type Rules = Partial<Record<Bound, number>> & { type: string | string[]; required?: string[]; options?: string[] };
 /** JSON that keeps to its schema, and whether any of it was found. */
 type Value = { json: string; found: boolean };
@@ -12,18 +12,19 @@ const NOWHERE = subjectOf("", {});
 const MOST = 50_000;
 
 /**
- * Fills a JSON Schema and returns JSON, with the schema's own order and names (even `__proto__` and `1`). What is not found is null, left
- * out, or else the plainest value that the schema takes. `known` makes the values of some properties of the whole, by name.
+ * Fills a JSON Schema that the service takes and returns JSON, with the schema's order and names (even `__proto__` and `1`). What is not
+ * found is null, left out, or else the plainest value that the schema allows. `known` are values by name that need no looking for.
  */
 export function extract(schema: string, text: string, known: Subject["known"]): string {
   return fill(parseJson(schema), subjectOf(text, known)).json;
 }
 
 function rulesOf(node: JsonNode): Rules {
-  const rules = JSON.parse(stringifyJson(node));
-  const [options, constant] = [member(node, "enum"), member(node, "const")];
+  const rules: Rules = JSON.parse(stringifyJson(node));
+  const [values, constant] = [member(node, "enum"), member(node, "const")];
+  const isWithin = (json: string) => JSON.parse(conform(rules, JSON.parse(json))) === JSON.parse(json);
+  if (values?.kind === "array") rules.options = values.items.map(stringifyJson).filter(isWithin);
   if (constant) rules.options = [stringifyJson(constant)];
-  else if (options?.kind === "array") rules.options = options.items.map(stringifyJson);
   return rules;
 }
 
@@ -60,10 +61,10 @@ function array(node: JsonNode, { minItems = 0, maxItems }: Rules, subject: Subje
 
 function scalar(_: JsonNode, rules: Rules, subject: Subject): Value {
   const type = [rules.type].flat().find((type) => type !== "null");
-  const [json] = type ? valuesIn([findText(subject, type)], rules, subject) : [];
+  const [json] = valuesIn([type ? findText(subject, type) : ""], rules, subject);
   const option = rules.options?.find((json) => /^"(?:other|unknown)"/.test(json)) ?? rules.options?.[0];
-  const plain = option ?? (type === "boolean" ? "false" : conform(rules, type === "string" ? "" : 0));
-  return { json: json ?? plain, found: json !== undefined };
+  const plain = { string: "", boolean: false }[type ?? ""] ?? 0;
+  return { json: json ?? option ?? conform(rules, plain), found: json !== undefined };
 }
 
 /** The JSON of what texts say; of allowed values those that they name, then those that the whole text names. */
@@ -72,26 +73,26 @@ function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
   if (options) {
     const spaced = (text: string) => ` ${text.toLowerCase().replace(/[^\p{L}\d]+/gu, " ")} `;
     const wordings = options.map((json) => ({ json, words: spaced(String(JSON.parse(json))) }));
-    const named = [...texts, subject.text]
-      .map(spaced)
-      .flatMap((text) => wordings.filter(({ words }) => text.includes(words)));
+    const said = [...texts, subject.text].map(spaced);
+    const named = said.flatMap((text) => wordings.filter(({ words }) => text.includes(words)));
     return [...new Set(named.map(({ json }) => json))];
   }
   return texts.filter(Boolean).flatMap((text) => {
     if (rules.type.includes("string")) return conform(rules, text);
     if (rules.type.includes("boolean")) return String(!/^(?:no|not|false|never)\b/i.test(text));
-    const value = figure(text);
+    const value = /number|integer/.test(String(rules.type)) ? figure(text) : undefined;
     return value === undefined ? [] : conform(rules, value);
   });
 }
 
 /** The JSON of a value within its bounds: text is cut or filled up with spaces, a number moves to the nearest bound. */
-function conform(rules: Rules, value: string | number): string {
+function conform(rules: Rules, value: unknown): string {
   const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);
     return JSON.stringify(text.join("") + " ".repeat(Math.max(0, Math.min(minLength, MOST) - text.length)));
   }
+  if (typeof value !== "number") return JSON.stringify(value);
   const isWhole = !rules.type.includes("number");
   const [least, most] = isWhole ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
   return JSON.stringify(Math.min(most, Math.max(least, isWhole ? Math.round(value) : value)));

@@ -12,26 +12,26 @@ const NAME = "(?<![\\p{L}\\d])\\p{Lu}[\\p{L}'’-]{1,30}(?: \\p{Lu}[\\p{L}'’-]
 const VALUE = "(?<=[:=]\\s{0,3})[^\\s:=].*?(?= {2}|[.;,|] (?:\\p{L}{1,20} ){0,2}\\p{L}{1,20}:|$)";
 
 /** How a value looks whose name has one of these words, and what stands before it where the name says nothing else. */
-const KINDS: ReadonlyArray<readonly [names: RegExp, shape: string, label: string]> = [
-  [/email/, EMAIL, "e-?mail"],
-  [/\b(?:dates?|day|deadline)\b/, DATE, "(?<!due.|delivery.)date|dated|issued?|datum"],
-  [/\b(?:number|no|id|code)\b/, CODE, "number|no\\b|nr\\b|#|invoice|order"],
-  [/total|amount|price|tax|balance/, AMOUNT, "amount|price"],
-  [/^name$|person|customer|vendor|company/, NAME, "name"],
+const KINDS: ReadonlyArray<readonly [names: RegExp, shape: string, labels: string[]]> = [
+  [/email/, EMAIL, ["e-?mail"]],
+  [/\b(?:dates?|day|deadline)\b/, DATE, ["invoice.?date|issued?|dated", "(?<!due.|delivery.)date|datum"]],
+  [/^currency/, CURRENCY, []],
+  [/^(?!.*phone).*\b(?:number|no|id|code)\b/, CODE, ["invoice|rechnung", "number|no\\b|nr\\b|#|order"]],
+  [/total|amount|price|tax|balance/, AMOUNT, ["amount|price"]],
+  [/^names?$|person|people|customer|vendor|company/, NAME, ["name"]],
 ];
 /** Words of names that labels often leave out, and words that labels use instead. */
-const COMMON = /\b(?:date|number|no|id|code|name|amount|email)\b/g;
-const SYNONYMS: Record<string, string> = { invoice: "invoice|rechnung", due: "due|payable", tax: "tax|vat|mwst" };
+const COMMON = /\b(?:of|the|date|issue|number|no|id|code|name|amount|email)\b/g;
+const SYNONYMS = new Map(Object.entries({ invoice: "invoice|rechnung", due: "due|payable", tax: "tax|vat|mwst" }));
 const TOTAL = "(?<!sub.)(?:total|gesamtbetrag|summe|balance|due)";
 /** What may stand between a label and its value: the rest of the line up to a number, or of a line that ends there. */
 const GAP = "(?:(?:[^\\d\\n¤]|\\d+ ?%){0,30}?|[^\\d\\n¤]{0,15}\\n\\W{0,5})";
 
 export type Subject = ReturnType<typeof subjectOf>;
 
-/** Where to look for values: the first 20,000 characters of a text, and what makes some properties of the whole, by name. */
-export function subjectOf(whole: string, known: Record<string, () => string | undefined>) {
+/** Where to look: the first 20,000 characters of a text, also without its dates, whose parts are no numbers; and values known by name. */
+export function subjectOf(whole: string, known: Readonly<Record<string, string | undefined>>) {
   const text = whole.slice(0, 20_000);
-  // The parts of a date are no numbers.
   return { path: "", name: "", text, dateless: text.replace(new RegExp(DATE, "gu"), "¤"), known };
 }
 
@@ -43,23 +43,23 @@ export function within(subject: Subject, property: string): Subject {
 
 /** The text of a value of a type ("string", "number", "integer" or "boolean"); empty if there is none. */
 export function findText(subject: Subject, type: string): string {
-  const { path, name, known } = subject;
-  if (path === name && Object.hasOwn(known, name)) return known[name]?.() ?? "";
-  if (/^(?!sub|net).*(?:total|balance|amount due)/.test(name)) return total(subject);
-  const [, shape = VALUE, usual = ""] = KINDS.find(([names]) => names.test(name)) ?? [];
+  const { name, known } = subject;
+  if (Object.hasOwn(known, name)) return known[name] ?? "";
+  if (/^(?!sub|net).*(?:total|balance|amount due)|^amount$/.test(name)) return total(subject);
+  const [, shape = VALUE, usual = []] = KINDS.find(([names]) => names.test(name)) ?? [];
   if (type !== "string") return labelled(subject, type === "boolean" ? VALUE : AMOUNT, usual);
-  const isPlain = /^(?:invoice )?(?:date|name)$/.test(name) || shape === EMAIL;
+  const isPlain = shape === EMAIL || shape === CURRENCY || /^(?:invoice |issue )?(?:date|name)$/.test(name);
   const found = labelled(subject, shape, usual) || (isPlain && findAll(subject, shape)[0]);
   return found || (shape === DATE ? "" : labelled(subject, VALUE));
 }
 
 /** What looks so and follows a label with the words of the name; empty if there is nothing. */
-function labelled(subject: Subject, shape: string, usual = ""): string {
-  const labels = [subject.path, subject.name].map((name) => {
+function labelled(subject: Subject, shape: string, usual: string[] = []): string {
+  const labels = [...new Set([subject.path, subject.name])].flatMap((name) => {
     const words = name.replace(COMMON, "").match(/\p{L}+/gu) ?? [];
-    return words.map((word) => `(?:${SYNONYMS[word] ?? word})`).join("\\W*") || usual;
+    return words.map((word) => `(?:${SYNONYMS.get(word) ?? word})`).join("\\W*") || usual;
   });
-  return labels.flatMap((label) => (label ? findAll(subject, shape, label) : []))[0] ?? "";
+  return labels.flatMap((label) => findAll(subject, shape, label))[0] ?? "";
 }
 
 /** Up to 200 places that look so and, if there is a label, follow it. */
@@ -72,8 +72,9 @@ function findAll({ text, dateless }: Subject, shape: string, label?: string): st
 
 /** The largest amount that is called total or due, else the largest with a currency or cents; empty if there is none. */
 function total(subject: Subject): string {
-  const priced = findAll(subject, AMOUNT).filter((text) => /[^\d.,-]|[.,]\d\d$/.test(text));
-  const found = [findAll(subject, AMOUNT, TOTAL), priced].find((list) => list.length > 0) ?? [];
+  const isMoney = (text: string) => /[^\d.,-]|[.,]\d\d$/.test(text);
+  const [named, all] = [findAll(subject, AMOUNT, TOTAL), findAll(subject, AMOUNT)];
+  const found = [named.filter(isMoney), named, all.filter(isMoney)].find((list) => list.length > 0) ?? [];
   return found.sort((a, b) => (figure(b) ?? 0) - (figure(a) ?? 0))[0] ?? "";
 }
 

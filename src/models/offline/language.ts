@@ -12,12 +12,12 @@ let wink: WinkMethods | undefined;
 
 /** Splits a text into its first 10,000 sentences. A line break ends one, unless it only wraps a long line. */
 export function sentences(text: string): Sentence[] {
-  // Loading takes 0.25 s, so it waits for the first use and is shared.
-  wink ??= require("wink-nlp")(require("wink-eng-lite-web-model"), ["sbd"]) as WinkMethods;
-  const { its } = wink;
   const found: Sentence[] = [];
   for (const line of text.replace(/(?<=[^\n]{50}[^\n.!?:])\n(?=[\p{L}\d"'(])/gu, " ").split("\n")) {
     if (!line.trim() || found.length >= 10_000) continue;
+    // Loading takes 0.25 s, so it waits for the first use and is shared.
+    wink ??= require("wink-nlp")(require("wink-eng-lite-web-model"), ["sbd"]) as WinkMethods;
+    const { its } = wink;
     const split = wink.readDoc(line.trim()).sentences();
     split.each((item: ItemSentence) => {
       const words = item.tokens().filter((token) => /^(word|number)$/.test(token.out(its.type)));

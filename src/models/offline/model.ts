@@ -3,10 +3,7 @@ import type { Tier } from "../../config.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";
 
-/**
- * A model that needs no network: it summarises, answers from the given text, extracts and calculates, always the same for the same prompt,
- * and says so where it cannot know. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters.
- */
+/** A model without a network. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters. */
 export function createOfflineModel(tier: Tier): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -28,20 +25,20 @@ function generate(tier: Tier, { prompt, responseFormat: format, ...options }: La
   const { maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
   const reading = read(prompt);
   // The schema's own text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
-  const text = options.providerOptions?.chorus?.schema;
-  const schema = typeof text === "string" ? text : JSON.stringify(format?.type === "json" ? format.schema : undefined);
-  const answer = respond(reading, tier, format?.type === "json", schema);
+  const own = options.providerOptions?.chorus?.schema;
+  const schema = format?.type === "json" && format.schema && String(own ?? JSON.stringify(format.schema));
+  const answer = respond(reading, tier, format?.type === "json", schema || undefined);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
   const characters = [...rest.slice(0, Math.min(rest.length, ...stops))];
-  const output = characters.slice(0, maxOutputTokens * 4).join("");
-  const [input, spent] = [JSON.stringify(prompt), output].map((part) => Math.ceil(part.length / 4));
+  const text = characters.slice(0, maxOutputTokens * 4).join("");
+  const [input, output] = [JSON.stringify(prompt), text].map((part) => Math.ceil(part.length / 4));
   const unified = characters.length > maxOutputTokens * 4 ? "length" : "stop";
   const usage = {
     inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: spent, text: spent, reasoning: 0 },
+    outputTokens: { total: output, text: output, reasoning: 0 },
   };
-  return { text: output, finishReason: { unified, raw: undefined } as const, usage };
+  return { text, finishReason: { unified, raw: undefined } as const, usage };
 }
 
 /** Word by word. The next part is made when the reader asks for it, so that nothing is buffered and an abort shows at once. */

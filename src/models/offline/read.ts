@@ -2,8 +2,7 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 
 /** How a sentence begins that says what to do; one that introduces the text counts too. */
 const ORDER =
-  /^\W*(?:(?:please|now|and|(?:can|could) you) )*(?:summar|sum up|tl;?dr|shorten|extract|identify|(?:find|list|give|tell|write)(?: me)? (?:an?|the|all|me|every)\b|answer|translate|explain|describe|calculat|comput|return|based on|in (?:one|two|three|\d+) |(?:here|below|this) is|(?:text|article|context|question)\s*:\s*$)/i;
-const QUESTION = /^\W*(?:who|what|when|where|which|why|how|is|are|was|were|does|did|do|can|has|have)\b.*\?\s*$/i;
+  /^\W*(?:(?:please|now|and|(?:can|could) you) )*(?:summar|sum up|tl;?dr|shorten|extract|identify|analy[sz]|classif|(?:find|list|give|tell|write)(?: me)? (?:an?|the|all|me|every)\b|answer|translate|explain|describe|calculat|comput|return|(?:from|using|based on) (?:the|this)|in (?:one|two|three|\d+) |(?:here|below|this) is|(?:text|article|context|question)\s*:\s*$)/i;
 const TEMPLATE = /\{\s*"[^{}]{0,2000}\}/g;
 /** What the service itself says, ahead of the caller's instructions and to have its last message continued. */
 const SERVICE = /^(?:You answer requests that reach you|Answer with one JSON object and nothing else).*/gm;
@@ -41,13 +40,11 @@ function content(parts: LanguageModelV4Prompt[number]["content"]): string {
 function divide(message: string): { ask: string; text: string } {
   const plain = message.replace(/"""|```\w*|<\/?\w+>/g, "\n").replace(TEMPLATE, (found) => found.replace(/\s+/g, " "));
   const units = plain.split(/(?<=[.?!]\s|(?<!"|keys|fields|members|properties):\s|\n)/);
-  const asks = (unit: string) => ORDER.test(unit) || QUESTION.test(unit) || /^\{ ?".*\}\s*$|^\s*$/.test(unit);
+  const asks = (unit: string) => ORDER.test(unit) || /^\{ ?".*\}\s*$|\?\s*$|^\s*$/.test(unit);
   const first = units.findIndex((unit) => !asks(unit));
-  const last = units.findLastIndex((unit) => !asks(unit) && !/\?\s*$/.test(unit));
-  const text = units
-    .slice(Math.max(0, first), last + 1)
-    .join("")
-    .trim();
+  const last = units.findLastIndex((unit) => !asks(unit));
+  const body = units.slice(Math.max(0, first), last + 1);
+  const text = body.join("").trim();
   const ask = [...units.slice(0, first), ...units.slice(last + 1)].join(" ").trim();
   // A short line that asks for nothing in particular is a question or a greeting, not a text to work on.
   const isLine = !ask && text.length < 160 && !/\n|[.!?]\s/.test(text);

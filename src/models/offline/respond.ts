@@ -7,34 +7,37 @@ import type { Reading } from "./read.ts";
 import { summarise } from "./summarise.ts";
 
 const OFFLINE =
-  "I am the built-in offline model: I calculate, and I summarise, search and read out the text that you give me.";
-const GREETING = /^(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^?\n]{0,40}$|^(?:who|what) are you/i;
+  "I am the built-in offline model: I summarise a text that you give me, answer questions from it, extract its data, and calculate.";
+const NOT_SAID = "The given text does not say, at least not in similar words.";
+const GREETING = /^(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^?\n]{0,40}(?:how are you\W*)?$/i;
 const SUMMARY = /summar|sum up|tl;?dr|shorten|(?:main|key) (?:points|ideas)|bullet|what (?:is|does) .{1,30} about/i;
 
 /** The answer as prose or as JSON: the schema filled, else the members that are asked for, else an `answer` or a `summary`. */
 export function respond(reading: Reading, tier: Tier, isJson: boolean, givenSchema?: string): string {
   const { message, ask, text, background } = reading;
   const sum = calculate(message);
-  const reply = () =>
-    sum?.value.toString() ?? answer(ask, sentences(text), tier) ?? answer(ask, sentences(background), tier);
-  const summary = () => summarise(sentences(text), ask || background, tier);
-  const asksForSummary = SUMMARY.test(ask) || (!ask && text !== "");
-  const schema = givenSchema ?? schemaIn(ask);
-  if (isJson && schema) return extract(schema, text || ask, { summary, answer: reply, result: reply });
+  const isSummary = SUMMARY.test(ask) || (!ask && text !== "");
+  const isExtraction = isJson || (text !== "" && !isSummary && /\b(?:extract|list)\b/i.test(ask));
+  const schema = isExtraction ? (givenSchema ?? schemaIn(ask)) : undefined;
+  // Where only data is wanted, the time to part 200,000 characters into sentences is spared.
+  const [all, others] =
+    !schema || /summary|answer|result/i.test(schema) ? [sentences(text), sentences(background)] : [[], []];
+  const summary = summarise(all, ask || background, tier);
+  const reply = sum?.value.toString() ?? answer(ask, all, tier) ?? answer(ask, others, tier);
+  if (schema) return extract(schema, text || ask, { summary: summary || ask, answer: reply, result: reply });
+  const said = isSummary ? undefined : reply;
   if (isJson) {
-    const said = asksForSummary ? undefined : reply();
     const isText = said === undefined && text && !ask.includes("?");
-    return JSON.stringify(isText ? { summary: summary() } : { answer: sum?.value ?? said ?? null });
+    return JSON.stringify(isText ? { summary } : { answer: sum?.value ?? said ?? null });
   }
   if (sum) return `${sum.expression} = ${sum.value}`;
   if (GREETING.test(ask)) return `Hello! ${OFFLINE}`;
-  if (asksForSummary) return summary() || `There is no text to summarise. ${OFFLINE}`;
-  const unknown = text ? "The given text does not say, at least not in similar words." : "I cannot know that.";
-  return reply() ?? `${unknown} ${OFFLINE}`;
+  if (isSummary) return summary || `There is no text to summarise. ${OFFLINE}`;
+  return said ?? `${text ? NOT_SAID : "I cannot know that."} ${OFFLINE}`;
 }
 
 const NAMES =
-  /\b(?:(?:keys?|fields?|members|properties):?|json(?: object)? with|extract|find|list) (?!keys|fields|the (?:keys|fields|members))(.{1,300}?)(?: (?:from|for|of|in|as)\b|[.:\n{]|$)/i;
+  /\b(?:(?:keys?|fields?|members|properties):?|json(?: object)? with|extract|find|list) (?!(?:the )?(?:keys|fields|members)|(?:of|that|are|is|in)\b)(.{1,300}?)(?: (?:from|for|of|in|as)\b|[.:\n{]|$)/i;
 
 /** A schema of the members that a request names in a template such as {"name": …}, after "keys" or "fields", or after "extract". */
 function schemaIn(ask: string): string | undefined {

@@ -4,13 +4,10 @@ import { type Sentence, terms } from "./language.ts";
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const COUNT = new RegExp(`\\b(\\d+|${COUNTS.join("|")})[ -](?:\\w+ )?(?:sentence|bullet|point)`, "i");
 
-/**
- * A summary made of sentences of the text, in their order: a fifth of them and five at most, unless the instruction names a number of
- * sentences or points, or a topic. `fast` takes the leading ones, `strong` those with the most words that many sentences share.
- */
+/** The leading (`fast`) or the most telling sentences (`strong`), on the topic and as many as the instruction says, else a fifth of them. */
 export function summarise(all: readonly Sentence[], instruction: string, tier: Tier): string {
   const prose = all.filter(({ text, terms }) => terms.size >= 4 && /[.!?…"”)]$/.test(text));
-  const topic = terms(/\b(?:about|on|regarding) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
+  const topic = terms(/\b(?:about|regarding|focus on) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
   const onTopic = prose.filter((sentence) => !sentence.terms.isDisjointFrom(topic));
   const usable = [onTopic, prose, all].find((list) => list.length > 0) ?? [];
   const bullets = /bullet|points/i.test(instruction);

@@ -133,7 +133,7 @@ test("messages without text, of files and of tools do no harm", async () => {
   assert.equal(empty.content.length, 1);
 });
 
-test("200,000 characters of anything take well under a second", async () => {
+test("200,000 characters of anything take less than a second", async () => {
   await ask("Loading is not measured: what is this?");
   const hostile = {
     letters: "a".repeat(200_000),
@@ -141,38 +141,36 @@ test("200,000 characters of anything take well under a second", async () => {
     hyphens: "-".repeat(200_000),
     capitals: "Ab ".repeat(66_666),
     digits: "1.1.".repeat(50_000),
+    percent: "1% ".repeat(66_666),
     lines: "a\n".repeat(100_000),
-    labels: "a: b\n".repeat(40_000),
+    labels: "total: ".repeat(28_000),
     braces: 'json {"a": '.repeat(18_000),
     tags: "<text>".repeat(33_000),
     mails: "a@b.".repeat(50_000),
-    tables: "a,b\n1,2\n".repeat(25_000),
     Chinese: "日本語".repeat(66_666),
     surrogates: "\ud800".repeat(200_000),
     prose: ARTICLE.repeat(120).slice(0, 200_000),
     line: ARTICLE.replace(/\n+/g, " ").repeat(120).slice(0, 200_000),
   };
-  const item = {
-    type: "object",
-    properties: { name: { type: "string" }, price: { type: "number" } },
-    required: ["name"],
-  };
+  const item = { type: "object", properties: { name: { type: "string" } }, required: ["name"] } as const;
   const properties = {
     total: { type: "number" },
+    date: { type: "string" },
     summary: { type: "string" },
-    items: { type: "array", items: item },
+    items: { type: "array", items: item, minItems: 1 },
   } as const;
-  const schema = { type: "object", properties, required: ["total", "summary", "items"] };
+  const schema = { type: "object", properties, required: ["total", "date", "summary", "items"] } as const;
   for (const [name, text] of Object.entries(hostile)) {
     const calls: [string, Options][] = [
       [`Summarise:\n${text}`, {}],
-      [text, { responseFormat: { type: "json", schema } }],
+      [text, { responseFormat: { type: "json", schema: { ...schema, required: [...schema.required] } } }],
     ];
     for (const [prompt, options] of calls) {
-      const start = performance.now();
+      const start = process.cpuUsage();
       await ask(prompt, options);
-      const took = performance.now() - start;
-      assert.ok(took < 2_000, `${name}: ${took} ms`);
+      // Processor time, because other tests run at the same time.
+      const took = process.cpuUsage(start).user / 1_000;
+      assert.ok(took < 1_000, `${name}: ${took} ms`);
     }
   }
 });

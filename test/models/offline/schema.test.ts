@@ -74,7 +74,10 @@ const fixed = fc.oneof(
     .uniqueArray(fc.string(), { minLength: 1, maxLength: 4 })
     .map((list) => ({ type: ["string", "null"], enum: [...list, null] })),
   fc.uniqueArray(fc.integer(), { minLength: 1, maxLength: 4 }).map((list) => ({ type: "integer", enum: list })),
-  fc.constant({ type: "string", enum: ["positive", "neutral", "negative"] }),
+  fc.constantFrom(
+    { type: "string", enum: ["abcd", "ab"], maxLength: 3 },
+    { type: "integer", enum: [1, 9], minimum: 5 },
+  ),
   scalars.map((value) => ({ type: typeOf(value), const: value })),
 );
 const { node } = fc.letrec<{ node: object; object: object; array: object }>((tie) => ({

@@ -38,14 +38,10 @@ Total: $1,333.26
 
 Thank you for your business!`;
 
-/** German labels and numbers, items as lines. */
+/** German labels, dates and numbers. */
 export const GERMAN_INVOICE = `Rechnung Nr. 2026-0077
 Rechnungsdatum: 14.03.2026
 Kunde: Max Mustermann
-Lieferant: Muster GmbH
-
-1 x Beratung à 1.000,00 EUR = 1.000,00 EUR
-2 x Schulung à 117,25 EUR = 234,50 EUR
 
 Zwischensumme 1.234,50 EUR
 MwSt. 19% 234,56 EUR

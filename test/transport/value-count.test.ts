@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import * as fc from "fast-check";
+import { GenerateRequestSchema, ResponseFormatType, Role } from "../../gen/chorus/v1/generation_pb.js";
+import { createValueCounter } from "../../src/transport/value-count.ts";
+
+/** The largest figure that the counter gives when the bytes come in pieces that end at the given places. */
+function counted(bytes: Uint8Array, contentType: string, cuts: number[]): { count: number; lengths: number[] } {
+  const lengths: number[] = [];
+  const counter = createValueCounter(GenerateRequestSchema, contentType, (length) => lengths.push(length));
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  const counts = places.map((at, i) => counter(bytes.subarray(at, places[i + 1])));
+  assert.deepEqual(
+    counts,
+    counts.toSorted((a, b) => a - b),
+  );
+  return { count: counts.at(-1) ?? 0, lengths };
+}
+
+function prefixed(...messages: Uint8Array[]): Uint8Array {
+  return Buffer.concat(
+    messages.flatMap((message) => {
+      const prefix = Buffer.from([0x22, 0, 0, 0, 0]);
+      prefix.writeUInt32BE(message.length, 1);
+      return [prefix, message];
+    }),
+  );
+}
+
+const request = fc
+  .record({
+    prompt: fc.string({ maxLength: 300 }),
+    messages: fc.array(fc.record({ role: fc.constantFrom(Role.USER, Role.ASSISTANT), content: fc.string() })),
+    stopSequences: fc.array(fc.string()),
+    temperature: fc.option(fc.double({ noNaN: true }), { nil: undefined }),
+    maxTokens: fc.option(fc.integer(), { nil: undefined }),
+    attachments: fc.array(fc.record({ name: fc.string(), data: fc.uint8Array() })),
+    responseFormat: fc.option(fc.record({ type: fc.constant(ResponseFormatType.JSON_SCHEMA), schema: fc.json() }), {
+      nil: undefined,
+    }),
+  })
+  .map((init) => create(GenerateRequestSchema, init as Parameters<typeof create<typeof GenerateRequestSchema>>[1]));
+
+const cuts = fc.array(fc.nat(), { maxLength: 20 });
+
+test("each field of a message, and of the messages in it, counts once, however the bytes are cut", () => {
+  fc.assert(
+    fc.property(request, cuts, (message, places) => {
+      const set = (fields: unknown[]) =>
+        fields.filter((value) => value !== "" && value !== undefined && value !== 0).length;
+      const expected =
+        set([message.prompt]) +
+        [message.temperature, message.maxTokens, message.responseFormat].filter((value) => value !== undefined).length +
+        (message.responseFormat ? set([message.responseFormat.type, message.responseFormat.schema]) : 0) +
+        message.stopSequences.length +
+        message.messages.reduce((sum, { role, content }) => sum + 1 + set([role, content]), 0) +
+        message.attachments.reduce((sum, { name, data }) => sum + 1 + set([name]) + (data.length > 0 ? 1 : 0), 0);
+      const bytes = toBinary(GenerateRequestSchema, message);
+      assert.equal(counted(bytes, "application/proto", places).count, expected);
+      const twice = counted(prefixed(bytes, bytes), "application/grpc+proto", places);
+      assert.deepEqual(twice, { count: 2 * expected, lengths: [bytes.length, bytes.length] });
+    }),
+  );
+});
+
+test("JSON counts what opens and what parts, outside of strings, however the bytes are cut", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.json(),
+        request.map((message) => toJsonString(GenerateRequestSchema, message)),
+      ),
+      cuts,
+      (text, places) => {
+        const bare = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
+        const expected = [...bare].filter((character) => "[{,".includes(character)).length;
+        const bytes = Buffer.from(text);
+        assert.equal(counted(bytes, "application/json", places).count, expected);
+        const { count, lengths } = counted(prefixed(bytes, bytes), "application/connect+json", places);
+        assert.deepEqual([count, lengths], [2 * expected, [bytes.length, bytes.length]]);
+      },
+    ),
+  );
+});
+
+test("nonsense neither throws nor goes on for ever", () => {
+  const types = ["application/proto", "application/json", "application/grpc", "application/connect+json"];
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 500 }), fc.constantFrom(...types), cuts, (bytes, type, places) => {
+      assert.ok(counted(bytes, type, places).count <= bytes.length);
+    }),
+  );
+});
