@@ -1,113 +1,173 @@
+/**
+ * Leases taken and settled per second, with durable commits, the service's side and Postgres together on one core.
+ *   node bench/lease.ts [--workspaces 1] [--concurrency 1,16,64,256] [--seconds 5] [--core 0]
+ * On a machine that does other things too, the CPU time of a pair says more than the pairs per second.
+ */
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
 import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openJournal } from "../src/admission/journal.ts";
 import { createAdmission } from "../src/admission/lease.ts";
-import { createSettlements } from "../src/admission/settle.ts";
+import { createSettlements, type SettlementRow } from "../src/admission/settle.ts";
 import { createLog } from "../src/log.ts";
 import { startEmbedded } from "../src/store/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
-import { openPool, type Pool } from "../src/store/pool.ts";
+import { arrangePartitions } from "../src/store/partitions.ts";
+import { openPool } from "../src/store/pool.ts";
+import { createTelemetry } from "../src/telemetry.ts";
 
-const { values } = parseArgs({
+const { values: given } = parseArgs({
   options: {
-    seconds: { type: "string", default: "5" },
-    concurrency: { type: "string", default: "1,16,64,256" },
     workspaces: { type: "string", default: "1" },
-    cores: { type: "string", default: "0" },
+    concurrency: { type: "string", default: "1,16,64,256" },
+    seconds: { type: "string", default: "5" },
+    core: { type: "string", default: "0" },
   },
 });
+const workspaces = Number(given.workspaces);
 
-if (values.cores !== "all" && process.env.CHORUS_BENCH_PINNED === undefined) {
-  const { status } = spawnSync("taskset", ["-c", values.cores, process.execPath, ...process.argv.slice(1)], {
+// Postgres, as a child, is pinned with this process.
+if (process.env.CHORUS_BENCH_PINNED === undefined && given.core !== "all") {
+  const { status, error } = spawnSync("taskset", ["-c", given.core, process.execPath, ...process.argv.slice(1)], {
     stdio: "inherit",
-    env: { ...process.env, CHORUS_BENCH_PINNED: "1" },
+    env: { ...process.env, CHORUS_BENCH_PINNED: given.core },
   });
-  process.exit(status ?? 1);
+  if (!error) process.exit(status ?? 1);
+  console.log("There is no taskset here; measuring on all cores.");
 }
 
-const LIMITS = {
-  requests_per_minute: 1e12, requests_per_day: 1e12, requests_per_month: 1e12,
-  input_tokens_per_minute: 1e12, output_tokens_per_minute: 1e12, concurrent_requests: 1e6,
-};
 const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
 await chmod(folder, 0o711);
 const server = await startEmbedded(folder, () => undefined);
-const inner = openPool(server.url);
-await migrate(inner);
-const counts = { take: 0, settle: 0 };
-const pool: Pool = {
-  ...inner,
-  query: (text, params) => {
-    if (text.includes("take_leases")) counts.take++;
-    else if (text.includes("settle_leases")) counts.settle++;
-    return inner.query(text, params);
-  },
-};
-const journal = await openJournal(join(folder, "journal"));
-const settlements = createSettlements(pool, journal, createLog("warn"));
-const admission = createAdmission(pool, settlements, { input: 100, cached: 10, output: 400 }, "bench");
-const n = Number(values.workspaces);
-for (let i = 0; i < n; i++) {
-  await pool.query("insert into workspaces (id, name) values ($1, $1)", [`ws_${i}`]);
-  await pool.query("insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, '', '{generate}')", [`ws_${i}`, `key_${i}`, Buffer.from(randomUUID())]);
-  await pool.query("insert into accounts (workspace_id, granted_micro, purchased_micro, purchased_total_micro, limits, spend_limits) values ($1, 1e15, 1e15, 1e15, $2, $3)", [`ws_${i}`, JSON.stringify(LIMITS), JSON.stringify({ day: 1e15, month: 1e15 })]);
+const pool = openPool(server.url);
+try {
+  await prepare();
+  await measure(64, 2, () => undefined);
+  for (const concurrency of given.concurrency.split(","))
+    await measure(Number(concurrency), Number(given.seconds), console.log);
+  await tables();
+} finally {
+  await pool.end();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
 }
 
-const postmaster = readFileSync(join(folder, "postgres/data/postmaster.pid"), "utf8").split("\n")[0];
-/** CPU seconds that Postgres has used so far (Linux). */
-function serverCpu(): number {
-  let ticks = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      const f = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      if (pid === postmaster || f[1] === postmaster) ticks += Number(f[11]) + Number(f[12]);
-      if (pid === postmaster) ticks += Number(f[13]) + Number(f[14]);
-    } catch {}
+/** Workspaces that have every kind of limit, and reach none. */
+async function prepare(): Promise<void> {
+  await migrate(pool);
+  await arrangePartitions(pool, Date.now(), 400);
+  const names = ["requests", "input_tokens", "output_tokens"].flatMap((name) =>
+    ["minute", "day", "month"].map((unit) => `${name}_per_${unit}`),
+  );
+  const limits = Object.fromEntries([...names, "concurrent_requests"].map((name) => [name, 1e15]));
+  for (let i = 0; i < workspaces; i++) {
+    await pool.query("insert into workspaces (id, name) values ($1, $1)", [`ws_${i}`]);
+    await pool.query(
+      "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, '', '{generate}')",
+      [`ws_${i}`, `key_${i}`, Buffer.from(randomUUID())],
+    );
+    await pool.query(
+      "insert into accounts (workspace_id, granted_micro, purchased_micro, limits, spend_limits) values ($1, 1e15, 1e15, $2, $3)",
+      [`ws_${i}`, JSON.stringify(limits), JSON.stringify({ day: 1e15, week: 1e15, month: 1e15 })],
+    );
   }
-  return ticks / 100;
 }
 
-async function run(seconds: number, concurrency: number) {
-  counts.take = counts.settle = 0;
-  let pairs = 0;
+async function measure(concurrency: number, seconds: number, say: (line: string) => void): Promise<void> {
+  const batches = { admission: 0, settlement: 0 };
+  const telemetry = { ...createTelemetry(), batch: (stage: keyof typeof batches) => void batches[stage]++ };
+  const log = createLog("warn");
+  const journal = await openJournal<SettlementRow>(join(folder, "journal"), log);
+  const settlements = createSettlements(pool, journal, log, telemetry);
+  const rates = { input: 100, cached: 10, output: 400 };
+  const admission = createAdmission(pool, settlements, rates, "bench", undefined, telemetry);
   const times: number[] = [];
-  const end = performance.now() + seconds * 1000;
-  const start = performance.now();
   const cpu = process.cpuUsage();
-  const pgCpu = serverCpu();
-  await Promise.all(Array.from({ length: concurrency }, async (_, i) => {
-    const caller = { workspaceId: `ws_${i % n}`, workspace: "", keyId: `key_${i % n}`, scopes: ["generate"] as const };
-    while (performance.now() < end) {
-      const t0 = performance.now();
-      const lease = await admission.open({ caller, requestId: `req_${randomUUID().replaceAll("-", "")}`, generationId: `gen_${randomUUID().replaceAll("-", "")}`, streamed: false, shape: "text", effort: "auto", level: "low", inputTokens: 100, maxOutputTokens: 1000 });
-      const t1 = performance.now();
-      if ("replay" in lease) throw new Error();
-      await lease.settle({ outcome: "ok", outputTokens: 200, cachedTokens: 0, charged: true, finishReason: "stop", latencyMs: 12, model: "m" });
-      const t2 = performance.now();
-      times.push(t2 - t0);
-      pairs++;
-      void t1;
+  const serverCpu = serverCpuSeconds();
+  const start = performance.now();
+  const caller = async (i: number) => {
+    const [workspaceId, keyId] = [`ws_${i % workspaces}`, `key_${i % workspaces}`];
+    while (performance.now() - start < seconds * 1_000) {
+      const before = performance.now();
+      const id = randomUUID().replaceAll("-", "");
+      const lease = await admission.open({
+        caller: { workspaceId, workspace: workspaceId, keyId, scopes: ["generate"] },
+        requestId: `req_${id}`,
+        generationId: `gen_${id}`,
+        streamed: false,
+        shape: "text",
+        effort: "auto",
+        level: "low",
+        inputTokens: 100,
+        maxOutputTokens: 1_000,
+      });
+      if ("replay" in lease) throw new Error("There was no idempotency key.");
+      const answer = { outputTokens: 200, cachedTokens: 0, charged: true, latencyMs: 12, model: "openai-fast" };
+      await lease.settle({ outcome: "ok", finishReason: "stop", ...answer });
+      times.push(performance.now() - before);
     }
-  }));
-  const took = (performance.now() - start) / 1000;
-  const used = process.cpuUsage(cpu);
-  const pgUsed = serverCpu() - pgCpu;
-  const nodeUs = (used.user + used.system) / pairs, pgUs = (pgUsed * 1e6) / pairs;
+  };
+  await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(i)));
+  const took = (performance.now() - start) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  await settlements.close();
   times.sort((a, b) => a - b);
-  console.log(`${concurrency}: ${(pairs / took).toFixed(0)} pairs/s, take batch ${(pairs / counts.take).toFixed(1)}, settle batch ${(pairs / counts.settle).toFixed(1)}, p50 ${times[times.length >> 1]?.toFixed(1)} p99 ${times[Math.floor(times.length * 0.99)]?.toFixed(1)} ms, cpu per pair: node ${nodeUs.toFixed(0)} + postgres ${pgUs.toFixed(0)} us -> ${(1e6 / (nodeUs + pgUs)).toFixed(0)} pairs per core-second`);
+  const at = (share: number) => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
+  const own = (user + system) / times.length;
+  const its = ((serverCpuSeconds() - serverCpu) * 1e6) / times.length;
+  say(
+    `${concurrency} callers, ${workspaces} workspaces: ${(times.length / took).toFixed(0)} pairs/s; ` +
+      `batches of ${(times.length / batches.admission).toFixed(1)} and ${(times.length / batches.settlement).toFixed(1)}; ` +
+      `a pair takes ${at(0.5)} ms (p50), ${at(0.99)} ms (p99), and ${own.toFixed(0)} + ${its.toFixed(0)} µs of CPU (service + Postgres), ` +
+      `which is ${(1e6 / (own + its)).toFixed(0)} pairs for each second of one core`,
+  );
 }
-await run(2, 64);
-for (const c of values.concurrency.split(",")) await run(Number(values.seconds), Number(c));
-const hot = await pool.query("select relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del, n_dead_tup, pg_relation_size(relid) as size, pg_indexes_size(relid) as isize from pg_stat_user_tables where n_tup_ins>0 order by 1");
-console.table(hot);
-await settlements.close();
-await inner.end();
-await server.stop();
-await rm(folder, { recursive: true, force: true });
-console.log(availableParallelism());
+
+/** How the hot tables fare: updates that touched no index, and what deletions leave behind. */
+async function tables(): Promise<void> {
+  const rows = await pool.query<Record<string, bigint | string>>(
+    `select relname as name, n_tup_upd as updated, n_tup_hot_upd as hot, n_tup_del as deleted, n_dead_tup as dead, autovacuum_count as vacuums,
+       pg_relation_size(relid) / 1024 as kb, pg_indexes_size(relid) / 1024 as index_kb
+     from pg_stat_user_tables where n_tup_upd + n_tup_del > 0 order by 1`,
+  );
+  for (const { name, updated, hot, deleted, dead, vacuums, kb, index_kb } of rows) {
+    console.log(
+      `${name}: ${hot} of ${updated} updates without an index, ${deleted} deleted, ${dead} dead, ${vacuums} vacuums, ${kb} + ${index_kb} KB`,
+    );
+  }
+}
+
+/** CPU time that Postgres has used so far, its ended processes included. Linux only; elsewhere 0. */
+function serverCpuSeconds(): number {
+  try {
+    const [postmaster = ""] = readFileSync(join(folder, "postgres", "data", "postmaster.pid"), "utf8").split("\n");
+    let ticks = 0;
+    for (const pid of readdirSync("/proc")) {
+      if (!/^\d+$/.test(pid)) continue;
+      const stat = readStat(pid);
+      if (pid === postmaster) ticks += sum(stat, [11, 12, 13, 14]);
+      else if (stat[1] === postmaster) ticks += sum(stat, [11, 12]);
+    }
+    return ticks / 100;
+  } catch {
+    return 0;
+  }
+}
+
+/** Fields of /proc/<pid>/stat after the command's name. */
+function readStat(pid: string): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  }
+}
+
+function sum(fields: string[], places: number[]): number {
+  return places.reduce((total, place) => total + Number(fields[place] ?? 0), 0);
+}

@@ -84,6 +84,8 @@ interface Verdict {
   refusal?: FailureKind;
   limit?: string;
   retry_ms?: number;
+  /** Whether no wait helps. */
+  never?: boolean;
   response?: string;
 }
 
@@ -207,18 +209,29 @@ function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdA
   };
 }
 
-function refusal({ refusal: kind = "internal", limit, retry_ms }: Verdict): Failure {
+function refusal({ refusal: kind = "internal", limit, retry_ms, never }: Verdict): Failure {
+  const message = refusalMessage(kind, limit, never ?? false);
   return new Failure(kind, {
-    ...(limit === undefined ? {} : { limit, message: limitMessage(limit) }),
+    ...(message === undefined ? {} : { message }),
+    ...(limit === undefined ? {} : { limit }),
     ...(retry_ms === undefined ? {} : { retryAfterMs: retry_ms }),
   });
 }
 
-function limitMessage(limit: string): string {
-  if (limit === "held_credit") {
+/** What the failure's own words leave open. A request that sets no max_tokens may need more credit than it will ever use. */
+function refusalMessage(kind: FailureKind, limit: string | undefined, never: boolean): string | undefined {
+  if (limit === "held_credit")
     return "Running requests hold the rest of the credit. Send the request again when some of them have ended.";
+  if (limit !== undefined) {
+    return never
+      ? `The workspace's limit ${limit} does not allow this request, however long it waits. Send a smaller one, or have the limit raised.`
+      : `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
   }
-  return `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
+  if (kind === "insufficient_credit")
+    return "The credit balance is lower than the most that this request can cost. Add credit or lower max_tokens, then send it again.";
+  if (kind === "spend_limit_reached" && never)
+    return "This request can cost more than the account owner's spend limit allows for a whole period. Lower max_tokens, or have the limit raised.";
+  return undefined;
 }
 
 /**

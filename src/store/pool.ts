@@ -128,7 +128,7 @@ export function isUnavailable(error: unknown): boolean {
   // 08 connection, 53 resources, 57 operator intervention (shutdown, cancelled), 25006 a standby after a failover, 55P03 lock timeout.
   if (error instanceof pg.DatabaseError) return /^(08|53|57|25006$|55P03$)/.test(error.code ?? "");
   if ("syscall" in error || (error instanceof AggregateError && "code" in error)) return true;
-  return /^(Connection terminated|timeout exceeded when|Query read timeout|Client (has|was)|Cannot use a pool)/.test(
+  return /^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool)/.test(
     error.message,
   );
 }

@@ -212,6 +212,43 @@ test("of several limits that refuse, the one with the longest wait is named", as
   ]);
 });
 
+test("a refusal says when no wait helps, and what does", async (t) => {
+  const { pool, replica } = await setUp(t, { ...RICH, limits: { input_tokens_per_minute: 100, requests_per_day: 1 } });
+  const because = async (request: Parameters<typeof ask>[1]) =>
+    replica.take(ask("ws_1", request)).then(
+      () => "admitted",
+      (error: Error) => error.message,
+    );
+  await replica.take(ask("ws_1"));
+  assert.match(await because({}), /limit requests_per_day is reached\. Wait/);
+  await pool.query(`update accounts set limits = limits - 'requests_per_day'`);
+  assert.match(await because({ inputTokens: 91 }), /limit input_tokens_per_minute is reached\. Wait/);
+  assert.match(
+    await because({ inputTokens: 101 }),
+    /limit input_tokens_per_minute does not allow this request, however/,
+  );
+  for (const limit of [
+    "requests_per_month",
+    "output_tokens_per_day",
+    "input_tokens_per_minute",
+    "concurrent_requests",
+  ]) {
+    await pool.query("update accounts set limits = jsonb_build_object($1::text, 0)", [limit]);
+    assert.match(await because({}), new RegExp(`limit ${limit} does not allow`));
+  }
+  await pool.query(
+    `update accounts set limits = '{}', granted_micro = 1000, held_micro = 1000, purchased_micro = 100000, spend_limits = '{"day": 40000}'`,
+  );
+  assert.match(await because({ inputTokens: 11 }), /more than the account owner's spend limit .* Lower max_tokens/);
+  await pool.query("update periods set spent_micro = '{0,1,1,1}'");
+  assert.match(await because({}), /^The spend limit set by the account owner was reached\.$/);
+  await pool.query(`update accounts set spend_limits = '{}'`);
+  assert.match(
+    await because({ maxOutputTokens: 32_000 }),
+    /most that this request can cost\. Add credit or lower max_tokens/,
+  );
+});
+
 test("a refused request uses up nothing", async (t) => {
   const limits = { requests_per_minute: 3, input_tokens_per_day: 1_000, concurrent_requests: 2 };
   const { pool, replica } = await setUp(t, { granted: 100_000, limits });

@@ -41,14 +41,13 @@ export async function makeAccount(pool: Pool, id: string, account: Account = {})
     "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, 'ck_', '{generate,metrics}')",
     [id, keyOf(id), hashSecret(secret)],
   );
-  await pool.query("insert into accounts (workspace_id, limits, spend_limits) values ($1, '{}', $2)", [
-    id,
-    JSON.stringify(spendLimits),
-  ]);
+  // Without a tier's limits, also once a service has written its tiers.
+  await pool.query(
+    "insert into accounts (workspace_id, tier_override, overrides, limits, spend_limits) values ($1, 'unlimited', $2, $2, $3)",
+    [id, JSON.stringify(limits), JSON.stringify(spendLimits)],
+  );
   if (granted) await pool.query("select book_credit($1, 'grant', 'first grant', $2)", [id, granted]);
   if (purchased) await pool.query("select book_credit($1, 'purchase', 'first purchase', $2)", [id, purchased]);
-  // A purchase puts the tier's limits in force.
-  await pool.query("update accounts set limits = $2 where workspace_id = $1", [id, JSON.stringify(limits)]);
 }
 
 export function keyOf(workspaceId: string): string {

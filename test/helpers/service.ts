@@ -79,7 +79,7 @@ export async function startService(t: TestContext, options: TestServiceOptions =
     exited.then(() => reject(new Error(`the service ended before it was ready:\n${output}`)));
   });
   await ready;
-  if (options.env?.CHORUS_TIERS === undefined) await enrich(databaseUrl);
+  if (databaseUrl !== "" && options.env?.CHORUS_TIERS === undefined) await enrich(databaseUrl);
   const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
   const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
   return {

@@ -89,7 +89,8 @@ export async function startVendor(kind: VendorKind, script: Script = {}): Promis
   let standing = script;
   let connections = 0;
 
-  const server = createServer(async (request, response) => {
+  // A connection that ends by itself, as node's do after 5 s, would surprise a test on a slow machine.
+  const server = createServer({ keepAliveTimeout: 300_000 }, async (request, response) => {
     response.on("error", () => {});
     let body = "";
     request.setEncoding("utf8");

@@ -151,7 +151,8 @@ $$;
 
 -- Admits a batch of requests of one workspace, in their order, or says why not. A refused request changes nothing.
 -- items: [{"request_id", "key_id", "input_tokens", "hold_micro", "key"?, "body"?}], key and body in hex. at: now, unless a test says otherwise.
--- Gives one object for each item: {} when admitted; {"refusal", "limit"?, "retry_ms"?} when not; {"response"} when it was answered before.
+-- Gives one object for each item: {} when admitted; {"response"} when it was answered before; else {"refusal", "limit"?, "retry_ms"?, "never"?},
+-- the last for what no wait helps, because it would be refused if nothing else were used of the limit.
 create function take_leases(w text, by_replica text, items jsonb, at timestamptz default null) returns jsonb language plpgsql
 set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -163,7 +164,7 @@ declare
   alive text[];
   most_requests bigint[];  most_input bigint[];  most_output bigint[];  most_spent bigint[];
   most_running bigint;
-  refusal text;  which text;  retry numeric;
+  refusal text;  which text;  retry numeric;  never boolean;
   tokens bigint := 0;                             -- input of what was admitted
   ids text[] := '{}';  holds bigint[] := '{}';  keys bytea[] := '{}';
   n int := 0;                                     -- admitted
@@ -186,7 +187,7 @@ begin
 
   for item in select * from jsonb_to_recordset(items)
       as i (request_id text, key_id text, input_tokens bigint, hold_micro bigint, key text, body text) loop
-    refusal := null;  which := null;  retry := null;
+    refusal := null;  which := null;  retry := null;  never := null;
     if a.workspace_id is null or (item.key_id = any (alive)) is not true then
       refusal := 'unauthenticated';
     end if;
@@ -215,10 +216,11 @@ begin
         when p.output_tokens[u] >= most_output[u] then 'output_tokens_per_' end || units[u];
       if which is not null then
         refusal := 'rate_limited';  retry := period_rest(units[u], p.at);
+        never := most_requests[u] < 1 or item.input_tokens > most_input[u] or most_output[u] < 1;
       end if;
     end loop;
     if refusal is null and a.running + n >= most_running then
-      refusal := 'rate_limited';  which := 'concurrent_requests';  retry := 1000;
+      refusal := 'rate_limited';  which := 'concurrent_requests';  retry := 1000;  never := most_running < 1;
     end if;
 
     -- Granted credit is used first: what one request, or all that run, can cost above it is purchased. First what no wait for others helps.
@@ -226,6 +228,7 @@ begin
       exit when refusal is not null;
       if p.spent_micro[u] + greatest(0, item.hold_micro - a.granted_micro) > most_spent[u] then
         refusal := 'spend_limit_reached';  retry := period_rest(units[u], p.at);
+        never := item.hold_micro - a.granted_micro > most_spent[u];
       end if;
     end loop;
     if refusal is null and a.granted_micro + a.purchased_micro < item.hold_micro then
@@ -239,7 +242,7 @@ begin
     end if;
 
     if refusal is not null then
-      verdicts := verdicts || jsonb_strip_nulls(jsonb_build_object('refusal', refusal, 'limit', which, 'retry_ms', retry));
+      verdicts := verdicts || jsonb_strip_nulls(jsonb_build_object('refusal', refusal, 'limit', which, 'retry_ms', retry, 'never', nullif(never, false)));
       continue;
     end if;
 
