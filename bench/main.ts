@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded.ts";
+import { openPool } from "../src/store/pool.ts";
 import { type Load, load, type Target } from "./load.ts";
 import { type Phase, report } from "./report.ts";
 import { freePorts, pinSelf, type Server, startServer } from "./server.ts";
@@ -58,9 +59,14 @@ async function bench(signal: AbortSignal): Promise<void> {
     RPC_PORT: String(rpcPort),
     DATA_DIR: folder,
     CHORUS_MODELS: catalogue,
+    // Everything is governed and billed; only that nothing is refused.
+    CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
   });
+  const pool = openPool(postgres.url, { max: 1 });
+  await pool.query("select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces");
+  await pool.end();
 
   const portkeyHeaders = {
     Authorization: "Bearer none",

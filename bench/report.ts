@@ -80,7 +80,7 @@ ${table("sse").join("\n")}
   load generator on the same core, is the most that could be measured.
 - The bare relay is \`node:http\` and undici's \`Pool\`. Unary, it passes the bytes through; as a stream, it parses the upstream's events and
   writes its own, one write for each.
-- Chorus is the whole service with its embedded Postgres: key, validation, token count, record of each answer before it is sent.
+- Chorus is the whole service with its embedded Postgres: key, limits and credit in a durable lease, validation, token count, charge and record of each answer before it is sent.
 - Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
 - Every answer was checked for status, framing and end, and one in a hundred for its whole text. None was wrong.
 `;
