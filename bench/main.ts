@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
@@ -65,7 +66,9 @@ async function bench(signal: AbortSignal): Promise<void> {
     LOG_LEVEL: "warn",
   });
   const pool = openPool(postgres.url, { max: 1 });
-  await pool.query("select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces");
+  // The workspace is made once both ports are open.
+  const grant = "select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces";
+  while ((await pool.query(grant)).length === 0) await setTimeout(50);
   await pool.end();
 
   const portkeyHeaders = {
