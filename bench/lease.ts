@@ -1,6 +1,6 @@
 /**
  * Leases taken and settled per second, with durable commits, the service's side and Postgres together on one core.
- *   node bench/lease.ts [--workspaces 1] [--concurrency 1,16,64,256] [--seconds 5] [--core 0]
+ *   node bench/lease.ts [--workspaces 1] [--concurrency 1,16,64,256] [--seconds 5] [--core 0] [--json]
  * On a machine that does other things too, the CPU time of a pair says more than the pairs per second.
  */
 import { spawnSync } from "node:child_process";
@@ -19,6 +19,7 @@ import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";
 import { openPool } from "../src/store/pool.ts";
 import { createTelemetry } from "../src/telemetry.ts";
+import type { LeaseLoad } from "./leases.ts";
 
 const { values: given } = parseArgs({
   options: {
@@ -26,6 +27,7 @@ const { values: given } = parseArgs({
     concurrency: { type: "string", default: "1,16,64,256" },
     seconds: { type: "string", default: "5" },
     core: { type: "string", default: "0" },
+    json: { type: "boolean", default: false },
   },
 });
 const workspaces = Number(given.workspaces);
@@ -46,10 +48,15 @@ const server = await startEmbedded(folder, () => undefined);
 const pool = openPool(server.url);
 try {
   await prepare();
-  await measure(64, 2, () => undefined);
-  for (const concurrency of given.concurrency.split(","))
-    await measure(Number(concurrency), Number(given.seconds), console.log);
-  await tables();
+  await measure(64, 2);
+  const results: LeaseLoad[] = [];
+  for (const concurrency of given.concurrency.split(",")) {
+    const result = await measure(Number(concurrency), Number(given.seconds));
+    results.push(result);
+    if (!given.json) console.log(line(result));
+  }
+  if (given.json) console.log(JSON.stringify(results));
+  else await tables();
 } finally {
   await pool.end();
   await server.stop();
@@ -77,7 +84,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-async function measure(concurrency: number, seconds: number, say: (line: string) => void): Promise<void> {
+async function measure(concurrency: number, seconds: number): Promise<LeaseLoad> {
   const batches = { admission: 0, settlement: 0 };
   const telemetry = { ...createTelemetry(), batch: (stage: keyof typeof batches) => void batches[stage]++ };
   const log = createLog("warn");
@@ -88,6 +95,7 @@ async function measure(concurrency: number, seconds: number, say: (line: string)
   const times: number[] = [];
   const cpu = process.cpuUsage();
   const serverCpu = serverCpuSeconds();
+  const wal = await walBytes();
   const start = performance.now();
   const caller = async (i: number) => {
     const [workspaceId, keyId] = [`ws_${i % workspaces}`, `key_${i % workspaces}`];
@@ -116,27 +124,44 @@ async function measure(concurrency: number, seconds: number, say: (line: string)
   const { user, system } = process.cpuUsage(cpu);
   await settlements.close();
   times.sort((a, b) => a - b);
-  const at = (share: number) => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
-  const own = (user + system) / times.length;
-  const its = ((serverCpuSeconds() - serverCpu) * 1e6) / times.length;
-  say(
-    `${concurrency} callers, ${workspaces} workspaces: ${(times.length / took).toFixed(0)} pairs/s; ` +
-      `batches of ${(times.length / batches.admission).toFixed(1)} and ${(times.length / batches.settlement).toFixed(1)}; ` +
-      `a pair takes ${at(0.5)} ms (p50), ${at(0.99)} ms (p99), and ${own.toFixed(0)} + ${its.toFixed(0)} µs of CPU (service + Postgres), ` +
-      `which is ${(1e6 / (own + its)).toFixed(0)} pairs for each second of one core`,
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? 0;
+  return {
+    concurrency,
+    rate: times.length / took,
+    batch: times.length / batches.admission,
+    p50: at(0.5),
+    p99: at(0.99),
+    serviceMicros: (user + system) / times.length,
+    postgresMicros: ((serverCpuSeconds() - serverCpu) * 1e6) / times.length,
+    walBytes: ((await walBytes()) - wal) / times.length,
+  };
+}
+
+function line({ concurrency, rate, batch, p50, p99, serviceMicros, postgresMicros, walBytes }: LeaseLoad): string {
+  return (
+    `${concurrency} callers, ${workspaces} workspaces: ${rate.toFixed(0)} pairs/s; batches of ${batch.toFixed(1)}; ` +
+    `a pair takes ${p50.toFixed(1)} ms (p50), ${p99.toFixed(1)} ms (p99), and ` +
+    `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)} µs of CPU (service + Postgres) and ${walBytes.toFixed(0)} bytes of log, ` +
+    `which is ${(1e6 / (serviceMicros + postgresMicros)).toFixed(0)} pairs for each second of one core`
   );
+}
+
+/** Bytes of write-ahead log so far. */
+async function walBytes(): Promise<number> {
+  const [row] = await pool.query<{ bytes: string }>("select pg_current_wal_lsn() - '0/0' as bytes");
+  return Number(row?.bytes);
 }
 
 /** How the hot tables fare: updates that touched no index, and what deletions leave behind. */
 async function tables(): Promise<void> {
   const rows = await pool.query<Record<string, bigint | string>>(
-    `select relname as name, n_tup_upd as updated, n_tup_hot_upd as hot, n_tup_del as deleted, n_dead_tup as dead, autovacuum_count as vacuums,
+    `select relname as name, n_tup_ins as inserted, n_tup_upd as updated, n_tup_hot_upd as hot, n_tup_del as deleted, n_dead_tup as dead, autovacuum_count as vacuums,
        pg_relation_size(relid) / 1024 as kb, pg_indexes_size(relid) / 1024 as index_kb
-     from pg_stat_user_tables where n_tup_upd + n_tup_del > 0 order by 1`,
+     from pg_stat_user_tables where n_tup_ins + n_tup_upd + n_tup_del > 0 order by 1`,
   );
-  for (const { name, updated, hot, deleted, dead, vacuums, kb, index_kb } of rows) {
+  for (const { name, inserted, updated, hot, deleted, dead, vacuums, kb, index_kb } of rows) {
     console.log(
-      `${name}: ${hot} of ${updated} updates without an index, ${deleted} deleted, ${dead} dead, ${vacuums} vacuums, ${kb} + ${index_kb} KB`,
+      `${name}: ${inserted} inserted, ${hot} of ${updated} updates without an index, ${deleted} deleted, ${dead} dead, ${vacuums} vacuums, ${kb} + ${index_kb} KB`,
     );
   }
 }

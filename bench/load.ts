@@ -19,6 +19,8 @@ export interface Plan {
   warmUp: number;
   /** Seconds that count. */
   measured: number;
+  /** Requests to send each second, evenly, whatever the answers do. Undefined: each connection sends the next one after its answer. */
+  perSecond?: number;
   signal: AbortSignal;
 }
 
@@ -42,7 +44,7 @@ const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 const TAIL_BYTES = 4096;
 
 /**
- * Keeps `connections` requests in flight for the time of the plan, each on its own kept-alive connection. A connection that gets a wrong
+ * Keeps `connections` requests in flight for the time of the plan, or sends `perSecond`, each on its own kept-alive connection. A connection that gets a wrong
  * answer, or none in 10 s, counts as failed and stays closed.
  * @param onMeasure called when counting begins and when it ends.
  */
@@ -53,12 +55,13 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void = (
   let ending = false;
   let failed = 0;
   let firstFailure: string | undefined;
+  const turn = plan.perSecond === undefined ? undefined : pace(plan.perSecond);
 
   const runs = Array.from({ length: plan.connections }, async () => {
     const connection = await open(target.port);
     try {
       for (let count = 0; !ending; count++) {
-        const sentAt = performance.now();
+        const sentAt = turn ? await turn() : performance.now();
         const bytes = await connection.exchange(request);
         const wrong = fault(bytes, target, count % READ_ONE_IN === 0);
         if (wrong) throw new Error(wrong);
@@ -100,6 +103,22 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void = (
     answers: latencies.length,
     failed,
     firstFailure,
+  };
+}
+
+/**
+ * Gives out turns at an even rate. A turn tells when its request should have been sent: one that had to wait for a free connection counts
+ * that wait, one that the timer woke late does not.
+ */
+function pace(perSecond: number): () => Promise<number> {
+  const from = performance.now();
+  let turns = 0;
+  return async () => {
+    const due = from + (turns++ * 1000) / perSecond;
+    const wait = due - performance.now();
+    if (wait <= 0) return due;
+    await sleep(wait);
+    return performance.now();
   };
 }
 

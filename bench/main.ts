@@ -5,6 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
+import { measureLeases } from "./leases.ts";
 import { type Load, load, type Target } from "./load.ts";
 import { type Phase, report } from "./report.ts";
 import { freePorts, pinSelf, type Server, startServer } from "./server.ts";
@@ -20,6 +21,8 @@ const ROUNDS = 3;
 const WARM_UP = { first: 3, later: 1 };
 const MEASURED = 8;
 const CEILING = { warmUp: 2, measured: 3 };
+/** A rate that leaves everything room, to see what Chorus adds to an answer's time. */
+const PACED = { perSecond: 200, warmUp: 1, measured: 8 };
 const API_KEY = "ck_bench_bench_bench";
 /**
  * Portkey's own start script. Its package.json lets newer versions of @hono/node-server in, with which every stream is answered with 500
@@ -37,7 +40,8 @@ interface Contestant {
 async function bench(signal: AbortSignal): Promise<void> {
   pinSelf();
   await using running = new AsyncDisposableStack();
-  const [upstreamPort = 0, relayPort = 0, portkeyPort = 0, chorusPort = 0, rpcPort = 0] = await freePorts(5);
+  const [upstreamPort = 0, relayPort = 0, portkeyPort = 0, chorusPort = 0, rpcPort = 0, ungovernedPort = 0] =
+    await freePorts(6);
   const upstreamUrl = `http://127.0.0.1:${upstreamPort}`;
   const start = async (file: string, args: string[], port: number, place: "server" | "rest", env = {}) =>
     running.use(await startServer(file, args, { port, place, env, signal }));
@@ -65,6 +69,7 @@ async function bench(signal: AbortSignal): Promise<void> {
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
   });
+  const ungoverned = await start(here("ungoverned.ts"), [String(ungovernedPort), catalogue], ungovernedPort, "server");
   const pool = openPool(postgres.url, { max: 1 });
   // The workspace is made once both ports are open.
   const grant = "select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces";
@@ -91,6 +96,11 @@ async function bench(signal: AbortSignal): Promise<void> {
       },
     },
     {
+      name: "Chorus ungoverned",
+      server: ungoverned,
+      targets: { unary: chorusTarget(ungovernedPort, "unary"), sse: chorusTarget(ungovernedPort, "sse") },
+    },
+    {
       name: "Portkey",
       server: portkey,
       targets: {
@@ -101,8 +111,14 @@ async function bench(signal: AbortSignal): Promise<void> {
   ];
 
   const phases: Phase[] = [];
-  const run = async (name: Phase["name"], mode: Mode, server: Server, target: Target, seconds: typeof CEILING) => {
-    const phase = await measure(target, server, { connections: CONNECTIONS, ...seconds, signal });
+  const run = async (
+    name: Phase["name"],
+    mode: Phase["mode"],
+    server: Server,
+    target: Target,
+    plan: { warmUp: number; measured: number; perSecond?: number },
+  ) => {
+    const phase = await measure(target, server, { connections: CONNECTIONS, ...plan, signal });
     phases.push({ name, mode, ...phase });
     console.log(`  ${name}, ${mode}: ${Math.round(phase.rate)}/s`);
   };
@@ -119,7 +135,17 @@ async function bench(signal: AbortSignal): Promise<void> {
       }
     }
   }
-  const text = report(phases, { rounds: ROUNDS, connections: CONNECTIONS, seconds: MEASURED });
+  console.log(`At ${PACED.perSecond} requests/s:`);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { name, server, targets } of contestants) await run(name, "paced", server, targets.unary, PACED);
+  console.log("Leases alone:");
+  const leases = await measureLeases(signal);
+  const text = report(phases, leases, {
+    rounds: ROUNDS,
+    connections: CONNECTIONS,
+    seconds: MEASURED,
+    perSecond: PACED.perSecond,
+  });
   await writeFile(here("results.md"), text);
   console.log(`\n${text}\nWritten to bench/results.md.`);
 }

@@ -1,12 +1,14 @@
 import { arch, platform } from "node:os";
 import { EVENTS } from "./answer.ts";
+import type { LeaseLoad } from "./leases.ts";
 import type { Load } from "./load.ts";
 import { cores, pinned } from "./server.ts";
 import type { Mode } from "./targets.ts";
 
 export interface Phase extends Load {
-  name: "upstream" | "bare relay" | "Chorus" | "Portkey";
-  mode: Mode;
+  name: "upstream" | "bare relay" | "Chorus" | "Chorus ungoverned" | "Portkey";
+  /** `paced`: unary at an even rate that all can keep up with. */
+  mode: Mode | "paced";
   /** Processor time of the server for each answer, in microseconds. */
   cpuMicros: number | undefined;
 }
@@ -17,11 +19,19 @@ const TARGETS = [
   { mode: "unary", other: "Portkey", least: 4 },
   { mode: "sse", other: "bare relay", least: 0.15 },
   { mode: "sse", other: "Portkey", least: undefined },
+  { mode: "unary", other: "Chorus ungoverned", least: 0.8 },
+  { mode: "sse", other: "Chorus ungoverned", least: 0.8 },
 ] as const;
+/** Leases taken and settled a second by one workspace, with Postgres on the same core. */
+const LEAST_LEASES = 4_000;
 
 /** The report as Markdown: what was measured and how, medians of the rounds, ratios. */
-export function report(phases: Phase[], how: { rounds: number; connections: number; seconds: number }): string {
-  const row = (mode: Mode, name: Phase["name"]) => {
+export function report(
+  phases: Phase[],
+  leases: LeaseLoad[],
+  how: { rounds: number; connections: number; seconds: number; perSecond: number },
+): string {
+  const row = (mode: Phase["mode"], name: Phase["name"]) => {
     const mine = phases.filter((phase) => phase.mode === mode && phase.name === name);
     const middle = (pick: (phase: Phase) => number | undefined) => median(mine.map(pick));
     return {
@@ -32,7 +42,7 @@ export function report(phases: Phase[], how: { rounds: number; connections: numb
     };
   };
   const table = (mode: Mode) =>
-    (["bare relay", "Chorus", "Portkey", "upstream"] as const).map((name) => {
+    (["bare relay", "Chorus", "Chorus ungoverned", "Portkey", "upstream"] as const).map((name) => {
       const { rate, p50, p99, cpu } = row(mode, name);
       const label = name === "upstream" ? "upstream alone" : name;
       const events = mode === "sse" ? [whole(rate * EVENTS)] : [];
@@ -53,6 +63,12 @@ export function report(phases: Phase[], how: { rounds: number; connections: numb
     const verdict = least === undefined ? "–" : `${least} ${rate >= least ? "(met)" : "(missed)"}`;
     return cells(`${mode}: Chorus ÷ ${other}`, rate.toFixed(2), cpu >= 0 ? cpu.toFixed(2) : "–", verdict);
   });
+  const paced = (["bare relay", "Chorus", "Chorus ungoverned", "Portkey"] as const).map((name) => {
+    const { p50, p99 } = row("paced", name);
+    const relay = row("paced", "bare relay");
+    return cells(name, p50.toFixed(1), p99.toFixed(1), (p50 - relay.p50).toFixed(1), (p99 - relay.p99).toFixed(1));
+  });
+  const most = Math.max(...leases.map(({ rate }) => rate));
   return `# Speed
 
 Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node} on ${cores} cores (${platform()} ${arch()}), by \`npm run bench\`.
@@ -60,6 +76,8 @@ Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.version
 | Chorus against | rate | work for the same processor time | target |
 | --- | --: | --: | --: |
 ${ratios.join("\n")}
+
+Leases of one workspace, taken and settled on one core that Postgres shares: up to ${whole(most)} a second, target ${whole(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
 
 Unary, \`POST /v1/generate\`:
 
@@ -73,6 +91,18 @@ Server-sent events, \`POST /v1/generate:stream\`, ${EVENTS} events a stream:
 | --- | --: | --: | --: | --: | --: | --: |
 ${table("sse").join("\n")}
 
+Time of an answer at ${how.perSecond} requests/s, unary, in milliseconds, and what it adds to the bare relay's:
+
+| | p50 | p99 | added p50 | added p99 |
+| --- | --: | --: | --: | --: |
+${paced.join("\n")}
+
+Leases alone, one workspace with every kind of limit, durable commits, the service's side and Postgres together on one core:
+
+| at once | pairs/s | p50 ms | p99 ms | batch | CPU µs of a pair: service + Postgres | bytes of log |
+| --: | --: | --: | --: | --: | --: | --: |
+${leases.map(leaseRow).join("\n")}
+
 - Each figure is the median of ${how.rounds} rounds of ${how.seconds} s, after a warm-up; the contestants take turns, in changing order. ${how.connections} connections, each
   with one request at a time.
 - ${pinned ? "The server under test has one core for itself; load generator, upstream and Postgres share the rest." : "No core could be set apart for the server under test, so that all processes share them all."}
@@ -81,9 +111,23 @@ ${table("sse").join("\n")}
 - The bare relay is \`node:http\` and undici's \`Pool\`. Unary, it passes the bytes through; as a stream, it parses the upstream's events and
   writes its own, one write for each.
 - Chorus is the whole service with its embedded Postgres: key, limits and credit in a durable lease, validation, token count, charge and record of each answer before it is sent.
+- Chorus ungoverned is the same code without key, lease and charge, and without a database.
 - Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
 - Every answer was checked for status, framing and end, and one in a hundred for its whole text. None was wrong.
 `;
+}
+
+function leaseRow({ concurrency, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }: LeaseLoad): string {
+  const cpu = `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)}`;
+  return cells(
+    String(concurrency),
+    whole(rate),
+    p50.toFixed(1),
+    p99.toFixed(1),
+    batch.toFixed(1),
+    cpu,
+    whole(walBytes),
+  );
 }
 
 function cells(...values: string[]): string {

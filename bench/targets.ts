@@ -29,11 +29,12 @@ export function relayStreamTarget(port: number): Target {
   return { ...openAiTarget(port, "sse"), path: "/v1/generate:stream", ending: "event: done", check: checked(deltas) };
 }
 
-export function chorusTarget(port: number, mode: Mode, apiKey: string): Target {
+/** @param apiKey left out for what asks for none */
+export function chorusTarget(port: number, mode: Mode, apiKey?: string): Target {
   return {
     port,
     path: mode === "unary" ? "/v1/generate" : "/v1/generate:stream",
-    headers: { "X-API-Key": apiKey },
+    headers: apiKey === undefined ? {} : { "X-API-Key": apiKey },
     body: JSON.stringify({ prompt: PROMPT }),
     ending: mode === "unary" ? '"finish_reason":"stop"' : "event: done",
     check: checked(mode === "unary" ? (text) => JSON.parse(text).answer : deltas),

@@ -28,15 +28,15 @@ export interface WorkspaceTier {
 
 /**
  * The tiers of a service that is configured no further. The lowest one lets a person try everything out, also a prompt of the largest size
- * (200,000 characters are about 50,000 tokens of English); each higher one gives about three times as much. Credits are worth what
+ * (200,000 characters are about 50,000 tokens of English) and a small load test; each higher one gives about three times as much. Credits are worth what
  * `CHORUS_RATES` makes of them; with the default rates, 500 buy five million input tokens.
  */
 const DEFAULT_TIERS: readonly WorkspaceTier[] = [
-  { name: "free", purchased: 0, limits: figures(60, 200_000, 50_000, 8, 2_000, 20_000) },
-  { name: "1", purchased: 500, limits: figures(300, 600_000, 150_000, 25, 20_000, 400_000) },
-  { name: "2", purchased: 5_000, limits: figures(1_000, 2_000_000, 500_000, 100, 100_000, 2_000_000) },
-  { name: "3", purchased: 20_000, limits: figures(3_000, 6_000_000, 1_500_000, 300, 500_000, 10_000_000) },
-  { name: "4", purchased: 100_000, limits: figures(10_000, 20_000_000, 5_000_000, 1_000) },
+  { name: "free", purchased: 0, limits: figures(600, 1_000_000, 250_000, 64, 20_000, 200_000) },
+  { name: "1", purchased: 500, limits: figures(2_000, 3_000_000, 750_000, 128, 100_000, 2_000_000) },
+  { name: "2", purchased: 5_000, limits: figures(6_000, 10_000_000, 2_500_000, 256, 500_000, 10_000_000) },
+  { name: "3", purchased: 20_000, limits: figures(20_000, 30_000_000, 7_500_000, 512, 2_000_000, 40_000_000) },
+  { name: "4", purchased: 100_000, limits: figures(60_000, 100_000_000, 25_000_000, 1_024) },
   { name: "unlimited", limits: {} },
 ];
 

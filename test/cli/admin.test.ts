@@ -51,7 +51,7 @@ test("the command line does all that operators and owners do", async (t) => {
   await t.test("workspaces", async () => {
     const made = await json("workspaces create acme --kind organization");
     assert.equal(made.kind, "organization");
-    assert.equal(made.limits.requests_per_minute, 60);
+    assert.equal(made.limits.requests_per_minute, 600);
     assert.equal(made.granted, "0");
     assert.match(await ok("workspaces show acme"), /^tier +free$/m);
     assert.match(await ok("workspaces list"), /^acme +ws_[0-9a-f]{24} +organization +free +0 +0 +0 /m);
@@ -106,7 +106,7 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.deepEqual(Object.values(set.limits).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const some = await ok("limits set acme --requests-per-minute none --requests-per-day default");
     assert.match(some, /^requests_per_minute +none +an operator$/m);
-    assert.match(some, /^requests_per_day +20000 +tier 1$/m);
+    assert.match(some, /^requests_per_day +100000 +tier 1$/m);
     assert.equal(await ok("limits show acme"), some);
     await wrong(["limits", "set", "acme"], /Name at least one limit/);
     await wrong(

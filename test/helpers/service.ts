@@ -121,12 +121,22 @@ export interface SseEvent {
 /** Reads server-sent events to their end. */
 export async function readEvents(response: Response): Promise<SseEvent[]> {
   const events: SseEvent[] = [];
-  for (const block of (await response.text()).split("\n\n")) {
-    // Only line feeds part lines here; a regular expression would take U+2028 for one as well.
-    const lines = block.split("\n");
-    const event = lines.find((line) => line.startsWith("event: "))?.slice(7);
-    const data = lines.find((line) => line.startsWith("data: "))?.slice(6);
-    if (event && data) events.push({ event, data: JSON.parse(data) });
-  }
+  for await (const event of eventsOf(response)) events.push(event);
   return events;
+}
+
+/** The same as they come; leaving the iteration closes the connection. */
+export async function* eventsOf(response: Response): AsyncGenerator<SseEvent> {
+  let text = "";
+  for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const blocks = (text + piece).split("\n\n");
+    text = blocks.pop() ?? "";
+    for (const block of blocks) {
+      // Only line feeds part lines here; a regular expression would take U+2028 for one as well.
+      const lines = block.split("\n");
+      const event = lines.find((line) => line.startsWith("event: "))?.slice(7);
+      const data = lines.find((line) => line.startsWith("data: "))?.slice(6);
+      if (event && data) yield { event, data: JSON.parse(data) };
+    }
+  }
 }

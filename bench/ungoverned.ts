@@ -1,0 +1,37 @@
+/**
+ * Chorus without keys, limits, credit and charges: what governing costs is the difference.
+ *   node bench/ungoverned.ts PORT CATALOGUE
+ */
+import type { Admission } from "../src/admission/lease.ts";
+import { envToConfig } from "../src/config.ts";
+import { createValidators } from "../src/engine/structured/validate.ts";
+import { createTokenizer } from "../src/engine/tokens.ts";
+import { createLog } from "../src/log.ts";
+import { createCatalogue } from "../src/models/catalogue.ts";
+import { createGeneration } from "../src/service/generate.ts";
+import type { Services } from "../src/service/services.ts";
+import { createWork } from "../src/service/work.ts";
+import { createTelemetry } from "../src/telemetry.ts";
+import { createRestServer } from "../src/transport/rest.ts";
+
+const [port = "", catalogue = ""] = process.argv.slice(2);
+const config = envToConfig({ CHORUS_MODELS: catalogue });
+const telemetry = createTelemetry();
+const admission: Admission = {
+  open: async () => ({ settle: async () => ({ credits: 0 }), [Symbol.asyncDispose]: async () => undefined }),
+  holds: () => false,
+};
+const engine = {
+  models: createCatalogue(config.models, config.timeouts, telemetry.modelCall),
+  tokenizer: createTokenizer(),
+  validators: createValidators(),
+};
+const nobody = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
+const work = createWork();
+const services: Pick<Services, "authorize" | "generation" | "ready"> = {
+  authorize: async () => nobody,
+  generation: createGeneration(engine, admission, work, config.deadlines),
+  ready: () => true,
+};
+// The paths that the rest of the services stand behind are not asked for.
+createRestServer(services as Services, config, createLog("warn"), telemetry).listen(Number(port), "127.0.0.1");
