@@ -1,12 +1,12 @@
 import { invalid } from "../failure.ts";
 import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
-import { amountText, MAX_AMOUNT, parseAmount } from "./amount.ts";
+import { amountText, parseAmount } from "./amount.ts";
 import { type Actor, record } from "./audit.ts";
 import { checkLabel } from "./fields.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
 import { findWorkspace, readSpendLimits, SPEND_PERIODS, type SpendLimits } from "./workspaces.ts";
 
-export type BookingKind = "grant" | "purchase";
+export type BookingKind = "grant" | "purchase" | "adjustment";
 
 /** Amounts are in millionths of a credit, here and below. */
 export interface Balance {
@@ -28,7 +28,7 @@ export interface Booking {
 export interface LedgerEntry extends Balance {
   id: bigint;
   at: Date;
-  kind: BookingKind | "adjustment" | "hold" | "settlement" | "release";
+  kind: BookingKind | "hold" | "settlement" | "release";
   reference: string;
 }
 
@@ -48,7 +48,7 @@ export interface CheckedFigure {
 export interface Credit {
   /**
    * Books credit: once under a reference, so that the same booking again gives the first.
-   * @param request.amount of a purchase above 0; of a grant not 0, and below 0 takes back what is neither spent nor held
+   * @param request.amount above 0; an adjustment takes it back from what is granted and neither spent nor held
    * @param request.reference the operator's own, 1 to 200 characters
    */
   book(
@@ -79,8 +79,8 @@ const CHECK_MS = 300_000;
 export function createCredit(pool: Pool): Credit {
   return {
     async book(actor, { workspace, kind, amount: text, reference }) {
-      const amount = parseAmount("amount", text, kind === "grant" ? -MAX_AMOUNT : 1n);
-      if (amount === 0n) throw invalid("amount", "amount must not be 0.");
+      const above = parseAmount("amount", text, 1n);
+      const amount = kind === "adjustment" ? -above : above;
       if (reference === "") throw invalid("reference", "Give a reference, such as the payment's. It is booked once.");
       checkLabel("reference", reference);
       return orOverloaded(
@@ -160,7 +160,7 @@ export async function bookCredit(
 ): Promise<Booking> {
   const [row] = await query<Balance & { verdict: string; booked_at: Date }>(
     "select * from book_credit($1, $2, $3, $4)",
-    [workspaceId, kind, reference, amount],
+    [workspaceId, kind === "purchase" ? kind : "grant", reference, amount],
   );
   if (!row) throw new Error("book_credit gave nothing");
   const { verdict, booked_at: at, granted, purchased, held } = row;

@@ -4,6 +4,7 @@ import {
   type Booking,
   CheckLedgerResponseSchema,
   CreditService,
+  DeductResponseSchema,
   GrantResponseSchema,
   type LedgerEntry,
   LedgerEntrySchema,
@@ -19,7 +20,7 @@ export function addCredits(program: Command): void {
 
   credits
     .command("grant")
-    .description("grant credit, or take granted credit back with a negative amount")
+    .description("grant credit")
     .argument("<workspace>", "name or identifier")
     .argument("<amount>", "credits, with up to six decimals")
     .requiredOption("--reference <reference>", "your own; a reference is booked once")
@@ -27,6 +28,19 @@ export function addCredits(program: Command): void {
       const client = await operatorClient(CreditService, command);
       const response = await client.grant({ workspace, amount, reference });
       if (json(command)) printJson(messageJson(GrantResponseSchema, response));
+      else printBooking(response);
+    });
+
+  credits
+    .command("deduct")
+    .description("take granted credit back that is neither spent nor held")
+    .argument("<workspace>", "name or identifier")
+    .argument("<amount>", "credits, with up to six decimals")
+    .requiredOption("--reference <reference>", "your own; a reference is booked once")
+    .action(async (workspace: string, amount: string, { reference }: { reference: string }, command: Command) => {
+      const client = await operatorClient(CreditService, command);
+      const response = await client.deduct({ workspace, amount, reference });
+      if (json(command)) printJson(messageJson(DeductResponseSchema, response));
       else printBooking(response);
     });
 

@@ -6,6 +6,7 @@ import {
   CheckLedgerResponseSchema,
   ClearSpendLimitResponseSchema,
   type CreditService,
+  DeductResponseSchema,
   GrantResponseSchema,
   ListLedgerResponseSchema,
   PurchaseResponseSchema,
@@ -24,6 +25,10 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
     async grant({ workspace, amount, reference }, actor) {
       const booked = await credit.book(actor, { workspace, kind: "grant", amount, reference });
       return create(GrantResponseSchema, bookingMessages(booked));
+    },
+    async deduct({ workspace, amount, reference }, actor) {
+      const booked = await credit.book(actor, { workspace, kind: "adjustment", amount, reference });
+      return create(DeductResponseSchema, bookingMessages(booked));
     },
     async purchase({ workspace, amount, reference }, actor) {
       const booked = await credit.book(actor, { workspace, kind: "purchase", amount, reference });

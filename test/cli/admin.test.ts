@@ -75,7 +75,7 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.deepEqual(purchase.balance, { granted: "12.345678", purchased: "500", held: "0" });
     assert.deepEqual(await json("credits purchase acme 500 --reference inv-1"), purchase);
     assert.match(await ok("workspaces show acme"), /^tier +1$/m);
-    assert.match(await ok("credits grant acme -2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
+    assert.match(await ok("credits deduct acme 2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
     const ledger = await ok("credits ledger acme --limit 2");
     assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
     assert.match(ledger, /There are older ones/);
@@ -88,6 +88,8 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.equal((await json("credits check acme")).consistent, true);
     await wrong(["credits", "purchase", "acme", "5", "--reference", "inv-1"], /reference/);
     await wrong(["credits", "purchase", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
+    await wrong(["credits", "grant", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
+    await wrong(["credits", "deduct", "acme", "11", "--reference", "r"], /^chorus: Only 10 credits can be taken back/);
     await wrong(["credits", "grant", "acme", "1e9", "--reference", "r"], /^chorus: amount must be a decimal number/);
     await wrong(["credits", "grant", "nobody", "1", "--reference", "r"], /^chorus: There is no workspace "nobody"/);
     await wrong(["credits", "grant", "acme", "1"], /required option '--reference/);

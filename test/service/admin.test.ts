@@ -78,7 +78,7 @@ test("operators and owners over the internal listener", async (t) => {
       const { workspace } = await operator.workspaces.getWorkspace({ workspace: "default" });
       assert.equal(workspace?.granted, "1000");
       assert.equal(workspace?.tier, "free");
-      assert.equal(workspace?.limits.requests_per_minute, 60n);
+      assert.equal(workspace?.limits.requests_per_minute, 600n);
       const { entries } = await operator.credits.listLedger({ workspace: "default" });
       assert.deepEqual(entries.at(-1)?.reference, "starting grant");
       assert.equal(entries.at(-1)?.kind, "grant");
@@ -191,7 +191,7 @@ test("operators and owners over the internal listener", async (t) => {
     assert.deepEqual(again, first);
     const { workspace } = await operator.workspaces.getWorkspace({ workspace: "acme" });
     assert.equal(workspace?.tier, "1");
-    assert.equal(workspace?.limits.requests_per_minute, 300n);
+    assert.equal(workspace?.limits.requests_per_minute, 2000n);
     assert.equal(workspace?.purchasedTotal, "500");
     await refused(
       operator.credits.grant({ workspace: "acme", amount: "1", reference: "inv-2" }),

@@ -18,7 +18,7 @@ export declare const file_chorus_admin_v1_credits: GenFile;
  */
 export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
   /**
-   * `grant` or `purchase`.
+   * `grant`, `purchase` or `adjustment`.
    *
    * @generated from field: string kind = 1;
    */
@@ -32,7 +32,7 @@ export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
   reference: string;
 
   /**
-   * Amount.
+   * Amount; of an adjustment below 0.
    *
    * @generated from field: string amount = 3;
    */
@@ -100,7 +100,7 @@ export declare type GrantRequest = Message<"chorus.admin.v1.GrantRequest"> & {
   workspace: string;
 
   /**
-   * Amount, not 0, up to 1,000,000,000 either way. What is spent or held cannot be taken back. Required.
+   * Amount, 0.000001 to 1,000,000,000. Required.
    *
    * @generated from field: string amount = 2;
    */
@@ -119,6 +119,67 @@ export declare type GrantRequest = Message<"chorus.admin.v1.GrantRequest"> & {
  * Use `create(GrantRequestSchema)` to create a new message.
  */
 export declare const GrantRequestSchema: GenMessage<GrantRequest>;
+
+/**
+ * Asks for granted credit to be taken back.
+ *
+ * @generated from message chorus.admin.v1.DeductRequest
+ */
+export declare type DeductRequest = Message<"chorus.admin.v1.DeductRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Amount to take back, 0.000001 to 1,000,000,000. Required.
+   *
+   * @generated from field: string amount = 2;
+   */
+  amount: string;
+
+  /**
+   * The operator's own reference, 1 to 200 characters; a reference is booked once in a workspace. Required.
+   *
+   * @generated from field: string reference = 3;
+   */
+  reference: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DeductRequest.
+ * Use `create(DeductRequestSchema)` to create a new message.
+ */
+export declare const DeductRequestSchema: GenMessage<DeductRequest>;
+
+/**
+ * The adjustment.
+ *
+ * @generated from message chorus.admin.v1.DeductResponse
+ */
+export declare type DeductResponse = Message<"chorus.admin.v1.DeductResponse"> & {
+  /**
+   * The booking.
+   *
+   * @generated from field: chorus.admin.v1.Booking booking = 1;
+   */
+  booking?: Booking | undefined;
+
+  /**
+   * The balance after it.
+   *
+   * @generated from field: chorus.admin.v1.Balance balance = 2;
+   */
+  balance?: Balance | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DeductResponse.
+ * Use `create(DeductResponseSchema)` to create a new message.
+ */
+export declare const DeductResponseSchema: GenMessage<DeductResponse>;
 
 /**
  * The grant.
@@ -528,15 +589,14 @@ export declare type ClearSpendLimitResponse = Message<"chorus.admin.v1.ClearSpen
 export declare const ClearSpendLimitResponseSchema: GenMessage<ClearSpendLimitResponse>;
 
 /**
- * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase and CheckLedger,
+ * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase, Deduct and CheckLedger,
  * the operator's or the workspace's owner token for the rest. Amounts are in credits, as exact decimal strings with up to six decimals.
  *
  * @generated from service chorus.admin.v1.CreditService
  */
 export declare const CreditService: GenService<{
   /**
-   * Adds granted credit, or takes some back with a negative amount. A reference that was booked before gives the same booking again, and
-   * books nothing.
+   * Adds granted credit. A reference that was booked before gives the same booking again, and books nothing.
    *
    * @generated from rpc chorus.admin.v1.CreditService.Grant
    */
@@ -544,6 +604,17 @@ export declare const CreditService: GenService<{
     methodKind: "unary";
     input: typeof GrantRequestSchema;
     output: typeof GrantResponseSchema;
+  },
+  /**
+   * Takes granted credit back, as far as it is neither spent nor held by requests that run. A reference that was booked before gives the
+   * same booking again, and books nothing.
+   *
+   * @generated from rpc chorus.admin.v1.CreditService.Deduct
+   */
+  deduct: {
+    methodKind: "unary";
+    input: typeof DeductRequestSchema;
+    output: typeof DeductResponseSchema;
   },
   /**
    * Adds purchased credit; limits rise at once when it leads into a higher tier. A reference that was booked before gives the same booking

@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/credits.proto.
  */
 export const file_chorus_admin_v1_credits = /*@__PURE__*/
-  fileDesc("Ch1jaG9ydXMvYWRtaW4vdjEvY3JlZGl0cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxImIKB0Jvb2tpbmcSDAoEa2luZBgBIAEoCRIRCglyZWZlcmVuY2UYAiABKAkSDgoGYW1vdW50GAMgASgJEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI7CgdCYWxhbmNlEg8KB2dyYW50ZWQYASABKAkSEQoJcHVyY2hhc2VkGAIgASgJEgwKBGhlbGQYAyABKAkiRAoMR3JhbnRSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIOCgZhbW91bnQYAiABKAkSEQoJcmVmZXJlbmNlGAMgASgJImUKDUdyYW50UmVzcG9uc2USKQoHYm9va2luZxgBIAEoCzIYLmNob3J1cy5hZG1pbi52MS5Cb29raW5nEikKB2JhbGFuY2UYAiABKAsyGC5jaG9ydXMuYWRtaW4udjEuQmFsYW5jZSJHCg9QdXJjaGFzZVJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEg4KBmFtb3VudBgCIAEoCRIRCglyZWZlcmVuY2UYAyABKAkiaAoQUHVyY2hhc2VSZXNwb25zZRIpCgdib29raW5nGAEgASgLMhguY2hvcnVzLmFkbWluLnYxLkJvb2tpbmcSKQoHYmFsYW5jZRgCIAEoCzIYLmNob3J1cy5hZG1pbi52MS5CYWxhbmNlIpQBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRImCgJhdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEa2luZBgDIAEoCRIRCglyZWZlcmVuY2UYBCABKAkSDwoHZ3JhbnRlZBgFIAEoCRIRCglwdXJjaGFzZWQYBiABKAkSDAoEaGVsZBgHIAEoCSJjChFMaXN0TGVkZ2VyUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFAoMY2hhcmdlc19vbmx5GAQgASgIIlwKEkxpc3RMZWRnZXJSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwuY2hvcnVzLmFkbWluLnYxLkxlZGdlckVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChJDaGVja0xlZGdlclJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJIk4KDUNoZWNrZWRGaWd1cmUSDAoEbmFtZRgBIAEoCRIPCgdhY2NvdW50GAIgASgJEg4KBmxlZGdlchgDIAEoCRIOCgZsZWFzZXMYBCABKAkiWgoTQ2hlY2tMZWRnZXJSZXNwb25zZRISCgpjb25zaXN0ZW50GAEgASgIEi8KB2ZpZ3VyZXMYAiADKAsyHi5jaG9ydXMuYWRtaW4udjEuQ2hlY2tlZEZpZ3VyZSJJChRTZXRTcGVuZExpbWl0UmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSDgoGcGVyaW9kGAIgASgJEg4KBmFtb3VudBgDIAEoCSKaAQoVU2V0U3BlbmRMaW1pdFJlc3BvbnNlEk0KDHNwZW5kX2xpbWl0cxgBIAMoCzI3LmNob3J1cy5hZG1pbi52MS5TZXRTcGVuZExpbWl0UmVzcG9uc2UuU3BlbmRMaW1pdHNFbnRyeRoyChBTcGVuZExpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoWQ2xlYXJTcGVuZExpbWl0UmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSDgoGcGVyaW9kGAIgASgJIp4BChdDbGVhclNwZW5kTGltaXRSZXNwb25zZRJPCgxzcGVuZF9saW1pdHMYASADKAsyOS5jaG9ydXMuYWRtaW4udjEuQ2xlYXJTcGVuZExpbWl0UmVzcG9uc2UuU3BlbmRMaW1pdHNFbnRyeRoyChBTcGVuZExpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEyqQQKDUNyZWRpdFNlcnZpY2USRgoFR3JhbnQSHS5jaG9ydXMuYWRtaW4udjEuR3JhbnRSZXF1ZXN0Gh4uY2hvcnVzLmFkbWluLnYxLkdyYW50UmVzcG9uc2USTwoIUHVyY2hhc2USIC5jaG9ydXMuYWRtaW4udjEuUHVyY2hhc2VSZXF1ZXN0GiEuY2hvcnVzLmFkbWluLnYxLlB1cmNoYXNlUmVzcG9uc2USWgoKTGlzdExlZGdlchIiLmNob3J1cy5hZG1pbi52MS5MaXN0TGVkZ2VyUmVxdWVzdBojLmNob3J1cy5hZG1pbi52MS5MaXN0TGVkZ2VyUmVzcG9uc2UiA5ACARJdCgtDaGVja0xlZGdlchIjLmNob3J1cy5hZG1pbi52MS5DaGVja0xlZGdlclJlcXVlc3QaJC5jaG9ydXMuYWRtaW4udjEuQ2hlY2tMZWRnZXJSZXNwb25zZSIDkAIBEl4KDVNldFNwZW5kTGltaXQSJS5jaG9ydXMuYWRtaW4udjEuU2V0U3BlbmRMaW1pdFJlcXVlc3QaJi5jaG9ydXMuYWRtaW4udjEuU2V0U3BlbmRMaW1pdFJlc3BvbnNlEmQKD0NsZWFyU3BlbmRMaW1pdBInLmNob3J1cy5hZG1pbi52MS5DbGVhclNwZW5kTGltaXRSZXF1ZXN0GiguY2hvcnVzLmFkbWluLnYxLkNsZWFyU3BlbmRMaW1pdFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch1jaG9ydXMvYWRtaW4vdjEvY3JlZGl0cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxImIKB0Jvb2tpbmcSDAoEa2luZBgBIAEoCRIRCglyZWZlcmVuY2UYAiABKAkSDgoGYW1vdW50GAMgASgJEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI7CgdCYWxhbmNlEg8KB2dyYW50ZWQYASABKAkSEQoJcHVyY2hhc2VkGAIgASgJEgwKBGhlbGQYAyABKAkiRAoMR3JhbnRSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIOCgZhbW91bnQYAiABKAkSEQoJcmVmZXJlbmNlGAMgASgJIkUKDURlZHVjdFJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEg4KBmFtb3VudBgCIAEoCRIRCglyZWZlcmVuY2UYAyABKAkiZgoORGVkdWN0UmVzcG9uc2USKQoHYm9va2luZxgBIAEoCzIYLmNob3J1cy5hZG1pbi52MS5Cb29raW5nEikKB2JhbGFuY2UYAiABKAsyGC5jaG9ydXMuYWRtaW4udjEuQmFsYW5jZSJlCg1HcmFudFJlc3BvbnNlEikKB2Jvb2tpbmcYASABKAsyGC5jaG9ydXMuYWRtaW4udjEuQm9va2luZxIpCgdiYWxhbmNlGAIgASgLMhguY2hvcnVzLmFkbWluLnYxLkJhbGFuY2UiRwoPUHVyY2hhc2VSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIOCgZhbW91bnQYAiABKAkSEQoJcmVmZXJlbmNlGAMgASgJImgKEFB1cmNoYXNlUmVzcG9uc2USKQoHYm9va2luZxgBIAEoCzIYLmNob3J1cy5hZG1pbi52MS5Cb29raW5nEikKB2JhbGFuY2UYAiABKAsyGC5jaG9ydXMuYWRtaW4udjEuQmFsYW5jZSKUAQoLTGVkZ2VyRW50cnkSCgoCaWQYASABKAkSJgoCYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGtpbmQYAyABKAkSEQoJcmVmZXJlbmNlGAQgASgJEg8KB2dyYW50ZWQYBSABKAkSEQoJcHVyY2hhc2VkGAYgASgJEgwKBGhlbGQYByABKAkiYwoRTGlzdExlZGdlclJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGNoYXJnZXNfb25seRgEIAEoCCJcChJMaXN0TGVkZ2VyUmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLmNob3J1cy5hZG1pbi52MS5MZWRnZXJFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoSQ2hlY2tMZWRnZXJSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCSJOCg1DaGVja2VkRmlndXJlEgwKBG5hbWUYASABKAkSDwoHYWNjb3VudBgCIAEoCRIOCgZsZWRnZXIYAyABKAkSDgoGbGVhc2VzGAQgASgJIloKE0NoZWNrTGVkZ2VyUmVzcG9uc2USEgoKY29uc2lzdGVudBgBIAEoCBIvCgdmaWd1cmVzGAIgAygLMh4uY2hvcnVzLmFkbWluLnYxLkNoZWNrZWRGaWd1cmUiSQoUU2V0U3BlbmRMaW1pdFJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEg4KBnBlcmlvZBgCIAEoCRIOCgZhbW91bnQYAyABKAkimgEKFVNldFNwZW5kTGltaXRSZXNwb25zZRJNCgxzcGVuZF9saW1pdHMYASADKAsyNy5jaG9ydXMuYWRtaW4udjEuU2V0U3BlbmRMaW1pdFJlc3BvbnNlLlNwZW5kTGltaXRzRW50cnkaMgoQU3BlbmRMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjsKFkNsZWFyU3BlbmRMaW1pdFJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEg4KBnBlcmlvZBgCIAEoCSKeAQoXQ2xlYXJTcGVuZExpbWl0UmVzcG9uc2USTwoMc3BlbmRfbGltaXRzGAEgAygLMjkuY2hvcnVzLmFkbWluLnYxLkNsZWFyU3BlbmRMaW1pdFJlc3BvbnNlLlNwZW5kTGltaXRzRW50cnkaMgoQU3BlbmRMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBMvQECg1DcmVkaXRTZXJ2aWNlEkYKBUdyYW50Eh0uY2hvcnVzLmFkbWluLnYxLkdyYW50UmVxdWVzdBoeLmNob3J1cy5hZG1pbi52MS5HcmFudFJlc3BvbnNlEkkKBkRlZHVjdBIeLmNob3J1cy5hZG1pbi52MS5EZWR1Y3RSZXF1ZXN0Gh8uY2hvcnVzLmFkbWluLnYxLkRlZHVjdFJlc3BvbnNlEk8KCFB1cmNoYXNlEiAuY2hvcnVzLmFkbWluLnYxLlB1cmNoYXNlUmVxdWVzdBohLmNob3J1cy5hZG1pbi52MS5QdXJjaGFzZVJlc3BvbnNlEloKCkxpc3RMZWRnZXISIi5jaG9ydXMuYWRtaW4udjEuTGlzdExlZGdlclJlcXVlc3QaIy5jaG9ydXMuYWRtaW4udjEuTGlzdExlZGdlclJlc3BvbnNlIgOQAgESXQoLQ2hlY2tMZWRnZXISIy5jaG9ydXMuYWRtaW4udjEuQ2hlY2tMZWRnZXJSZXF1ZXN0GiQuY2hvcnVzLmFkbWluLnYxLkNoZWNrTGVkZ2VyUmVzcG9uc2UiA5ACARJeCg1TZXRTcGVuZExpbWl0EiUuY2hvcnVzLmFkbWluLnYxLlNldFNwZW5kTGltaXRSZXF1ZXN0GiYuY2hvcnVzLmFkbWluLnYxLlNldFNwZW5kTGltaXRSZXNwb25zZRJkCg9DbGVhclNwZW5kTGltaXQSJy5jaG9ydXMuYWRtaW4udjEuQ2xlYXJTcGVuZExpbWl0UmVxdWVzdBooLmNob3J1cy5hZG1pbi52MS5DbGVhclNwZW5kTGltaXRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chorus.admin.v1.Booking.
@@ -33,98 +33,112 @@ export const GrantRequestSchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_credits, 2);
 
 /**
+ * Describes the message chorus.admin.v1.DeductRequest.
+ * Use `create(DeductRequestSchema)` to create a new message.
+ */
+export const DeductRequestSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_credits, 3);
+
+/**
+ * Describes the message chorus.admin.v1.DeductResponse.
+ * Use `create(DeductResponseSchema)` to create a new message.
+ */
+export const DeductResponseSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_credits, 4);
+
+/**
  * Describes the message chorus.admin.v1.GrantResponse.
  * Use `create(GrantResponseSchema)` to create a new message.
  */
 export const GrantResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 3);
+  messageDesc(file_chorus_admin_v1_credits, 5);
 
 /**
  * Describes the message chorus.admin.v1.PurchaseRequest.
  * Use `create(PurchaseRequestSchema)` to create a new message.
  */
 export const PurchaseRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 4);
+  messageDesc(file_chorus_admin_v1_credits, 6);
 
 /**
  * Describes the message chorus.admin.v1.PurchaseResponse.
  * Use `create(PurchaseResponseSchema)` to create a new message.
  */
 export const PurchaseResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 5);
+  messageDesc(file_chorus_admin_v1_credits, 7);
 
 /**
  * Describes the message chorus.admin.v1.LedgerEntry.
  * Use `create(LedgerEntrySchema)` to create a new message.
  */
 export const LedgerEntrySchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 6);
+  messageDesc(file_chorus_admin_v1_credits, 8);
 
 /**
  * Describes the message chorus.admin.v1.ListLedgerRequest.
  * Use `create(ListLedgerRequestSchema)` to create a new message.
  */
 export const ListLedgerRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 7);
+  messageDesc(file_chorus_admin_v1_credits, 9);
 
 /**
  * Describes the message chorus.admin.v1.ListLedgerResponse.
  * Use `create(ListLedgerResponseSchema)` to create a new message.
  */
 export const ListLedgerResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 8);
+  messageDesc(file_chorus_admin_v1_credits, 10);
 
 /**
  * Describes the message chorus.admin.v1.CheckLedgerRequest.
  * Use `create(CheckLedgerRequestSchema)` to create a new message.
  */
 export const CheckLedgerRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 9);
+  messageDesc(file_chorus_admin_v1_credits, 11);
 
 /**
  * Describes the message chorus.admin.v1.CheckedFigure.
  * Use `create(CheckedFigureSchema)` to create a new message.
  */
 export const CheckedFigureSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 10);
+  messageDesc(file_chorus_admin_v1_credits, 12);
 
 /**
  * Describes the message chorus.admin.v1.CheckLedgerResponse.
  * Use `create(CheckLedgerResponseSchema)` to create a new message.
  */
 export const CheckLedgerResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 11);
+  messageDesc(file_chorus_admin_v1_credits, 13);
 
 /**
  * Describes the message chorus.admin.v1.SetSpendLimitRequest.
  * Use `create(SetSpendLimitRequestSchema)` to create a new message.
  */
 export const SetSpendLimitRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 12);
+  messageDesc(file_chorus_admin_v1_credits, 14);
 
 /**
  * Describes the message chorus.admin.v1.SetSpendLimitResponse.
  * Use `create(SetSpendLimitResponseSchema)` to create a new message.
  */
 export const SetSpendLimitResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 13);
+  messageDesc(file_chorus_admin_v1_credits, 15);
 
 /**
  * Describes the message chorus.admin.v1.ClearSpendLimitRequest.
  * Use `create(ClearSpendLimitRequestSchema)` to create a new message.
  */
 export const ClearSpendLimitRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 14);
+  messageDesc(file_chorus_admin_v1_credits, 16);
 
 /**
  * Describes the message chorus.admin.v1.ClearSpendLimitResponse.
  * Use `create(ClearSpendLimitResponseSchema)` to create a new message.
  */
 export const ClearSpendLimitResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_credits, 15);
+  messageDesc(file_chorus_admin_v1_credits, 17);
 
 /**
- * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase and CheckLedger,
+ * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase, Deduct and CheckLedger,
  * the operator's or the workspace's owner token for the rest. Amounts are in credits, as exact decimal strings with up to six decimals.
  *
  * @generated from service chorus.admin.v1.CreditService
