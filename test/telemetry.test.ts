@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
+import { FAILURES } from "../src/failure.ts";
 import { createTelemetry, type Telemetry } from "../src/telemetry.ts";
 
 /** Value of one line, such as `name{label="value"}`. */
@@ -156,4 +157,33 @@ test("the process and its event loop are there once they are watched", async () 
   const named = [...doc.matchAll(/`((?:process|nodejs)_\w+)/g)].map(([, name = ""]) => name);
   assert.ok(named.length >= 5);
   for (const name of named) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"), name);
+});
+
+test("dashboard and alerts ask for figures, labels and outcomes that the service has", async () => {
+  const telemetry = createTelemetry();
+  telemetry.watchProcess();
+  telemetry.watchBodies("rest", () => 1);
+  const text = await telemetry.text();
+  const known = new Set<string>();
+  for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    if (type === "histogram") for (const part of ["bucket", "sum", "count"]) known.add(`${name}_${part}`);
+    else known.add(name);
+  }
+  const outcomes = new Set(["ok", "cut_short", "caller_gone", "failed", "left", ...Object.keys(FAILURES)]);
+
+  const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../docs/operating", file), "utf8");
+  const dashboard = JSON.parse(read("dashboard.json"));
+  const asked: string[] = dashboard.panels.flatMap((panel: { targets?: Array<{ expr: string }> }) =>
+    (panel.targets ?? []).map(({ expr }) => expr),
+  );
+  assert.ok(asked.length >= 18);
+  for (const expr of [...asked, read("alerts.yml")]) {
+    for (const [name] of expr.matchAll(/\b(?:chorus|nodejs|process)_\w+/g)) assert.ok(known.has(name), name);
+    for (const [, list = ""] of expr.matchAll(/outcome=~?"([^"]+)"/g))
+      for (const outcome of list.split("|")) assert.ok(outcomes.has(outcome), outcome);
+  }
+  // Each figure of the service itself is to be seen somewhere.
+  const own = [...text.matchAll(/^# TYPE (chorus_\S+) /gm)].map(([, name = ""]) => name);
+  const unseen = own.filter((name) => !asked.some((expr) => expr.includes(name)));
+  assert.deepEqual(unseen, ["chorus_leases_taken_total"]);
 });
