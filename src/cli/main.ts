@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
 import { addAsk } from "./ask.ts";
@@ -32,6 +33,7 @@ addSpendLimits(program);
 addTiers(program);
 addUsage(program);
 addAsk(program);
+addCompletion(program);
 
 // Whoever reads may have read enough, as head does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));

@@ -7,6 +7,7 @@ import {
   type MetricsPoint,
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { bar, sparkline } from "./chart.ts";
 import { printJson, printTable, timeText } from "./print.ts";
 import { CliError, json, operatorClient } from "./service.ts";
 import { parseTime } from "./time.ts";
@@ -68,14 +69,32 @@ export function addUsage(program: Command): void {
       }
       const key = (text: string) => (options.byKey ? [text] : []);
       const row = (of: MetricsPoint | MetricsTotals) => Object.values(figures(of)).map(String);
+      const most = Math.max(...usage.series.map(({ credits }) => credits), 0);
       printTable(
-        ["START (UTC)", ...key("KEY"), "REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS"],
+        ["START (UTC)", ...key("KEY"), "REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS", ""],
         [
-          ...usage.series.map((point) => [timeText(point.start), ...key(point.keyId ?? "-"), ...row(point)]),
-          ["total", ...key(""), ...row(usage.totals)],
+          ...usage.series.map((point) => [
+            timeText(point.start),
+            ...key(point.keyId ?? "-"),
+            ...row(point),
+            bar(point.credits, most),
+          ]),
+          ["total", ...key(""), ...row(usage.totals), ""],
         ],
       );
+      const line = sparkline(creditsByStart(usage.series), usage, options.interval);
+      if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
     });
+}
+
+/** Credits of each interval, over all keys. */
+function creditsByStart(series: readonly MetricsPoint[]): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const { start, credits } of series) {
+    const at = start ? timestampDate(start).getTime() : 0;
+    sums.set(at, (sums.get(at) ?? 0) + credits);
+  }
+  return sums;
 }
 
 function figures(of: MetricsPoint | MetricsTotals): Record<string, number> {

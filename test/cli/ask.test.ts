@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
+import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
@@ -47,10 +49,41 @@ test("ask prints the answer as it comes", async (t) => {
     assert.deepEqual([answer, finish_reason, usage.output_tokens > 0], ["Hello from openai.", "stop", true]);
   });
 
+  await t.test("about standard input and files, with instructions and ceilings", async () => {
+    const folder = await makeFolder(t);
+    const file = join(folder, "notes.csv");
+    await writeFile(file, "room,time\n4,10:00\n");
+    const env = { ...beside, CHORUS_API_KEY: service.apiKey };
+    const piped = await runCli(
+      ["ask", "Summarise:", "-", "--system", "Be brief.", "--max-tokens", "50"],
+      env,
+      "a\nb\n",
+    );
+    assert.equal(piped.code, 0, piped.stderr);
+    const { messages, max_completion_tokens, max_tokens } = vendor.calls.at(-1)?.json ?? {};
+    assert.match(JSON.stringify(messages), /Be brief.*Summarise: \\n\\na\\nb"/);
+    assert.equal(max_completion_tokens ?? max_tokens, 50);
+    assert.equal((await runCli(["ask"], env, "only input")).code, 0);
+    assert.match(vendor.calls.at(-1)?.body ?? "", /only input/);
+    assert.equal((await runCli(["ask", "Which room?", "--file", file, "--effort", "low"], env)).code, 0);
+  });
+
+  await t.test("as JSON that is valid against a schema in a file", async () => {
+    const file = join(await makeFolder(t), "room.schema.json");
+    await writeFile(file, '{"type":"object","properties":{"room":{"type":"integer"}},"required":["room"]}');
+    vendor.reply({ text: '```json\n{"room": 4}\n```' });
+    const env = { ...beside, CHORUS_API_KEY: service.apiKey };
+    const { code, stdout, stderr } = await runCli(["ask", "Room 4.", "--schema", file], env);
+    assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
+  });
+
   await t.test("a failure goes to standard error, with exit code 1", async () => {
     vendor.always({ status: 400 });
     const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
-      [["ask"], beside, /prompt/],
+      [["ask"], beside, /Standard input is empty/],
+      [["ask", "a", "--effort", "huge"], beside, /Allowed choices are auto, low, medium, high/],
+      [["ask", "a", "--max-tokens", "many"], beside, /--max-tokens must be a whole number/],
+      [["ask", "a", "--file", "/nowhere/a.pdf"], beside, /--file: \/nowhere\/a\.pdf cannot be read \(ENOENT\)/],
       [["ask", "hello"], { ...beside, CHORUS_API_KEY: "nope" }, /does not accept the secret of CHORUS_API_KEY/],
       [["ask", "hello", "--workspace", "nope"], beside, /no workspace "nope"/],
       [["ask", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey }, /No model could answer/],

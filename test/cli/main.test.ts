@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { runCli } from "../helpers/cli.ts";
 import { startService } from "../helpers/service.ts";
@@ -66,4 +66,20 @@ test("help is for people: every command, with exit code 0", async () => {
   assert.match(none.stderr, /Usage/);
   assert.deepEqual([wrong.code, wrong.stdout], [1, ""]);
   assert.match(wrong.stderr, /unknown command 'frob'/);
+});
+
+test("shells complete commands, options and their values", async () => {
+  const complete = async (...words: string[]) => (await runCli(["complete", "--", ...words])).stdout;
+  assert.match(await complete("key"), /^keys\t/m);
+  assert.match(await complete("keys", "cr"), /^create\t/m);
+  assert.match(await complete("keys", "create", "--sc"), /^--scope\t/m);
+  assert.match(await complete("ask", "--effort", ""), /^low\t\nmedium\t\nhigh\t$/m);
+  for (const shell of ["bash", "zsh"])
+    assert.match((await runCli(["complete", shell])).stdout, new RegExp(`${shell} completion for chorus`));
+});
+
+test("the launcher runs the same command line, and gives its exit code", async () => {
+  const launcher = resolve(import.meta.dirname, "../../src/cli/chorus.cjs");
+  assert.match((await runCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
+  assert.equal((await runCli(["nonsense"], {}, "", launcher)).code, 1);
 });

@@ -12,12 +12,20 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Runs the command line as a process of its own, with nothing of the environment but `env`. */
-export async function runCli(args: string[], env: Record<string, string> = {}): Promise<CliResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+/** Runs the command line as a process of its own, with nothing of the environment but `env`, and `input` as its standard input. */
+export async function runCli(
+  args: string[],
+  env: Record<string, string> = {},
+  input = "",
+  main = MAIN,
+): Promise<CliResult> {
+  const child = spawn(process.execPath, [main, ...args], {
     env: { ...CHILD_ENV, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  // What does not read its input may have ended by now.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
   return { code, stdout, stderr };
 }

@@ -1,0 +1,42 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+
+const BAR_WIDTH = 20;
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+const LEVELS = [..."▁▂▃▄▅▆▇█"];
+/** Points of a sparkline, at most: what fits a line of a terminal. */
+const MAX_POINTS = 100;
+
+/** A bar of up to 20 characters for a value out of the largest one; what is not 0 can be seen. */
+export function bar(value: number, most: number): string {
+  if (!(value > 0) || !(most > 0)) return "";
+  const eighths = Math.max(1, Math.round((value / most) * BAR_WIDTH * 8));
+  return "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? "");
+}
+
+/**
+ * One character for each interval of a period, also for those without use.
+ * @param values by the start of their interval, in milliseconds since 1970
+ * @returns undefined when the period has one interval only, or more than 100
+ */
+export function sparkline(
+  values: ReadonlyMap<number, number>,
+  { from, to }: { from?: Timestamp | undefined; to?: Timestamp | undefined },
+  interval: string,
+): string | undefined {
+  if (!from || !to) return undefined;
+  const points: number[] = [];
+  const end = timestampDate(to);
+  for (let at = timestampDate(from); at < end; at = next(at, interval)) {
+    points.push(values.get(at.getTime()) ?? 0);
+    if (points.length > MAX_POINTS) return undefined;
+  }
+  const most = Math.max(...points);
+  if (points.length < 2 || most === 0) return undefined;
+  return points.map((value) => (value === 0 ? " " : LEVELS[Math.ceil((value / most) * 8) - 1])).join("");
+}
+
+function next(at: Date, interval: string): Date {
+  if (interval === "month") return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1));
+  const ms = interval === "minute" ? 60_000 : interval === "hour" ? 3_600_000 : 86_400_000;
+  return new Date(at.getTime() + ms);
+}
