@@ -138,7 +138,10 @@ export function createWorkspaces(pool: Pool): Workspaces {
         const known = await query<{ name: string }>("select name from tiers order by place");
         if (tier !== "" && !known.some(({ name }) => name === tier)) {
           const names = known.map(({ name }) => name).join(", ");
-          throw invalid("tier", `There is no such tier. Name one of ${names}, or none for the one that was reached.`);
+          throw invalid(
+            "tier",
+            `There is no such tier. Name one of ${names}, or leave it empty for the one that follows from the purchases (on the command line: auto).`,
+          );
         }
         await query("update accounts set tier_override = nullif($2, '') where workspace_id = $1", [id, tier]);
         return { action: "tier.set", details: { tier: tier || null } };
