@@ -11,7 +11,6 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
           <tr>
             <th scope="col">Time</th>
             <th scope="col">Movement</th>
-            <th scope="col">Reference</th>
             <th scope="col" class="figure">
               Granted
             </th>
@@ -23,6 +22,7 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
                 Held
               </th>
             )}
+            <th scope="col">Reference</th>
           </tr>
         </thead>
         <tbody>
@@ -30,12 +30,12 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
             <tr key={entry.id}>
               <td>{moment(entry.at)}</td>
               <td>{entry.kind}</td>
-              <td>
-                <code>{entry.reference}</code>
-              </td>
               <Change by={entry.granted} />
               <Change by={entry.purchased} />
               {holds && <Change by={entry.held} />}
+              <td>
+                <code>{entry.reference}</code>
+              </td>
             </tr>
           ))}
         </tbody>

@@ -75,7 +75,9 @@ export function Charts({ figures }: { figures: Loaded<Figures> }) {
               title="Latency"
               summary={
                 total?.latencyP50Ms === undefined || total.latencyP95Ms === undefined
-                  ? "Kept for periods of up to 92 days with answers"
+                  ? performance
+                    ? "No answers"
+                    : "Shown for periods of up to 91 days"
                   : `half within ${duration(total.latencyP50Ms)}, 95 % within ${duration(total.latencyP95Ms)}`
               }
               at={at}

@@ -11,6 +11,9 @@ import { TopKeys } from "./top-keys.tsx";
 
 const EVERY_MS = 15_000;
 
+/** The service tells latencies and failures of 92 days at most, the first of them whole. */
+const MOST_LATENCY_MS = 91 * 86_400_000;
+
 /** What is left, what was used, and what will be refused next. */
 export function OverviewPage() {
   const { query } = useRoute();
@@ -32,11 +35,11 @@ export function OverviewPage() {
   const figures = useLoad(
     async (signal) => {
       const { interval, ms } = intervalOf(period);
+      const isLong = (period.to?.getTime() ?? Date.now()) - period.from.getTime() > MOST_LATENCY_MS;
       const request = { ...boundsOf(period), interval, keyId };
       const [{ usage: metrics }, performance] = await Promise.all([
         usage.getUsage(request, { signal }),
-        // It goes back 92 days; a longer period has no latency.
-        usage.getPerformance(request, { signal }).catch(() => undefined),
+        isLong ? undefined : usage.getPerformance(request, { signal }),
       ]);
       return { metrics, performance, ms };
     },

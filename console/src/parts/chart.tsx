@@ -40,6 +40,7 @@ export function Chart(props: ChartProps) {
     return () => themeChanges.removeEventListener("change", redraw);
   }, []);
 
+  const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   const drawn = JSON.stringify([at, series]);
   // `drawn` is what the chart shows, `theme` its colours
   useEffect(() => {
@@ -74,8 +75,14 @@ export function Chart(props: ChartProps) {
             : `${label(start)}: ${series.map((one) => `${one.label} ${writeOr(one.values[under], write)}`).join(" · ")}`}
         </p>
       </figcaption>
-      <div class="plot" ref={box} aria-hidden="true" />
-      <ChartTable {...props} label={label} />
+      {isEmpty ? (
+        <div class="plot" />
+      ) : (
+        <>
+          <div class="plot" ref={box} aria-hidden="true" />
+          <ChartTable {...props} label={label} />
+        </>
+      )}
     </figure>
   );
 }
@@ -102,6 +109,7 @@ function optionsFor(props: ChartProps, element: HTMLElement, setUnder: (index: n
   const bars = UPlot.paths.bars?.({ size: [0.72, 28], align: 1 });
   const order = kind === "bars" ? [...series].reverse() : series;
   const width = (props.at[1] ?? 0) - (props.at[0] ?? 0);
+  const isWhole = series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
   const font = `12px ${getComputedStyle(element).fontFamily}`;
   return {
     width: element.clientWidth,
@@ -121,7 +129,7 @@ function optionsFor(props: ChartProps, element: HTMLElement, setUnder: (index: n
         grid: line,
         ticks: { show: false },
         size: 58,
-        splits: spread,
+        splits: isWhole ? spreadWhole : spread,
         values: (_, splits) => splits.map(axis),
       },
     ],
@@ -163,6 +171,11 @@ function times(_: UPlot, splits: number[], __: number, ___: number, step: number
 }
 
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+/** Counts have no halves. */
+function spreadWhole(plot: UPlot, axis: number, min: number, max: number): number[] {
+  return spread(plot, axis, min, max).filter(Number.isInteger);
+}
 
 /** The colour behind a custom property, which may differ between light and dark. */
 function colour(element: HTMLElement, name: string): string {
