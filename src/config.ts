@@ -57,6 +57,12 @@ export interface Config {
   bodyBudgetBytes: number;
   /** Wait before the headers of a stream go out without an event, and between keep-alive comments, in milliseconds. */
   stream: { headersMs: number; keepAliveMs: number; stallMs: number };
+  console: {
+    /** Folder of its built pages. */
+    folder: string;
+    /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are believed. */
+    proxies: number;
+  };
   logLevel: string;
 }
 
@@ -144,6 +150,10 @@ export function envToConfig(env: Env): Config {
       Number.MAX_SAFE_INTEGER,
     ),
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
+    console: {
+      folder: resolve(import.meta.dirname, "../console/dist"),
+      proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
+    },
     logLevel: logLevel(env),
   };
 }

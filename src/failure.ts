@@ -40,6 +40,13 @@ export const FAILURES = {
     connect: Code.PermissionDenied,
     message: "The API key lacks the scope that this call needs.",
   },
+  foreign_origin: {
+    http: 403,
+    code: "foreign_origin",
+    connect: Code.PermissionDenied,
+    message:
+      "The request does not come from a page of this address. Behind a proxy that changes the host, set CHORUS_TRUSTED_PROXIES.",
+  },
   not_found: {
     http: 404,
     code: "not_found",

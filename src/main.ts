@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createActivity } from "./admission/activity.ts";
 import { bootstrap } from "./admission/bootstrap.ts";
 import { createCredit } from "./admission/credit.ts";
 import { openJournal } from "./admission/journal.ts";
@@ -10,6 +11,7 @@ import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
 import { createOwners } from "./admission/owners.ts";
 import { keepAlive } from "./admission/replica.ts";
+import { createSessions } from "./admission/sessions.ts";
 import { createSettlements, type SettlementRow } from "./admission/settle.ts";
 import { applyTiers } from "./admission/tiers.ts";
 import { createUsage } from "./admission/usage.ts";
@@ -80,6 +82,8 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
       workspaces: createWorkspaces(desk),
       credit: createCredit(desk),
       usage: createUsage(desk),
+      activity: createActivity(desk),
+      sessions: createSessions(desk),
       work,
       deadlines: config.deadlines,
     });

@@ -58,6 +58,7 @@ test("an empty environment gives the documented defaults", () => {
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
+      console: { folder: resolve(import.meta.dirname, "../console/dist"), proxies: 0 },
       logLevel: "info",
     },
   );

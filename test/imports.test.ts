@@ -17,6 +17,7 @@ const ARROWS: Record<string, string[]> = {
   admission: ["store"],
   store: [],
   cli: [],
+  client: [],
 };
 
 function sources(): Map<string, string[]> {
@@ -57,6 +58,8 @@ test("the engine knows no HTTP server, the transport no SQL, admission no model"
     ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
     ["admission", /"@ai-sdk/],
     ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
+    // It runs wherever there is fetch, and is handed out alone.
+    ["client", /(?:from|import) "(?!\.\/)/],
   ];
   for (const file of sources().keys()) {
     const text = readFileSync(join(SRC, file), "utf8");

@@ -3,7 +3,7 @@ import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { amountText, parseAmount } from "./amount.ts";
 import { type Actor, record } from "./audit.ts";
 import { checkLabel } from "./fields.ts";
-import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
+import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
 import { findWorkspace, readSpendLimits, SPEND_PERIODS, type SpendLimits } from "./workspaces.ts";
 
 export type BookingKind = "grant" | "purchase" | "adjustment";
@@ -55,10 +55,17 @@ export interface Credit {
     actor: Actor,
     request: { workspace: string; kind: BookingKind; amount: string; reference: string },
   ): Promise<Booking>;
-  /** One page of movements, newest first. `chargesOnly` leaves out holds and releases. */
+  /** One page of movements, newest first, from `from` (inclusive) to `to` (exclusive). `chargesOnly` leaves out holds and releases. */
   ledger(
     actor: Actor,
-    request: { workspace: string; pageSize?: number; pageToken?: string; chargesOnly?: boolean },
+    request: {
+      workspace: string;
+      pageSize?: number;
+      pageToken?: string;
+      chargesOnly?: boolean;
+      from?: Date | undefined;
+      to?: Date | undefined;
+    },
   ): Promise<{ entries: LedgerEntry[]; nextPageToken: string | undefined }>;
   /** Compares the account of a workspace with its whole ledger. */
   check(actor: Actor, workspace: string): Promise<{ consistent: boolean; figures: CheckedFigure[] }>;
@@ -91,20 +98,27 @@ export function createCredit(pool: Pool): Credit {
       );
     },
 
-    async ledger(actor, { workspace, pageSize, pageToken, chargesOnly = false }) {
+    async ledger(actor, { workspace, pageSize, pageToken, chargesOnly = false, from, to }) {
       const size = sizeOfPage(pageSize);
       const [micros, entry] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
       const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
       const found = await orOverloaded(
         pool.query<LedgerEntry & { micros: bigint }>(
-          // The time of a place is exact to the microsecond, which a Date is not.
-          `select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held,
-             (extract(epoch from at) * 1000000)::bigint as micros
+          `select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held, ${microsOf("at")} as micros
            from ledger
            where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
+             and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
              and not ($4 and kind in ('hold', 'release'))
            order by at desc, id desc limit $5`,
-          [id, micros === undefined ? null : timeOf(BigInt(micros)), entry ?? null, chargesOnly, size + 1],
+          [
+            id,
+            micros === undefined ? null : timeOf(BigInt(micros)),
+            entry ?? null,
+            chargesOnly,
+            size + 1,
+            from ?? null,
+            to ?? null,
+          ],
         ),
       );
       const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
@@ -140,12 +154,6 @@ export function createCredit(pool: Pool): Credit {
       );
     },
   };
-}
-
-/** A time in microseconds since 1970 as Postgres reads it. */
-function timeOf(micros: bigint): string {
-  const toMillisecond = new Date(Number(micros / 1_000n)).toISOString().slice(0, -1);
-  return `${toMillisecond}${String(micros % 1_000n).padStart(3, "0")}Z`;
 }
 
 /**

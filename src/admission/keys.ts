@@ -4,6 +4,7 @@ import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { type Actor, confinedTo, record } from "./audit.ts";
 import { type Caller, createAuthenticator, SCOPES, type Scope } from "./authenticate.ts";
 import { checkExpiry, checkLabel } from "./fields.ts";
+import { type KeyUse, readKeyUse } from "./key-use.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
 import { createSecret, hashSecret, prefixOf } from "./secret.ts";
 import { findWorkspace } from "./workspaces.ts";
@@ -25,6 +26,8 @@ export interface ApiKey {
   expiresAt: Date | null;
   /** Null: not revoked. */
   revokedAt: Date | null;
+  /** Whether requests from the console's playground count under it; then it has no secret and cannot be changed. */
+  console: boolean;
 }
 
 /** A workspace is named by identifier or name. Owners reach the keys of their own workspace alone. */
@@ -57,18 +60,22 @@ export interface Keys {
    * @param request.workspace undefined: all that the actor reaches
    * @param request.pageSize 1 to 1,000; undefined or 0: 100
    * @param request.pageToken `nextPageToken` of the page before
+   * @param request.search what the name (in whatever case) or the prefix begins with, or the whole secret
+   * @param request.activeOnly leaves out what is revoked or has expired
    * @throws Failure `invalid_request` naming the field; `unknown_entity` for an unknown workspace.
    */
   list(
     actor: Actor,
-    request: { workspace?: string; pageSize?: number; pageToken?: string },
+    request: { workspace?: string; pageSize?: number; pageToken?: string; search?: string; activeOnly?: boolean },
   ): Promise<{ keys: ApiKey[]; nextPageToken: string | undefined }>;
+  /** What keys used lately, by identifier. @throws Failure `overloaded` when the database is away. */
+  use(keys: readonly ApiKey[]): Promise<ReadonlyMap<string, KeyUse>>;
   /** Revokes a key, here at once and on every replica within a second; once more does nothing. @throws Failure `unknown_entity`. */
   revoke(actor: Actor, id: string): Promise<ApiKey>;
 }
 
 const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.scopes,
-  k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt"`;
+  k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.console`;
 
 /**
  * Keys over the table `api_keys`.
@@ -96,6 +103,7 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
             field: "id",
             message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
           });
+        if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
         const { hash, ...before } = row;
         return { hash, key: await make(query, before) };
       }),
@@ -155,7 +163,8 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
       });
     },
 
-    async list(actor, { workspace, pageSize, pageToken }) {
+    async list(actor, { workspace, pageSize, pageToken, search = "", activeOnly = false }) {
+      checkLabel("search", search);
       const size = sizeOfPage(pageSize);
       const [time, id] = readPageToken(pageToken, /^(\d{1,14}) (key_[0-9a-f]+)$/) ?? [];
       const all = !workspace && !confinedTo(actor);
@@ -164,12 +173,31 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
         pool.query<ApiKey>(
           `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id
            where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
+             and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6)
+             and ($7::timestamptz is null or (k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)))
            order by k.created_at desc, k.id desc limit $4`,
-          [found?.id ?? null, time === undefined ? null : new Date(Number(time)), id ?? "", size + 1],
+          [
+            found?.id ?? null,
+            time === undefined ? null : new Date(Number(time)),
+            id ?? "",
+            size + 1,
+            ...(search === "" ? [null, null] : [beginning(search), hashSecret(search)]),
+            activeOnly ? new Date(clock()) : null,
+          ],
         ),
       );
       const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);
       return { keys: rows, nextPageToken };
+    },
+
+    async use(keys) {
+      // An operator's page may have keys of several workspaces.
+      const found = new Map<string, KeyUse>();
+      for (const [workspaceId, group] of Map.groupBy(keys, (key) => key.workspaceId)) {
+        const ids = group.map(({ id }) => id);
+        for (const [id, use] of await readKeyUse(pool, workspaceId, ids, clock())) found.set(id, use);
+      }
+      return found;
     },
 
     revoke: (actor, id) =>
@@ -190,6 +218,11 @@ export function requireScope(caller: Caller, scope: Scope): void {
       message: `The API key lacks the scope "${scope}", which this call needs. Use a key that has it.`,
     });
   }
+}
+
+/** Pattern of texts that begin with a text (PostgreSQL documentation, section 9.7.1). */
+function beginning(text: string): string {
+  return `${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 
 function scopeOf(text: string, i: number): Scope {

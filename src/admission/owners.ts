@@ -44,7 +44,7 @@ export function createOwners(pool: Pool, clock: () => number = Date.now): Owners
         ),
       );
       if (!row) throw unauthenticated();
-      const id = idOf(hash);
+      const id = tokenId(hash);
       if (row.owned === null) return { kind: "operator", id };
       if (needs === "operator") {
         throw new Failure("missing_scope", { message: "Only an operator may do this; an owner token is not enough." });
@@ -56,7 +56,7 @@ export function createOwners(pool: Pool, clock: () => number = Date.now): Owners
       checkExpiry(expiresAt, clock());
       const token = createSecret("ow_");
       const hash = hashSecret(token);
-      const id = idOf(hash);
+      const id = tokenId(hash);
       return orOverloaded(
         pool.tx(async (query) => {
           const found = await findWorkspace(query, actor, workspace);
@@ -80,6 +80,6 @@ function unauthenticated(): Failure {
 }
 
 /** Names a token in the audit. Eight bytes of a hash tell nothing about a random secret. */
-function idOf(hash: Buffer): string {
+export function tokenId(hash: Buffer): string {
   return `tok_${hash.toString("hex", 0, 8)}`;
 }

@@ -39,3 +39,14 @@ export function readPageToken(token: string | undefined, form: RegExp): string[]
   }
   return parts;
 }
+
+/** SQL of a time in whole microseconds since 1970, which a Date cannot hold: what places in the order of time are made of. */
+export function microsOf(column: string): string {
+  return `(extract(epoch from ${column}) * 1000000)::bigint`;
+}
+
+/** A time in microseconds since 1970 as Postgres reads it. */
+export function timeOf(micros: bigint): string {
+  const toMillisecond = new Date(Number(micros / 1_000n)).toISOString().slice(0, -1);
+  return `${toMillisecond}${String(micros % 1_000n).padStart(3, "0")}Z`;
+}

@@ -7,8 +7,8 @@ const RANDOM_BYTES = 20;
 const RANDOM_WIDTH = 27;
 const CHECK_WIDTH = 6;
 
-/** `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens. */
-export type SecretPrefix = "ck_" | "op_" | "ow_";
+/** `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of the console. */
+export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_";
 
 /** Makes a secret: the prefix, 160 random bits and their CRC-32, in base 62; always 36 characters. */
 export function createSecret(prefix: SecretPrefix): string {

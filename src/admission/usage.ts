@@ -1,5 +1,12 @@
 import { invalid } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
+import { type KeyTotals, readTopKeys } from "./key-use.ts";
+import { type PerformanceRequest, type PerformanceSeries, readPerformance } from "./performance.ts";
+import { type Interval, MS, next, pieces, points, startOf } from "./period.ts";
+import { credits, NOTHING, plus, SUMS, type Sums, type Totals, totals } from "./sums.ts";
+
+export type { Interval } from "./period.ts";
+export type { Totals } from "./sums.ts";
 
 /** How much of a limit is used, in the limit's own unit. */
 export interface Use {
@@ -35,21 +42,6 @@ export interface Quotas {
   spendLimits: { period: SpendPeriod; limit: number; used: number; resetsAt: Date }[];
 }
 
-export type Interval = "minute" | "hour" | "day" | "month";
-
-/** Sums over a period. Tokens are those of answered requests. */
-export interface Totals {
-  /** Requests that gave an answer, whole or in part. */
-  requests: number;
-  /** Requests that gave none: failures, and unary callers who did not wait. */
-  failedRequests: number;
-  inputTokens: number;
-  outputTokens: number;
-  cachedTokens: number;
-  /** Credits charged, exact to one millionth. */
-  credits: number;
-}
-
 export interface Metrics {
   /** Start, widened to the start of its interval. */
   from: Date;
@@ -67,15 +59,25 @@ export interface Usage {
    * Use of a workspace over a period, by the moment at which each request was admitted.
    * @param request.from inclusive
    * @param request.to exclusive
+   * @param request.keyId a key whose use alone counts; undefined: all keys
    * @throws Failure `invalid_request` naming `from` when the period is empty, or `interval` when there would be more than 5,000 points;
    * `overloaded` when the database is away.
    */
-  metrics(request: { workspaceId: string; from: Date; to: Date; interval: Interval; byKey: boolean }): Promise<Metrics>;
+  metrics(request: {
+    workspaceId: string;
+    from: Date;
+    to: Date;
+    interval: Interval;
+    byKey: boolean;
+    keyId?: string | undefined;
+  }): Promise<Metrics>;
+  /** How long the requests of a workspace took and how they failed; see `readPerformance`. */
+  performance(request: PerformanceRequest): Promise<PerformanceSeries>;
+  /** The keys that used most credit; see `readTopKeys`. */
+  topKeys(request: { workspaceId: string; from: Date; to: Date; count: number }): Promise<KeyTotals[]>;
 }
 
 const MAX_POINTS = 5_000;
-
-const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
 /**
  * Usage over the tables `accounts`, `periods` and `usage`, none of which is a log. With ten million requests of a workspace behind them, on two
@@ -99,17 +101,18 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
       return quotasOf(new Map(rows.map((row) => [row.unit, row])));
     },
 
-    async metrics({ workspaceId, from: asked, to: until, interval, byKey }) {
+    async metrics({ workspaceId, from: asked, to: until, interval, byKey, keyId }) {
       const from = startOf(interval, asked);
       if (!(asked < until)) throw invalid("from", "The period must have a start before its end.");
       if (points(interval, from, until) > MAX_POINTS) throw tooMany();
       const to = new Date(Math.ceil(until.getTime() / MS.minute) * MS.minute);
       const values: unknown[] = [workspaceId];
+      const ofKey = keyId === undefined ? "" : `and key_id = $${values.push(keyId.replaceAll("\0", ""))}`;
       const sums = pieces(interval, from, to).map(({ unit, start, end }) => {
         // Rows of the interval's own width come out of the index in the right order: twice as fast as sorting what date_trunc gives.
         const point = unit === interval ? "start" : `date_trunc('${interval}', start, 'UTC')`;
         return `(select ${point} as start, ${byKey ? "key_id" : "null"} as key_id, ${SUMS} from usage
-          where workspace_id = $1 and unit = '${unit}' and start >= $${values.push(start)} and start < $${values.push(end)}
+          where workspace_id = $1 and unit = '${unit}' ${ofKey} and start >= $${values.push(start)} and start < $${values.push(end)}
           group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
       });
       const rows = joined(
@@ -125,6 +128,9 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
       }));
       return { from, to, totals: totals(rows.reduce(plus, NOTHING)), series };
     },
+
+    performance: (request) => readPerformance(pool, request),
+    topKeys: (request) => readTopKeys(pool, request),
   };
 }
 
@@ -179,34 +185,9 @@ function quotasOf(periods: ReadonlyMap<string, QuotaRow>): Quotas {
   };
 }
 
-const SUMS = `sum(requests)::bigint as requests, sum(failed_requests)::bigint as failed, sum(input_tokens)::bigint as input,
-  sum(output_tokens)::bigint as output, sum(cached_tokens)::bigint as cached, sum(credits_micro)::bigint as micro`;
-
 interface PointRow extends Sums {
   start: Date;
   key_id: string | null;
-}
-
-interface Sums {
-  requests: bigint;
-  failed: bigint;
-  input: bigint;
-  output: bigint;
-  cached: bigint;
-  micro: bigint;
-}
-
-const NOTHING: Sums = { requests: 0n, failed: 0n, input: 0n, output: 0n, cached: 0n, micro: 0n };
-
-function plus(a: Sums, b: Sums): Sums {
-  return {
-    requests: a.requests + b.requests,
-    failed: a.failed + b.failed,
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cached: a.cached + b.cached,
-    micro: a.micro + b.micro,
-  };
 }
 
 /** Adds up what several pieces have of the same point; the rows are in order. */
@@ -221,65 +202,9 @@ function joined(rows: PointRow[]): PointRow[] {
   return points;
 }
 
-function totals({ requests, failed, input, output, cached, micro }: Sums): Totals {
-  return {
-    requests: Number(requests),
-    failedRequests: Number(failed),
-    inputTokens: Number(input),
-    outputTokens: Number(output),
-    cachedTokens: Number(cached),
-    credits: credits(micro),
-  };
-}
-
-function credits(micro: bigint): number {
-  return Number(micro) / 1e6;
-}
-
 function tooMany(): Error {
   return invalid(
     "interval",
     `The answer would have more than ${MAX_POINTS} points. Use a longer interval or a shorter period.`,
   );
-}
-
-/** A stretch of time that is summed up from rows of one width. */
-interface Piece {
-  unit: "minute" | "hour" | "day";
-  start: Date;
-  end: Date;
-}
-
-/** Cuts a period into the widest rows that fit: the interval's own, then hours and minutes where it ends amid a day or an hour. */
-function pieces(interval: Interval, from: Date, to: Date): Piece[] {
-  const units = (["day", "hour", "minute"] as const).filter(
-    (unit) => MS[unit] <= MS[interval === "month" ? "day" : interval],
-  );
-  let start = from;
-  return units.flatMap((unit) => {
-    const piece = { unit, start, end: startOf(unit, to) };
-    if (piece.end <= start) return [];
-    start = piece.end;
-    return [piece];
-  });
-}
-
-/** Start of the interval, in UTC, in which a moment lies. */
-function startOf(interval: Interval, at: Date): Date {
-  if (interval !== "month") return new Date(Math.floor(at.getTime() / MS[interval]) * MS[interval]);
-  const start = startOf("day", at);
-  start.setUTCDate(1);
-  return start;
-}
-
-function next(unit: Interval | "week", start: Date): Date {
-  if (unit !== "month") return new Date(start.getTime() + MS[unit]);
-  const end = new Date(start);
-  end.setUTCMonth(end.getUTCMonth() + 1);
-  return end;
-}
-
-function points(interval: Interval, from: Date, to: Date): number {
-  if (interval !== "month") return Math.ceil((to.getTime() - from.getTime()) / MS[interval]);
-  return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
 }

@@ -36,6 +36,14 @@ export interface Workspace {
   spendLimits: SpendLimits;
 }
 
+export interface NextTier {
+  name: string;
+  /** Total of purchases from which it applies. */
+  purchased: bigint;
+  limits: Record<string, number>;
+  missing: bigint;
+}
+
 /** What becomes of a limit: a number, none, or the tier's own again. */
 export interface LimitChange {
   name: string;
@@ -56,6 +64,13 @@ export interface Workspaces {
   }): Promise<{ workspaces: Workspace[]; nextPageToken: string | undefined }>;
   /** @param workspace may be empty for an owner. @throws Failure `unknown_entity`, also for another owner's. */
   get(actor: Actor, workspace: string): Promise<Workspace>;
+  /**
+   * The tier that purchases lead to next, and what is still to be purchased for it; amounts in millionths of a credit.
+   * @param workspace may be empty for an owner
+   * @returns undefined when there is none, also because an operator gave the tier
+   * @throws Failure `unknown_entity`.
+   */
+  nextTier(actor: Actor, workspace: string): Promise<NextTier | undefined>;
   /**
    * Puts a workspace into a tier at once.
    * @param tier empty: the one that follows from what was purchased
@@ -132,6 +147,19 @@ export function createWorkspaces(pool: Pool): Workspaces {
 
     get: (actor, workspace) =>
       orOverloaded(findWorkspace(pool.query, actor, workspace).then(({ id }) => read(pool.query, id))),
+
+    async nextTier(actor, workspace) {
+      const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
+      const [tier] = await orOverloaded(
+        pool.query<NextTier>(
+          `select t.name, t.threshold_micro as purchased, t.limits, t.threshold_micro - a.purchased_total_micro as missing
+           from accounts a join tiers t on t.threshold_micro > a.purchased_total_micro
+           where a.workspace_id = $1 and a.tier is distinct from a.tier_override order by t.place limit 1`,
+          [id],
+        ),
+      );
+      return tier;
+    },
 
     setTier: (actor, workspace, tier) =>
       change(actor, workspace, async (query, id) => {

@@ -16,6 +16,7 @@ import { amountText } from "../admission/amount.ts";
 import type { Booking, Credit } from "../admission/credit.ts";
 import type { SpendLimits } from "../admission/workspaces.ts";
 import type { Admin } from "./admin.ts";
+import { momentOf } from "./moment.ts";
 
 export type CreditAdmin = Admin<typeof CreditService>;
 
@@ -34,8 +35,9 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
       const booked = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
       return create(PurchaseResponseSchema, bookingMessages(booked));
     },
-    async listLedger(request, actor) {
-      const page = await credit.ledger(actor, request);
+    async listLedger({ from, to, ...request }, actor) {
+      const period = { from: momentOf("from", from), to: momentOf("to", to) };
+      const page = await credit.ledger(actor, { ...request, ...period });
       return create(ListLedgerResponseSchema, {
         entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held }) => ({
           id: `${id}`,

@@ -4,10 +4,13 @@ import {
   CreateKeyResponseSchema,
   type KeySchema,
   type KeyService,
+  type KeyUseSchema,
   ListKeysResponseSchema,
   RevokeKeyResponseSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { amountText } from "../admission/amount.ts";
+import type { KeyUse } from "../admission/key-use.ts";
 import type { ApiKey, Keys } from "../admission/keys.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
@@ -37,10 +40,11 @@ export function createKeyAdmin(keys: Keys): KeyAdmin {
       });
       return create(UpdateKeyResponseSchema, { key: keyMessage(changed) });
     },
-    async listKeys({ workspace, pageSize, pageToken }, actor) {
-      const page = await keys.list(actor, { workspace, pageSize, pageToken });
+    async listKeys({ withUse, ...request }, actor) {
+      const page = await keys.list(actor, request);
+      const uses = withUse ? await keys.use(page.keys) : undefined;
       return create(ListKeysResponseSchema, {
-        keys: page.keys.map(keyMessage),
+        keys: page.keys.map((key) => keyMessage(key, uses?.get(key.id))),
         nextPageToken: page.nextPageToken ?? "",
       });
     },
@@ -50,7 +54,7 @@ export function createKeyAdmin(keys: Keys): KeyAdmin {
   };
 }
 
-function keyMessage(key: ApiKey): MessageInitShape<typeof KeySchema> {
+function keyMessage(key: ApiKey, use?: KeyUse): MessageInitShape<typeof KeySchema> {
   return {
     id: key.id,
     workspace: key.workspace,
@@ -60,5 +64,16 @@ function keyMessage(key: ApiKey): MessageInitShape<typeof KeySchema> {
     createdAt: timestampFromDate(key.createdAt),
     ...(key.expiresAt ? { expiresAt: timestampFromDate(key.expiresAt) } : {}),
     ...(key.revokedAt ? { revokedAt: timestampFromDate(key.revokedAt) } : {}),
+    console: key.console,
+    ...(use ? { use: useMessage(use) } : {}),
+  };
+}
+
+function useMessage({ lastUsedAt, from, charged, ...figures }: KeyUse): MessageInitShape<typeof KeyUseSchema> {
+  return {
+    ...figures,
+    ...(lastUsedAt ? { lastUsedAt: timestampFromDate(lastUsedAt) } : {}),
+    from: timestampFromDate(from),
+    credits: amountText(charged),
   };
 }

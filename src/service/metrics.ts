@@ -22,13 +22,15 @@ const INTERVALS: ReadonlyMap<MetricsInterval, Interval> = new Map([
 
 /**
  * Token use of the caller's workspace over a period.
+ * @param keyId a key whose use alone counts; undefined: all keys
  * @throws Failure invalid_request naming `from`, `interval` or `group_by`.
  */
 export async function metrics(
-  usage: Usage,
+  usage: Pick<Usage, "metrics">,
   request: MetricsRequest,
-  caller: Caller,
+  caller: Pick<Caller, "workspaceId">,
   now: Date,
+  keyId?: string,
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
   const interval = INTERVALS.get(width);
@@ -37,7 +39,7 @@ export async function metrics(
   const to = request.to ? timestampDate(request.to) : now;
   const from = request.from ? timestampDate(request.from) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
   const byKey = request.groupBy === MetricsGroupBy.KEY;
-  const found = await usage.metrics({ workspaceId: caller.workspaceId, from, to, interval, byKey });
+  const found = await usage.metrics({ workspaceId: caller.workspaceId, from, to, interval, byKey, keyId });
   return create(MetricsResponseSchema, {
     from: timestampFromDate(found.from),
     to: timestampFromDate(found.to),
@@ -51,7 +53,8 @@ export async function metrics(
   });
 }
 
-function figures(of: Totals) {
+/** Sums as messages have them. */
+export function figures(of: Totals) {
   return {
     requests: BigInt(of.requests),
     failedRequests: BigInt(of.failedRequests),

@@ -10,7 +10,10 @@ import type { Caller } from "../admission/keys.ts";
 import type { Usage, Use, Window } from "../admission/usage.ts";
 
 /** Limits in force and what the caller's workspace has used of them. */
-export async function quotas(usage: Usage, caller: Caller): Promise<QuotasResponse> {
+export async function quotas(
+  usage: Pick<Usage, "quotas">,
+  caller: Pick<Caller, "workspaceId" | "workspace">,
+): Promise<QuotasResponse> {
   const { tier, asOf, windows, concurrentRequests, credit, spendLimits } = await usage.quotas(caller.workspaceId);
   return create(QuotasResponseSchema, {
     workspace: caller.workspace,

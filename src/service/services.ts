@@ -1,13 +1,16 @@
 import type { MetricsRequest, MetricsResponse, QuotasResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type { Activity } from "../admission/activity.ts";
 import type { Actor } from "../admission/audit.ts";
 import type { Credit } from "../admission/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../admission/keys.ts";
 import type { Admission } from "../admission/lease.ts";
 import type { Owners } from "../admission/owners.ts";
+import type { Sessions } from "../admission/sessions.ts";
 import type { Usage } from "../admission/usage.ts";
 import type { Workspaces } from "../admission/workspaces.ts";
 import type { Config } from "../config.ts";
 import type { Engine } from "../engine/answer.ts";
+import { type ActivityAdmin, createActivityAdmin } from "./activity.ts";
 import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
 import { createGeneration, type Generation } from "./generate.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
@@ -30,6 +33,9 @@ export interface Services {
   readonly credits: CreditAdmin;
   readonly keys: KeyAdmin;
   readonly usage: UsageAdmin;
+  readonly activity: ActivityAdmin;
+  /** Owners who are signed in to the console. */
+  readonly sessions: Sessions;
   /** Whether new requests are taken. */
   ready(): boolean;
 }
@@ -42,12 +48,14 @@ export interface Parts {
   workspaces: Workspaces;
   credit: Credit;
   usage: Usage;
+  activity: Activity;
+  sessions: Sessions;
   work: Work;
   deadlines: Config["deadlines"];
 }
 
 export function createServices(parts: Parts): Services {
-  const { engine, admission, keys, owners, workspaces, credit, usage, work, deadlines } = parts;
+  const { engine, admission, keys, owners, workspaces, credit, usage, activity, sessions, work, deadlines } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -62,6 +70,8 @@ export function createServices(parts: Parts): Services {
     credits: createCreditAdmin(credit),
     keys: createKeyAdmin(keys),
     usage: createUsageAdmin(usage, workspaces),
+    activity: createActivityAdmin(activity),
+    sessions,
     ready: () => !work.draining,
   };
 }

@@ -3,6 +3,7 @@ import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   CreateOwnerTokenResponseSchema,
   CreateWorkspaceResponseSchema,
+  GetNextTierResponseSchema,
   GetWorkspaceResponseSchema,
   type LimitOverride,
   ListWorkspacesResponseSchema,
@@ -38,6 +39,13 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
     async getWorkspace({ workspace }, actor) {
       const found = await workspaces.get(actor, workspace);
       return create(GetWorkspaceResponseSchema, { workspace: workspaceMessage(found) });
+    },
+    async getNextTier({ workspace }, actor) {
+      const next = await workspaces.nextTier(actor, workspace);
+      if (!next) return create(GetNextTierResponseSchema);
+      const { name, purchased, limits, missing } = next;
+      const tier = { name, purchased: amountText(purchased), limits: limitMessages(limits) };
+      return create(GetNextTierResponseSchema, { tier, missing: amountText(missing) });
     },
     async setTier({ workspace, tier }, actor) {
       const changed = await workspaces.setTier(actor, workspace, tier);
@@ -95,7 +103,7 @@ function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchem
     createdAt: timestampFromDate(of.createdAt),
     tier: of.tier,
     tierOverridden: of.tierOverridden,
-    limits: Object.fromEntries(Object.entries(of.limits).map(([name, limit]) => [name, BigInt(limit)])),
+    limits: limitMessages(of.limits),
     overriddenLimits: of.overriddenLimits,
     granted: amountText(of.granted),
     purchased: amountText(of.purchased),
@@ -104,4 +112,8 @@ function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchem
     running: of.running,
     spendLimits: spendLimitTexts(of.spendLimits),
   };
+}
+
+function limitMessages(limits: Record<string, number>): Record<string, bigint> {
+  return Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, BigInt(limit)]));
 }

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
@@ -10,11 +11,12 @@ import type { Admin } from "../service/admin.ts";
 import type { Services } from "../service/services.ts";
 
 /** The services of operators and owners, which take a token in place of an API key. */
-export const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService] as const;
+export const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;
 
 /** What an owner may do, in the own workspace. Everything else needs an operator. */
 const OWNER_METHODS: ReadonlySet<DescMethod> = new Set<DescMethod>([
   WorkspaceService.method.getWorkspace,
+  WorkspaceService.method.getNextTier,
   CreditService.method.listLedger,
   CreditService.method.setSpendLimit,
   CreditService.method.clearSpendLimit,
@@ -22,19 +24,26 @@ const OWNER_METHODS: ReadonlySet<DescMethod> = new Set<DescMethod>([
   KeyService.method.updateKey,
   KeyService.method.listKeys,
   KeyService.method.revokeKey,
-  UsageService.method.getUsage,
+  ...UsageService.methods,
+  ...ActivityService.methods,
 ]);
 
-const ACTOR = createContextKey<Actor | undefined>(undefined);
+/** Where a call carries whoever makes it. */
+export const ACTOR = createContextKey<Actor | undefined>(undefined);
 
-/** Lets a call of an admin service in by its token, before anything of its body is read; other calls are not its business. */
-export async function admitActor(
-  services: Services,
-  { service, method, requestHeader, values }: HandlerContext,
-): Promise<void> {
-  if (!ADMIN_SERVICES.some(({ typeName }) => typeName === service.typeName)) return;
+/** Who may make a call of an admin service: at least an owner, or only an operator. */
+export function actorNeeded(method: DescMethod): "operator" | "owner" {
+  return OWNER_METHODS.has(method) ? "owner" : "operator";
+}
+
+/** Finds out who makes a call of an admin service, by its token; of calls of other services it knows nothing. */
+export async function actorByToken(
+  services: Pick<Services, "authorizeActor">,
+  { service, method, requestHeader }: HandlerContext,
+): Promise<Actor | undefined> {
+  if (!ADMIN_SERVICES.some(({ typeName }) => typeName === service.typeName)) return undefined;
   const token = /^bearer (.+)$/i.exec(requestHeader.get("authorization") ?? "")?.[1];
-  values.set(ACTOR, await services.authorizeActor(token, OWNER_METHODS.has(method) ? "owner" : "operator"));
+  return services.authorizeActor(token, actorNeeded(method));
 }
 
 /**
@@ -57,6 +66,7 @@ export function addAdmin(
   router.service(CreditService, withActor<Admin<typeof CreditService>>(services.credits));
   router.service(KeyService, withActor<Admin<typeof KeyService>>(services.keys));
   router.service(UsageService, withActor<Admin<typeof UsageService>>(services.usage));
+  router.service(ActivityService, withActor<Admin<typeof ActivityService>>(services.activity));
 }
 
 /** A method of an admin service, with the actor taken out of the call. */

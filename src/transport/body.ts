@@ -81,9 +81,15 @@ export function checkBodyHead({ headers }: IncomingMessage): void {
  * each piece as it arrives spreads the work and holds the bytes once: of 60 MB the longest step is 1 ms, where decoding them in one go takes 40 to
  * 320 ms.
  * @param proceed Called once there is room, before anything is read.
+ * @param maxBytes Largest body.
  * @throws Failure request_too_large, overloaded or invalid_json; CallerGone when the connection ends first.
  */
-export function readBody(request: IncomingMessage, budget: BodyBudget, proceed: () => void): Promise<Body> {
+export function readBody(
+  request: IncomingMessage,
+  budget: BodyBudget,
+  proceed: () => void,
+  maxBytes: number = MAX_BODY,
+): Promise<Body> {
   return new Promise((resolve, reject) => {
     const stated = request.headers["content-length"];
     const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -109,7 +115,7 @@ export function readBody(request: IncomingMessage, budget: BodyBudget, proceed: 
     const onData = (chunk: Buffer) => {
       try {
         size += chunk.length;
-        if (size > MAX_BODY) throw new Failure("request_too_large");
+        if (size > maxBytes) throw tooLarge(maxBytes);
         if (stated === undefined) hold(chunk.length);
         text += decodeUtf8(utf8, chunk);
       } catch (error) {
@@ -131,6 +137,7 @@ export function readBody(request: IncomingMessage, budget: BodyBudget, proceed: 
     // The connection may have ended while the key was looked up; then no event comes any more.
     if (request.destroyed) return onClose();
     try {
+      if (Number(stated ?? 0) > maxBytes) throw tooLarge(maxBytes);
       if (stated !== undefined) hold(Number(stated));
     } catch (error) {
       return fail(error);
@@ -138,6 +145,13 @@ export function readBody(request: IncomingMessage, budget: BodyBudget, proceed: 
     proceed();
     request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
+}
+
+/** The failure of a body that is larger than `maxBytes`. */
+export function tooLarge(maxBytes: number): Failure {
+  return maxBytes === MAX_BODY
+    ? new Failure("request_too_large")
+    : new Failure("request_too_large", { message: `A call of this service has ${maxBytes} bytes at most. Send less.` });
 }
 
 /** Decodes the next piece, or ends the text. */

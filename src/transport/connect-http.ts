@@ -6,7 +6,7 @@ import { type UniversalHandler, type UniversalServerResponse, uResponseNotFound 
 import { Failure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone } from "../service/call.ts";
-import { type BodyBudget, MAX_BODY } from "./body.ts";
+import { type BodyBudget, tooLarge } from "./body.ts";
 import { linger } from "./linger.ts";
 import { createValueCounter, prefixLength } from "./value-count.ts";
 
@@ -194,13 +194,6 @@ function createBody(request: IncomingMessage, response: ServerResponse, budget: 
       held = 0;
     },
   };
-}
-
-/** The failure of a body that is larger than `maxBytes`. */
-export function tooLarge(maxBytes: number): Failure {
-  return maxBytes === MAX_BODY
-    ? new Failure("request_too_large")
-    : new Failure("request_too_large", { message: `A call of this service has ${maxBytes} bytes at most. Send less.` });
 }
 
 function headersOf(request: IncomingMessage): Headers {

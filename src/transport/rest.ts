@@ -17,8 +17,12 @@ import { type Call, CallerGone } from "../service/call.ts";
 import { notice } from "../service/generate.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import { failureBody, malformedAnswer, sendHead, sendJson } from "./answer.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
+import { createConsole } from "./console.ts";
+import { createConsoleRpc } from "./console-rpc.ts";
 import { decode, decodeQuery } from "./decode.ts";
+import { createDocs } from "./docs.ts";
 import { encode } from "./encode.ts";
 import { linger } from "./linger.ts";
 import { createReport, type Tracked } from "./report.ts";
@@ -51,7 +55,7 @@ type Routes = ReadonlyMap<string, ReadonlyMap<string, Handler>>;
  */
 export function createRestServer(
   services: Services,
-  config: Pick<Config, "bodyBudgetBytes" | "stream">,
+  config: Pick<Config, "bodyBudgetBytes" | "stream" | "console">,
   log: Log,
   telemetry: Telemetry,
 ): Server {
@@ -93,6 +97,8 @@ export function createRestServer(
     },
   });
 
+  const console = createConsole(services, config, budget, createConsoleRpc(services, config, budget, log, telemetry));
+
   /** A signal for each connection that aborts when it closes: a request that waits for its turn on it learns of that as well. */
   const gone = new WeakMap<Duplex, AbortSignal>();
   /** The latest response on each connection. */
@@ -126,7 +132,7 @@ export function createRestServer(
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const ex: Exchange = { ...tracked, request, response, query, expects };
     try {
-      const { method, scope, run } = find(routes, path, ex);
+      const { method, scope, run } = find(routes, console.find(path, response), path, ex);
       ex.method = method ?? "none";
       const caller = scope ? await services.authorize(request.headers["x-api-key"], scope) : NOBODY;
       Object.assign(ex.facts, { workspaceId: caller.workspaceId, keyId: caller.keyId });
@@ -220,6 +226,9 @@ function createRoutes(handlers: Record<RpcName | "live" | "ready", Handler>): Ro
     ["/healthz", new Map([["GET", handlers.live]])],
     ["/readyz", new Map([["GET", handlers.ready]])],
   ]);
+  for (const [path, serve] of createDocs()) {
+    routes.set(path, new Map([["GET", { run: ({ request, response }) => serve(request, response) }]]));
+  }
   for (const method of GenerationService.methods) {
     const { pattern } = getOption(method, httpRule);
     if (pattern.case !== "get" && pattern.case !== "post")
@@ -230,8 +239,13 @@ function createRoutes(handlers: Record<RpcName | "live" | "ready", Handler>): Ro
   return routes;
 }
 
-function find(routes: Routes, path: string, { request, response }: Exchange): Handler {
-  const verbs = routes.get(path) ?? routes.get(path.replace(/%3a/i, ":"));
+function find(
+  routes: Routes,
+  ofConsole: ReadonlyMap<string, Handler> | undefined,
+  path: string,
+  { request, response }: Exchange,
+): Handler {
+  const verbs = ofConsole ?? routes.get(path) ?? routes.get(path.replace(/%3a/i, ":"));
   if (!verbs) throw new Failure("not_found");
   // Node leaves the body out of an answer to HEAD.
   const handler = verbs.get(request.method === "HEAD" ? "GET" : (request.method ?? ""));
@@ -257,49 +271,6 @@ function unknownNotices(fields: readonly string[], more: number): Notice[] {
   if (more > 0)
     notices.push(notice("unknown_field", `${more} more members are no fields of this request, and were ignored.`));
   return notices;
-}
-
-function failureBody(failure: Failure, requestId: string): string {
-  // JSON.stringify leaves out what is undefined.
-  return JSON.stringify({
-    code: failure.row.code,
-    message: failure.message,
-    request_id: requestId,
-    field: failure.field,
-    limit: failure.limit,
-    retry_after_ms: failure.retryAfterMs === undefined ? undefined : Math.ceil(failure.retryAfterMs),
-  });
-}
-
-function sendHead(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, {
-    "Content-Type": "application/json; charset=utf-8",
-    "Content-Length": Buffer.byteLength(text),
-    "Cache-Control": "no-store",
-  });
-}
-
-function sendJson(response: ServerResponse, status: number, text: string): void {
-  sendHead(response, status, text);
-  response.end(text);
-}
-
-/**
- * The answer to what is no HTTP request. It has the body of every failure, but no code and no row in the table of failures, because there
- * was nothing to be refused.
- */
-function malformedAnswer({ code }: NodeJS.ErrnoException, requestId: string): string {
-  const [status, message] =
-    code === "HPE_HEADER_OVERFLOW"
-      ? ["431 Request Header Fields Too Large", "The headers are too large. Send fewer or shorter ones."]
-      : code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? ["408 Request Timeout", "The request did not arrive in time. Send it again."]
-        : ["400 Bad Request", "This is no valid HTTP/1.1 request."];
-  const text = JSON.stringify({ message, request_id: requestId });
-  return (
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${text.length}\r\n` +
-    `Cache-Control: no-store\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${text}`
-  );
 }
 
 /** RFC 9112, section 6.3. */

@@ -4,6 +4,8 @@ import { create, type DescService } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
   createConnectRouter,
   createContextKey,
   createContextValues,
@@ -16,6 +18,7 @@ import {
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Actor } from "../admission/audit.ts";
 import type { Caller, Scope } from "../admission/keys.ts";
 import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
@@ -23,9 +26,9 @@ import type { Log } from "../log.ts";
 import { type Call, CallerGone, type Event, type Facts } from "../service/call.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
-import { ADMIN_SERVICES, addAdmin, admitActor } from "./admin.ts";
-import { createBodyBudget, MAX_BODY } from "./body.ts";
-import { serveHandlers, tooLarge } from "./connect-http.ts";
+import { ACTOR, ADMIN_SERVICES, actorByToken, addAdmin } from "./admin.ts";
+import { type BodyBudget, createBodyBudget, MAX_BODY, tooLarge } from "./body.ts";
+import { serveHandlers } from "./connect-http.ts";
 import { addHealth } from "./health.ts";
 import { addReflection } from "./reflection.ts";
 import { createReport } from "./report.ts";
@@ -46,6 +49,18 @@ const SCOPES: Record<keyof typeof GenerationService.method, Scope> = {
 /** Largest call of the services that take no prompts, in bytes. */
 const MAX_SMALL_BODY = 64 * 1024;
 
+/** A way into the services: who may come in, and how. */
+export interface Door {
+  /** Protocols other than Connect that it speaks, and what it asks of a call. */
+  protocols: Pick<ConnectRouterOptions, "grpc" | "grpcWeb" | "requireConnectProtocolHeader">;
+  /** Finds out who calls, before anything of the body is read. @throws Failure */
+  admit(context: HandlerContext): Promise<{ caller?: Caller; actor?: Actor | undefined }>;
+  /** Room for bodies. */
+  budget: BodyBudget;
+  /** Adds what is served beside the services. */
+  add?(router: ConnectRouter): void;
+}
+
 /**
  * The internal face: Connect, gRPC and gRPC-Web for callers and operators, with reflection and health. Works for HTTP/1.1 and HTTP/2.
  * Nothing is compressed, so that the bytes on the wire are those that are held.
@@ -56,10 +71,36 @@ export function createRpcHandler(
   log: Log,
   telemetry: Telemetry,
 ): RequestListener {
-  const report = createReport(log, telemetry);
   const budget = createBodyBudget(config.bodyBudgetBytes);
   telemetry.watchBodies("rpc", () => budget.used);
+  const door: Door = {
+    protocols: {},
+    budget,
+    async admit(context) {
+      const { service, method, requestHeader } = context;
+      if (service.typeName !== GenerationService.typeName) return { actor: await actorByToken(services, context) };
+      const scope = SCOPES[method.localName as keyof typeof SCOPES];
+      return { caller: await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope) };
+    },
+    add(router) {
+      addHealth(router, [GenerationService, ...ADMIN_SERVICES], services.ready);
+      addReflection(router, [GenerationService, ...ADMIN_SERVICES, Health], [FailureDetailSchema.file]);
+    },
+  };
+  return openDoor(door, services, config, log, telemetry);
+}
+
+/** Serves the services of callers, owners and operators to whoever a door lets in. */
+export function openDoor(
+  door: Door,
+  services: Services,
+  config: Pick<Config, "stream">,
+  log: Log,
+  telemetry: Telemetry,
+): RequestListener {
+  const report = createReport(log, telemetry);
   const router = createConnectRouter({
+    ...door.protocols,
     acceptCompression: [],
     readMaxBytes: MAX_BODY,
     // Runs before anything of the body is read.
@@ -87,12 +128,11 @@ export function createRpcHandler(
     metrics: (request, context) => guarded(context, () => services.metrics(request, callOf(context).caller)),
   });
   addAdmin(router, services, guarded);
-  addHealth(router, [GenerationService, ...ADMIN_SERVICES], services.ready);
-  addReflection(router, [GenerationService, ...ADMIN_SERVICES, Health], [FailureDetailSchema.file]);
+  door.add?.(router);
 
   return serveHandlers(router.handlers, {
     maxBytes: ({ service }) => maxBytes(service),
-    budget,
+    budget: door.budget,
     newRequestId: () => `req_${randomUUID().replaceAll("-", "")}`,
     values: (requestId) =>
       createContextValues().set(REQUEST_ID, requestId).set(STARTED_AT, performance.now()).set(FACTS, {}),
@@ -102,13 +142,10 @@ export function createRpcHandler(
   });
 
   async function admit(context: HandlerContext): Promise<void> {
-    const { requestHeader, values, service, method } = context;
-    if (service.typeName === GenerationService.typeName) {
-      const scope = SCOPES[method.localName as keyof typeof SCOPES];
-      const caller = await services.authorize(requestHeader.get("x-api-key") ?? undefined, scope);
-      Object.assign(values.get(FACTS), { workspaceId: caller.workspaceId, keyId: caller.keyId });
-      values.set(CALLER, caller);
-    } else await admitActor(services, context);
+    const { requestHeader, values, service } = context;
+    const { caller, actor } = await door.admit(context);
+    values.set(CALLER, caller).set(ACTOR, actor);
+    if (caller) Object.assign(values.get(FACTS), { workspaceId: caller.workspaceId, keyId: caller.keyId });
     const max = maxBytes(service);
     if (Number(requestHeader.get("content-length") ?? 0) > max) throw tooLarge(max);
   }

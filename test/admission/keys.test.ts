@@ -34,6 +34,7 @@ test("a key is made with what was asked; its secret is kept nowhere", async (t) 
     createdAt: key.createdAt,
     expiresAt,
     revokedAt: null,
+    console: false,
   });
   assert.deepEqual(
     (await keys.create(OPERATOR, { workspace: "one" })).scopes,

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type pg from "pg";
+import { createActivity, type GenerationFilter } from "../../src/admission/activity.ts";
+import { createCredit } from "../../src/admission/credit.ts";
+import { createKeys } from "../../src/admission/keys.ts";
+import { createSessions } from "../../src/admission/sessions.ts";
 import { createUsage } from "../../src/admission/usage.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
@@ -120,4 +124,91 @@ test("quotas and metrics read one workspace by primary keys, and the parts of th
   assert.deepEqual(tables(long, /^(generations|ledger|usage)/), ["usage_day", "usage_hour", "usage_minute_2026_11"]);
   assert.deepEqual(tables(short, /^(generations|ledger|usage)/), ["usage_minute_2026_09", "usage_minute_2026_10"]);
   assert.deepEqual(tables(hours, /^(generations|ledger|usage)/), ["usage_hour"]);
+});
+
+const OWNER = { kind: "owner", id: "tok_1", workspaceId: "ws_7" } as const;
+
+/** Says what is wrong with a plan of what people look up: whatever does not search one workspace, or one key, in an index. */
+function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>): string[] {
+  const read = scans.filter(({ table, index }) =>
+    /^(generations|usage|ledger|audit|api_keys)/.test(table || (index ?? "")),
+  );
+  const wrong = read.filter(
+    ({ type, table, condition }) =>
+      !(type === "Seq Scan" && small.has(table)) && !/workspace_id = |\((k_?\d*\.)?id = |secret_hash/.test(condition),
+  );
+  return wrong.map((scan) => `${JSON.stringify(scan)} in ${statement.slice(0, 200)}`);
+}
+
+test("what people look up in the console reads one workspace by indexes, and the parts of the period", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await fill(pool);
+  // One workspace among the others has so much that reading it whole would show.
+  await pool.query(
+    `insert into generations select 'ws_7', to_timestamp(${NOW / 1_000} - i * 1000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300, false, 'text', 'auto', 'low', 1, 1, 0, 1,
+       case when i % 100 = 0 then 'timed_out' else 'ok' end, 'stop', 1, null from generate_series(0, 59999) i`,
+  );
+  await pool.query(
+    `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
+       from generations, unnest(array['minute', 'hour', 'day']) as unit where workspace_id = 'ws_7' on conflict do nothing`,
+  );
+  await pool.query(
+    "insert into audit (workspace_id, actor_kind, actor_id, action) select 'ws_' || i % 300, 'owner', '', '' from generate_series(0, 29999) i",
+  );
+  await pool.query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at) select 'ws_' || i % 300, 'key_m' || i, convert_to('m' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}',
+       to_timestamp(${NOW / 1_000} - i) from generate_series(0, 29999) i`,
+  );
+  await pool.query("vacuum analyze");
+  const looked = (run: (own: Pool) => Promise<unknown>) =>
+    plansOf(url, async (client) => {
+      const query: Pool["query"] = async (text, values) => (await client.query(text, values && [...values])).rows;
+      const own: Pool = { ...pool, query };
+      for (let n = 0; n < 2; n++) await run(own);
+    });
+  const from = new Date("2026-09-30T23:00:00Z");
+  const to = new Date("2026-10-01T01:00:00Z");
+  const list = (filter: GenerationFilter) =>
+    looked((own) => createActivity(own).generations(OWNER, { workspace: "", pageSize: 20, ...filter }));
+  const usage = { workspaceId: "ws_7", from, to };
+  const short = [
+    await list({ from, to }),
+    await list({ from, to, keyId: "key_7" }),
+    await list({ from, to, outcome: "failed" }),
+    await list({ from, to, level: "high" }),
+    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: undefined })),
+    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: "key_7" })),
+    await looked((own) => createUsage(own).metrics({ ...usage, interval: "minute", byKey: false, keyId: "key_7" })),
+    await looked((own) => createCredit(own).ledger(OWNER, { workspace: "", from, to, chargesOnly: true })),
+  ];
+  const long = [
+    await list({}),
+    await list({ keyId: "key_7" }),
+    await list({ outcome: "failed" }),
+    await list({ outcome: "overloaded", keyId: "key_7" }),
+    await looked((own) => createUsage(own).topKeys({ ...usage, from: new Date("2026-09-25"), count: 10 })),
+    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20 })),
+    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20, search: "name 77" })),
+    await looked(async (own) => createKeys(own).use((await createKeys(pool).list(OWNER, { pageSize: 20 })).keys)),
+    await looked((own) => createActivity(own).audit(OWNER, { workspace: "", pageSize: 20 })),
+    await looked((own) =>
+      createSessions(own)
+        .authenticate(`cs_${"0".repeat(33)}`)
+        .catch(() => undefined),
+    ),
+  ];
+  // What has a page or two is read whole, and may be.
+  const few = await pool.query<{ name: string }>(
+    "select relname as name from pg_class where relkind = 'r' and reltuples < 1000",
+  );
+  const small = new Set(few.map(({ name }) => name));
+  assert.deepEqual([...new Set([...short, ...long].flat().flatMap((plan) => faultsOfLookUp(plan, small)))], []);
+  assert.deepEqual(tables(short.flat(), /^(generations|ledger|usage)_.*\d/), [
+    "generations_2026_09",
+    "generations_2026_10",
+    "ledger_2026_09",
+    "ledger_2026_10",
+    "usage_minute_2026_09",
+    "usage_minute_2026_10",
+  ]);
 });

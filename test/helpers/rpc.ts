@@ -58,6 +58,7 @@ export async function serveRpc(
     credits: {},
     keys: {},
     usage: {},
+    activity: {},
     ready: () => true,
     ...services,
   } as unknown as Services;

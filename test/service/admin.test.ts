@@ -9,7 +9,7 @@ import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceKind, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import { MetricsGroupBy, type MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
+import { MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { openPool } from "../../src/store/pool.ts";
@@ -121,6 +121,7 @@ test("operators and owners over the internal listener", async (t) => {
       (workspace: string) => owner.keys.createKey({ workspace }),
       (workspace: string) => owner.keys.listKeys({ workspace }),
       (workspace: string) => owner.usage.getUsage({ workspace }),
+      (workspace: string) => owner.workspaces.getNextTier({ workspace }),
     ]) {
       const theirs = await refused(ask("rival"), Code.NotFound, { code: "not_found", field: "workspace" });
       const none = await refused(ask("nobody"), Code.NotFound, { code: "not_found", field: "workspace" });
@@ -186,6 +187,11 @@ test("operators and owners over the internal listener", async (t) => {
       reference: "inv-1",
     });
     assert.equal(balance?.purchased, "499.999999");
+    const next = await operator.workspaces.getNextTier({ workspace: "acme" });
+    assert.equal(next.tier?.name, "1");
+    assert.equal(next.tier?.purchased, "500");
+    assert.equal(next.tier?.limits.requests_per_minute, 300n);
+    assert.equal(next.missing, "0.000001");
     const first = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
     const again = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
     assert.deepEqual(again, first);
@@ -193,6 +199,24 @@ test("operators and owners over the internal listener", async (t) => {
     assert.equal(workspace?.tier, "1");
     assert.equal(workspace?.limits.requests_per_minute, 2000n);
     assert.equal(workspace?.purchasedTotal, "500");
+    assert.equal((await owner.workspaces.getNextTier({})).missing, "4500");
+    const at = first.booking?.at;
+    const since = await owner.credits.listLedger({ ...(at ? { from: at } : {}) });
+    assert.deepEqual(
+      since.entries.map(({ reference }) => reference),
+      ["inv-2"],
+    );
+    const until = await owner.credits.listLedger({ ...(at ? { to: at } : {}) });
+    assert.deepEqual(
+      until.entries.map(({ reference }) => reference),
+      ["inv-1"],
+    );
+    const never = { seconds: 1n << 60n, nanos: 0 };
+    await refused(owner.credits.listLedger({ from: never }), Code.InvalidArgument, { field: "from" });
+    await refused(owner.usage.getPerformance({ to: never }), Code.InvalidArgument, { field: "to" });
+    await refused(owner.usage.getPerformance({ interval: MetricsInterval.MONTH }), Code.InvalidArgument, {
+      field: "interval",
+    });
     await refused(
       operator.credits.grant({ workspace: "acme", amount: "1", reference: "inv-2" }),
       Code.InvalidArgument,
@@ -229,6 +253,7 @@ test("operators and owners over the internal listener", async (t) => {
     const given = await operator.workspaces.setTier({ workspace: "rival", tier: "4" });
     assert.equal(given.workspace?.tier, "4");
     assert.equal(given.workspace?.tierOverridden, true);
+    assert.equal((await operator.workspaces.getNextTier({ workspace: "rival" })).tier, undefined);
     await refused(operator.workspaces.setTier({ workspace: "rival", tier: "5" }), Code.InvalidArgument, {
       field: "tier",
     });

@@ -7,8 +7,8 @@ import { encode } from "../../src/transport/encode.ts";
 
 const CALLER = { workspaceId: "ws_1", workspace: "one", keyId: "key_1", scopes: ["metrics"] as const };
 
-function usageOf(found: Quotas): Usage {
-  return { quotas: async () => found, metrics: () => Promise.reject(new Error("not asked for")) };
+function usageOf(found: Quotas): Pick<Usage, "quotas"> {
+  return { quotas: async () => found };
 }
 
 test("quotas have the contract's shape: limits that do not exist are null, and nothing remaining is below zero", async () => {

@@ -262,9 +262,14 @@ async function listen(
     lines += line;
   };
   const log = pino({ level: "trace" }, { write });
-  const services = { authorize: async () => CALLER, ready: () => true, ...given } as Services;
-  const stream = { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 };
-  const server = createRestServer(services, { bodyBudgetBytes: 64 * 1024 * 1024, stream }, log, createTelemetry());
+  const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
+  const services = { authorize: async () => CALLER, ready: () => true, ...admins, ...given } as unknown as Services;
+  const config = {
+    bodyBudgetBytes: 64 * 1024 * 1024,
+    stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
+    console: { folder: "/nowhere", proxies: 0 },
+  };
+  const server = createRestServer(services, config, log, createTelemetry());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => {

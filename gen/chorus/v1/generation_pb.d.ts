@@ -427,7 +427,7 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
   /**
    * How the request was handled; only when asked for.
    *
-   * @generated from field: chorus.v1.IntelligenceTrace intelligence_trace = 10;
+   * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 10;
    */
   intelligenceTrace?: IntelligenceTrace | undefined;
 };
@@ -580,7 +580,7 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
   /**
    * How the request was handled; only when asked for.
    *
-   * @generated from field: chorus.v1.IntelligenceTrace intelligence_trace = 8;
+   * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 8;
    */
   intelligenceTrace?: IntelligenceTrace | undefined;
 };

@@ -364,6 +364,20 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
    * @generated from field: bool charges_only = 4;
    */
   chargesOnly: boolean;
+
+  /**
+   * Start, inclusive. Default: the beginning.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * End, exclusive. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
 };
 
 /**

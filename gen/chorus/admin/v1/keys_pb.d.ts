@@ -72,6 +72,20 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
    * @generated from field: google.protobuf.Timestamp revoked_at = 8;
    */
   revokedAt?: Timestamp | undefined;
+
+  /**
+   * Whether this is the console's own key, under which requests from its playground count. It has no secret and cannot be changed.
+   *
+   * @generated from field: bool console = 9;
+   */
+  console: boolean;
+
+  /**
+   * What it used lately; only in a list that was asked for it.
+   *
+   * @generated from field: chorus.admin.v1.KeyUse use = 10;
+   */
+  use?: KeyUse | undefined;
 };
 
 /**
@@ -79,6 +93,68 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
  * Use `create(KeySchema)` to create a new message.
  */
 export declare const KeySchema: GenMessage<Key>;
+
+/**
+ * What a key used lately, by the records of admitted requests.
+ *
+ * @generated from message chorus.admin.v1.KeyUse
+ */
+export declare type KeyUse = Message<"chorus.admin.v1.KeyUse"> & {
+  /**
+   * Start of the minute of its last request (of the day, when that is older than the service's retention); not set: never used.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 1;
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * Start of the period of the figures below: midnight, UTC, 29 days ago.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Requests that gave an answer since then.
+   *
+   * @generated from field: int64 requests = 3;
+   */
+  requests: bigint;
+
+  /**
+   * Requests that failed after they were admitted.
+   *
+   * @generated from field: int64 failed_requests = 4;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Input tokens of the answered requests.
+   *
+   * @generated from field: int64 input_tokens = 5;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Output tokens of the answered requests.
+   *
+   * @generated from field: int64 output_tokens = 6;
+   */
+  outputTokens: bigint;
+
+  /**
+   * Credits charged, as an exact decimal string with up to six decimals.
+   *
+   * @generated from field: string credits = 7;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.KeyUse.
+ * Use `create(KeyUseSchema)` to create a new message.
+ */
+export declare const KeyUseSchema: GenMessage<KeyUse>;
 
 /**
  * Asks for a new key.
@@ -244,6 +320,28 @@ export declare type ListKeysRequest = Message<"chorus.admin.v1.ListKeysRequest">
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Lists only keys whose name begins with this text, in whatever case, or whose prefix does, and the key whose secret it is; up to 200
+   * characters.
+   *
+   * @generated from field: string search = 4;
+   */
+  search: string;
+
+  /**
+   * True leaves out keys that are revoked or have expired.
+   *
+   * @generated from field: bool active_only = 5;
+   */
+  activeOnly: boolean;
+
+  /**
+   * True adds `use` to each key.
+   *
+   * @generated from field: bool with_use = 6;
+   */
+  withUse: boolean;
 };
 
 /**

@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/keys.proto.
  */
 export const file_chorus_admin_v1_keys = /*@__PURE__*/
-  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIuIBCgNLZXkSCgoCaWQYASABKAkSEQoJd29ya3NwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGcHJlZml4GAQgASgJEg4KBnNjb3BlcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJzChBDcmVhdGVLZXlSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnNjb3BlcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKPAQoQVXBkYXRlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCRIRCgRuYW1lGAIgASgJSAGIAQESMAoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIXCg1uZXZlcl9leHBpcmVzGAQgASgISABCCAoGZXhwaXJ5QgcKBV9uYW1lIjYKEVVwZGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXkiSwoPTGlzdEtleXNSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJPChBMaXN0S2V5c1Jlc3BvbnNlEiIKBGtleXMYASADKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIeChBSZXZva2VLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXky3gIKCktleVNlcnZpY2USUgoJQ3JlYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLkNyZWF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlS2V5UmVzcG9uc2USUgoJVXBkYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLlVwZGF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuVXBkYXRlS2V5UmVzcG9uc2USVAoITGlzdEtleXMSIC5jaG9ydXMuYWRtaW4udjEuTGlzdEtleXNSZXF1ZXN0GiEuY2hvcnVzLmFkbWluLnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARJSCglSZXZva2VLZXkSIS5jaG9ydXMuYWRtaW4udjEuUmV2b2tlS2V5UmVxdWVzdBoiLmNob3J1cy5hZG1pbi52MS5SZXZva2VLZXlSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIpkCCgNLZXkSCgoCaWQYASABKAkSEQoJd29ya3NwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGcHJlZml4GAQgASgJEg4KBnNjb3BlcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjb25zb2xlGAkgASgIEiQKA3VzZRgKIAEoCzIXLmNob3J1cy5hZG1pbi52MS5LZXlVc2UizQEKBktleVVzZRIwCgxsYXN0X3VzZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcXVlc3RzGAMgASgDEhcKD2ZhaWxlZF9yZXF1ZXN0cxgEIAEoAxIUCgxpbnB1dF90b2tlbnMYBSABKAMSFQoNb3V0cHV0X3Rva2VucxgGIAEoAxIPCgdjcmVkaXRzGAcgASgJInMKEENyZWF0ZUtleVJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGc2NvcGVzGAMgAygJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkYKEUNyZWF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIo8BChBVcGRhdGVLZXlSZXF1ZXN0EgoKAmlkGAEgASgJEhEKBG5hbWUYAiABKAlIAYgBARIwCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAEhcKDW5ldmVyX2V4cGlyZXMYBCABKAhIAEIICgZleHBpcnlCBwoFX25hbWUiNgoRVXBkYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQuY2hvcnVzLmFkbWluLnYxLktleSKCAQoPTGlzdEtleXNSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIOCgZzZWFyY2gYBCABKAkSEwoLYWN0aXZlX29ubHkYBSABKAgSEAoId2l0aF91c2UYBiABKAgiTwoQTGlzdEtleXNSZXNwb25zZRIiCgRrZXlzGAEgAygLMhQuY2hvcnVzLmFkbWluLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHgoQUmV2b2tlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCSI2ChFSZXZva2VLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5Mt4CCgpLZXlTZXJ2aWNlElIKCUNyZWF0ZUtleRIhLmNob3J1cy5hZG1pbi52MS5DcmVhdGVLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLkNyZWF0ZUtleVJlc3BvbnNlElIKCVVwZGF0ZUtleRIhLmNob3J1cy5hZG1pbi52MS5VcGRhdGVLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlVwZGF0ZUtleVJlc3BvbnNlElQKCExpc3RLZXlzEiAuY2hvcnVzLmFkbWluLnYxLkxpc3RLZXlzUmVxdWVzdBohLmNob3J1cy5hZG1pbi52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESUgoJUmV2b2tlS2V5EiEuY2hvcnVzLmFkbWluLnYxLlJldm9rZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuUmV2b2tlS2V5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chorus.admin.v1.Key.
@@ -19,60 +19,67 @@ export const KeySchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_keys, 0);
 
 /**
+ * Describes the message chorus.admin.v1.KeyUse.
+ * Use `create(KeyUseSchema)` to create a new message.
+ */
+export const KeyUseSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_keys, 1);
+
+/**
  * Describes the message chorus.admin.v1.CreateKeyRequest.
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 1);
+  messageDesc(file_chorus_admin_v1_keys, 2);
 
 /**
  * Describes the message chorus.admin.v1.CreateKeyResponse.
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 2);
+  messageDesc(file_chorus_admin_v1_keys, 3);
 
 /**
  * Describes the message chorus.admin.v1.UpdateKeyRequest.
  * Use `create(UpdateKeyRequestSchema)` to create a new message.
  */
 export const UpdateKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 3);
+  messageDesc(file_chorus_admin_v1_keys, 4);
 
 /**
  * Describes the message chorus.admin.v1.UpdateKeyResponse.
  * Use `create(UpdateKeyResponseSchema)` to create a new message.
  */
 export const UpdateKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 4);
+  messageDesc(file_chorus_admin_v1_keys, 5);
 
 /**
  * Describes the message chorus.admin.v1.ListKeysRequest.
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 5);
+  messageDesc(file_chorus_admin_v1_keys, 6);
 
 /**
  * Describes the message chorus.admin.v1.ListKeysResponse.
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 6);
+  messageDesc(file_chorus_admin_v1_keys, 7);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyRequest.
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 7);
+  messageDesc(file_chorus_admin_v1_keys, 8);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyResponse.
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 8);
+  messageDesc(file_chorus_admin_v1_keys, 9);
 
 /**
  * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { MetricsGroupBy, MetricsInterval, MetricsResponse } from "../../v1/generation_pb.js";
+import type { MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, QuotasResponse } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/usage.proto.
@@ -52,6 +52,13 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
    * @generated from field: chorus.v1.MetricsGroupBy group_by = 5;
    */
   groupBy: MetricsGroupBy;
+
+  /**
+   * Identifier of a key, whose use alone is counted; empty: the use of all keys.
+   *
+   * @generated from field: string key_id = 6;
+   */
+  keyId: string;
 };
 
 /**
@@ -88,6 +95,319 @@ export declare type GetUsageResponse = Message<"chorus.admin.v1.GetUsageResponse
 export declare const GetUsageResponseSchema: GenMessage<GetUsageResponse>;
 
 /**
+ * Names a workspace.
+ *
+ * @generated from message chorus.admin.v1.GetQuotasRequest
+ */
+export declare type GetQuotasRequest = Message<"chorus.admin.v1.GetQuotasRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetQuotasRequest.
+ * Use `create(GetQuotasRequestSchema)` to create a new message.
+ */
+export declare const GetQuotasRequestSchema: GenMessage<GetQuotasRequest>;
+
+/**
+ * Limits and use of a workspace.
+ *
+ * @generated from message chorus.admin.v1.GetQuotasResponse
+ */
+export declare type GetQuotasResponse = Message<"chorus.admin.v1.GetQuotasResponse"> & {
+  /**
+   * The figures.
+   *
+   * @generated from field: chorus.v1.QuotasResponse quotas = 1;
+   */
+  quotas?: QuotasResponse | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetQuotasResponse.
+ * Use `create(GetQuotasResponseSchema)` to create a new message.
+ */
+export declare const GetQuotasResponseSchema: GenMessage<GetQuotasResponse>;
+
+/**
+ * Asks how requests went.
+ *
+ * @generated from message chorus.admin.v1.GetPerformanceRequest
+ */
+export declare type GetPerformanceRequest = Message<"chorus.admin.v1.GetPerformanceRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Start, inclusive, widened to the start of its interval. Default: 24 hours before `to`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * End, exclusive. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Width of one point; not `month`. Default `hour`. A request may ask for 800 points at most, and 92 days.
+   *
+   * @generated from field: chorus.v1.MetricsInterval interval = 4;
+   */
+  interval: MetricsInterval;
+
+  /**
+   * Identifier of a key, whose requests alone are counted; empty: those of all keys.
+   *
+   * @generated from field: string key_id = 5;
+   */
+  keyId: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetPerformanceRequest.
+ * Use `create(GetPerformanceRequestSchema)` to create a new message.
+ */
+export declare const GetPerformanceRequestSchema: GenMessage<GetPerformanceRequest>;
+
+/**
+ * Requests of one code.
+ *
+ * @generated from message chorus.admin.v1.FailureCount
+ */
+export declare type FailureCount = Message<"chorus.admin.v1.FailureCount"> & {
+  /**
+   * Code of the failure, such as `upstream_failed`, or `caller_gone` for unary callers who did not wait.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * Number of requests.
+   *
+   * @generated from field: int64 requests = 2;
+   */
+  requests: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.FailureCount.
+ * Use `create(FailureCountSchema)` to create a new message.
+ */
+export declare const FailureCountSchema: GenMessage<FailureCount>;
+
+/**
+ * How requests went that were admitted within one stretch of time.
+ *
+ * @generated from message chorus.admin.v1.Performance
+ */
+export declare type Performance = Message<"chorus.admin.v1.Performance"> & {
+  /**
+   * Half of the answers took no longer than this, in milliseconds; not set when there was no answer. Where there were very many answers
+   * it is that of a sample, spread evenly over the time.
+   *
+   * @generated from field: optional int32 latency_p50_ms = 1;
+   */
+  latencyP50Ms?: number | undefined;
+
+  /**
+   * Nineteen of twenty answers took no longer than this, in milliseconds; likewise.
+   *
+   * @generated from field: optional int32 latency_p95_ms = 2;
+   */
+  latencyP95Ms?: number | undefined;
+
+  /**
+   * Failures by code, the most frequent first; exact. At most 25 codes.
+   *
+   * @generated from field: repeated chorus.admin.v1.FailureCount failures = 3;
+   */
+  failures: FailureCount[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.Performance.
+ * Use `create(PerformanceSchema)` to create a new message.
+ */
+export declare const PerformanceSchema: GenMessage<Performance>;
+
+/**
+ * One point of a series.
+ *
+ * @generated from message chorus.admin.v1.PerformancePoint
+ */
+export declare type PerformancePoint = Message<"chorus.admin.v1.PerformancePoint"> & {
+  /**
+   * Start of the interval.
+   *
+   * @generated from field: google.protobuf.Timestamp start = 1;
+   */
+  start?: Timestamp | undefined;
+
+  /**
+   * What it saw.
+   *
+   * @generated from field: chorus.admin.v1.Performance performance = 2;
+   */
+  performance?: Performance | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.PerformancePoint.
+ * Use `create(PerformancePointSchema)` to create a new message.
+ */
+export declare const PerformancePointSchema: GenMessage<PerformancePoint>;
+
+/**
+ * How requests went over a period.
+ *
+ * @generated from message chorus.admin.v1.GetPerformanceResponse
+ */
+export declare type GetPerformanceResponse = Message<"chorus.admin.v1.GetPerformanceResponse"> & {
+  /**
+   * Start, widened to the start of its interval.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * End.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * The period as a whole.
+   *
+   * @generated from field: chorus.admin.v1.Performance total = 3;
+   */
+  total?: Performance | undefined;
+
+  /**
+   * Oldest first; intervals without answers and failures are left out.
+   *
+   * @generated from field: repeated chorus.admin.v1.PerformancePoint series = 4;
+   */
+  series: PerformancePoint[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetPerformanceResponse.
+ * Use `create(GetPerformanceResponseSchema)` to create a new message.
+ */
+export declare const GetPerformanceResponseSchema: GenMessage<GetPerformanceResponse>;
+
+/**
+ * What one key used.
+ *
+ * @generated from message chorus.admin.v1.KeyUsage
+ */
+export declare type KeyUsage = Message<"chorus.admin.v1.KeyUsage"> & {
+  /**
+   * Identifier of the key, prefix `key_`.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * Name of the key as it is now; may be empty.
+   *
+   * @generated from field: string key_name = 2;
+   */
+  keyName: string;
+
+  /**
+   * What it used.
+   *
+   * @generated from field: chorus.v1.MetricsTotals totals = 3;
+   */
+  totals?: MetricsTotals | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.KeyUsage.
+ * Use `create(KeyUsageSchema)` to create a new message.
+ */
+export declare const KeyUsageSchema: GenMessage<KeyUsage>;
+
+/**
+ * Asks for the keys that used most.
+ *
+ * @generated from message chorus.admin.v1.ListTopKeysRequest
+ */
+export declare type ListTopKeysRequest = Message<"chorus.admin.v1.ListTopKeysRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Start, inclusive, widened to the start of its hour. Default: 30 days before `to`.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * End, exclusive. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Largest number of keys in the response, 1 to 100. Default 10.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTopKeysRequest.
+ * Use `create(ListTopKeysRequestSchema)` to create a new message.
+ */
+export declare const ListTopKeysRequestSchema: GenMessage<ListTopKeysRequest>;
+
+/**
+ * The keys that used most.
+ *
+ * @generated from message chorus.admin.v1.ListTopKeysResponse
+ */
+export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysResponse"> & {
+  /**
+   * The keys, largest credits first, then by requests.
+   *
+   * @generated from field: repeated chorus.admin.v1.KeyUsage keys = 1;
+   */
+  keys: KeyUsage[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTopKeysResponse.
+ * Use `create(ListTopKeysResponseSchema)` to create a new message.
+ */
+export declare const ListTopKeysResponseSchema: GenMessage<ListTopKeysResponse>;
+
+/**
  * What workspaces use. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
  *
  * @generated from service chorus.admin.v1.UsageService
@@ -102,6 +422,36 @@ export declare const UsageService: GenService<{
     methodKind: "unary";
     input: typeof GetUsageRequestSchema;
     output: typeof GetUsageResponseSchema;
+  },
+  /**
+   * Limits in force and what is used of them, as `GET /v1/quotas` gives them.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.GetQuotas
+   */
+  getQuotas: {
+    methodKind: "unary";
+    input: typeof GetQuotasRequestSchema;
+    output: typeof GetQuotasResponseSchema;
+  },
+  /**
+   * How long requests took and how they failed, in total and as a series. What was refused before it was admitted is not counted.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.GetPerformance
+   */
+  getPerformance: {
+    methodKind: "unary";
+    input: typeof GetPerformanceRequestSchema;
+    output: typeof GetPerformanceResponseSchema;
+  },
+  /**
+   * The keys that used most credit over a period, the largest first.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.ListTopKeys
+   */
+  listTopKeys: {
+    methodKind: "unary";
+    input: typeof ListTopKeysRequestSchema;
+    output: typeof ListTopKeysResponseSchema;
   },
 }>;
 

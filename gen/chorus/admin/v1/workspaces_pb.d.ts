@@ -265,6 +265,87 @@ export declare type GetWorkspaceResponse = Message<"chorus.admin.v1.GetWorkspace
 export declare const GetWorkspaceResponseSchema: GenMessage<GetWorkspaceResponse>;
 
 /**
+ * Names a workspace.
+ *
+ * @generated from message chorus.admin.v1.GetNextTierRequest
+ */
+export declare type GetNextTierRequest = Message<"chorus.admin.v1.GetNextTierRequest"> & {
+  /**
+   * Identifier or name. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetNextTierRequest.
+ * Use `create(GetNextTierRequestSchema)` to create a new message.
+ */
+export declare const GetNextTierRequestSchema: GenMessage<GetNextTierRequest>;
+
+/**
+ * A tier of the configuration.
+ *
+ * @generated from message chorus.admin.v1.Tier
+ */
+export declare type Tier = Message<"chorus.admin.v1.Tier"> & {
+  /**
+   * Name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Total of purchases from which it applies, in credits, as an exact decimal string.
+   *
+   * @generated from field: string purchased = 2;
+   */
+  purchased: string;
+
+  /**
+   * Its limits, by name, such as `requests_per_minute`; a limit that is not named does not exist.
+   *
+   * @generated from field: map<string, int64> limits = 3;
+   */
+  limits: { [key: string]: bigint };
+};
+
+/**
+ * Describes the message chorus.admin.v1.Tier.
+ * Use `create(TierSchema)` to create a new message.
+ */
+export declare const TierSchema: GenMessage<Tier>;
+
+/**
+ * The next tier.
+ *
+ * @generated from message chorus.admin.v1.GetNextTierResponse
+ */
+export declare type GetNextTierResponse = Message<"chorus.admin.v1.GetNextTierResponse"> & {
+  /**
+   * Not set when there is none: purchases lead no higher, or an operator gave the tier.
+   *
+   * @generated from field: chorus.admin.v1.Tier tier = 1;
+   */
+  tier?: Tier | undefined;
+
+  /**
+   * What is still to be purchased for it, in credits, as an exact decimal string; empty when there is no next tier.
+   *
+   * @generated from field: string missing = 2;
+   */
+  missing: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetNextTierResponse.
+ * Use `create(GetNextTierResponseSchema)` to create a new message.
+ */
+export declare const GetNextTierResponseSchema: GenMessage<GetNextTierResponse>;
+
+/**
  * Asks for a tier.
  *
  * @generated from message chorus.admin.v1.SetTierRequest
@@ -512,8 +593,8 @@ export enum WorkspaceKind {
 export declare const WorkspaceKindSchema: GenEnum<WorkspaceKind>;
 
 /**
- * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace the
- * workspace's owner token too.
+ * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
+ * GetNextTier the workspace's owner token too.
  *
  * @generated from service chorus.admin.v1.WorkspaceService
  */
@@ -547,6 +628,16 @@ export declare const WorkspaceService: GenService<{
     methodKind: "unary";
     input: typeof GetWorkspaceRequestSchema;
     output: typeof GetWorkspaceResponseSchema;
+  },
+  /**
+   * Tells which tier purchases lead to next, and what it takes.
+   *
+   * @generated from rpc chorus.admin.v1.WorkspaceService.GetNextTier
+   */
+  getNextTier: {
+    methodKind: "unary";
+    input: typeof GetNextTierRequestSchema;
+    output: typeof GetNextTierResponseSchema;
   },
   /**
    * Puts a workspace into a tier, whatever it has purchased; or back into the one that follows from its purchases.

@@ -1,0 +1,92 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { iso } from "../format.ts";
+import { MOST_ROWS, type Progress } from "../parts/export-button.tsx";
+import { boundsOf, type Period } from "../parts/period.tsx";
+import { activity } from "../rpc.ts";
+import { saveCsv } from "../save.ts";
+
+export interface Filter {
+  readonly period: Period;
+  /** Empty lets everything through, as with the rest. */
+  readonly keyId: string;
+  readonly outcome: string;
+  readonly level: string;
+}
+
+export interface Found {
+  readonly generations: Generation[];
+  /** Asks for more; empty when there is no more. */
+  readonly next: string;
+  /** How far back was looked; undefined when all of the period was. */
+  readonly searchedTo: Timestamp | undefined;
+}
+
+/** Pages without a match that one step goes through before it says how far it got. */
+const STEPS = 10;
+
+/** Finds some more requests. A rare filter may give few, or none and a token to go on. */
+export async function find(filter: Filter, pageToken: string, pageSize: number, signal: AbortSignal): Promise<Found> {
+  const { period, ...rest } = filter;
+  let token = pageToken;
+  for (let step = 1; ; step++) {
+    const page = await activity.listGenerations(
+      { ...boundsOf(period), ...rest, pageToken: token, pageSize },
+      { signal },
+    );
+    token = page.nextPageToken;
+    if (page.generations.length > 0 || !token || step === STEPS) {
+      return { generations: page.generations, next: token, searchedTo: page.searchedTo };
+    }
+  }
+}
+
+/** Saves what the filter lets through as a CSV file. @returns a sentence about it */
+export async function exportGenerations(filter: Filter, progress: Progress, signal: AbortSignal): Promise<string> {
+  const rows: Generation[] = [];
+  let token = "";
+  do {
+    const found = await find(filter, token, 1000, signal);
+    rows.push(...found.generations);
+    token = found.next;
+    progress(rows.length);
+  } while (token && rows.length < MOST_ROWS);
+  const kept = rows.slice(0, MOST_ROWS);
+  saveCsv("chorus-activity.csv", [
+    [
+      "time",
+      "id",
+      "request_id",
+      "key_id",
+      "key_name",
+      "streamed",
+      "shape",
+      "effort",
+      "level",
+      "input_tokens",
+      "cached_tokens",
+    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason"]),
+    ...kept.map((row) => [
+      row.at ? iso(row.at) : "",
+      row.id,
+      row.requestId,
+      row.keyId,
+      row.keyName,
+      String(row.streamed),
+      row.shape,
+      row.effort,
+      row.level,
+      row.inputTokens,
+      row.cachedTokens,
+      row.outputTokens,
+      row.credits,
+      row.latencyMs,
+      row.outcome,
+      row.finishReason,
+    ]),
+  ]);
+  const isCut = token !== "" || rows.length > MOST_ROWS;
+  return isCut
+    ? `Saved the newest ${kept.length} requests; there are more. Choose a shorter period.`
+    : `Saved ${kept.length} requests.`;
+}

@@ -1,0 +1,96 @@
+import type { FunctionComponent } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ActivityPage } from "./activity/activity-page.tsx";
+import { KeysPage } from "./keys/keys-page.tsx";
+import { LedgerPage } from "./ledger/ledger-page.tsx";
+import { LimitsPage } from "./limits/limits-page.tsx";
+import { OverviewPage } from "./overview/overview-page.tsx";
+import { FailureNote } from "./parts/failure-note.tsx";
+import { PlaygroundPage } from "./playground/playground-page.tsx";
+import { useRoute } from "./route.ts";
+import { currentSession, onSessionEnd, type Session, signOut } from "./session/session.ts";
+import { SignIn } from "./session/sign-in.tsx";
+import { type PageName, Shell } from "./shell/shell.tsx";
+
+const PAGES: Record<PageName, FunctionComponent> = {
+  "": OverviewPage,
+  keys: KeysPage,
+  limits: LimitsPage,
+  activity: ActivityPage,
+  playground: PlaygroundPage,
+  ledger: LedgerPage,
+};
+
+const ENDED =
+  "Your session has ended: it was idle for an hour, is older than eight hours, or the owner token was replaced or has expired. Sign in again to go on where you were.";
+const LEFT = "You have signed out.";
+
+type State =
+  | { at: "start" }
+  | { at: "failed"; error: unknown }
+  | { at: "out"; why: string }
+  | { at: "in"; session: Session };
+
+/** The whole console: sign-in, or the page that the address names. */
+export function App() {
+  const [state, setState] = useState<State>({ at: "start" });
+  const { page } = useRoute();
+
+  const start = () => {
+    currentSession().then(
+      (session) => setState(session ? { at: "in", session } : { at: "out", why: "" }),
+      (error: unknown) => setState({ at: "failed", error }),
+    );
+  };
+  useEffect(start, []);
+  useEffect(() => onSessionEnd(() => setState((now) => (now.at === "in" ? { at: "out", why: ENDED } : now))), []);
+  useEffect(() => (state.at === "in" ? watchOtherTabs(state.session) : undefined), [state]);
+
+  if (state.at === "start") return <p class="starting">Opening the console…</p>;
+  if (state.at === "failed") {
+    return (
+      <main class="sign-in">
+        <FailureNote error={state.error} retry={start} />
+      </main>
+    );
+  }
+  if (state.at === "out") return <SignIn why={state.why} enter={(session) => setState({ at: "in", session })} />;
+
+  const leave = () => {
+    signOut().then(
+      () => setState({ at: "out", why: LEFT }),
+      (error: unknown) => setState({ at: "failed", error }),
+    );
+  };
+  const known = isPage(page);
+  const Page = known ? PAGES[page] : NoSuchPage;
+  return (
+    <Shell page={known ? page : undefined} workspace={state.session.workspace} leave={leave}>
+      <Page key={state.session.workspaceId} />
+    </Shell>
+  );
+}
+
+function isPage(name: string): name is PageName {
+  return Object.hasOwn(PAGES, name);
+}
+
+function NoSuchPage() {
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p>The address leads nowhere. Choose one of the pages in the navigation.</p>
+    </>
+  );
+}
+
+/** Cookies are shared by all tabs: after another one has signed in elsewhere, this one must not go on under the old name. */
+function watchOtherTabs(session: Session): () => void {
+  const check = async () => {
+    if (document.visibilityState !== "visible") return;
+    const now = await currentSession().catch(() => session);
+    if (now && now.workspaceId !== session.workspaceId) location.reload();
+  };
+  document.addEventListener("visibilitychange", check);
+  return () => document.removeEventListener("visibilitychange", check);
+}

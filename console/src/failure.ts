@@ -1,0 +1,80 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { duration } from "./format.ts";
+import { SignInError } from "./session/session.ts";
+
+/** A failure as a page shows it. */
+export interface Described {
+  /** What happened, in a few words. */
+  readonly title: string;
+  /** What to do, or the service's own sentence. */
+  readonly text: string;
+  /** Stable code, such as `spend_limit_reached`; empty when there is none. */
+  readonly code: string;
+  /** Path of the field at fault; empty when it is about none. */
+  readonly field: string;
+  /** For whoever looks it up in the service's log; may be empty. */
+  readonly requestId: string;
+}
+
+const TITLES: Record<string, string> = {
+  insufficient_credit: "There is too little credit",
+  spend_limit_reached: "A spend limit is reached",
+  invalid_request: "The service does not accept this",
+  invalid_response_schema: "The schema is not acceptable",
+  structured_output_failed: "No answer satisfied the schema",
+  upstream_failed: "No model could answer",
+  overloaded: "The service is busy",
+  timed_out: "There was no answer in time",
+  request_too_large: "The request is too large",
+  foreign_origin: "The service does not trust this address",
+  not_found: "This is not there any more",
+  internal: "Something went wrong in the service",
+};
+
+/** Puts anything that a call throws into words. */
+export function describe(error: unknown): Described {
+  if (error instanceof SignInError) return describeSignIn(error);
+  if (!(error instanceof ConnectError))
+    return plain("The service cannot be reached", "Check the connection, then try again.");
+  const detail = detailOf(error);
+  const code = detail?.code ?? "";
+  const wait =
+    detail?.retryAfterMs === undefined
+      ? ""
+      : ` It makes sense to try again in ${duration(Number(detail.retryAfterMs))}.`;
+  // The browser's own words for a connection that fails; the service always gives a detail.
+  if (!detail && error.code !== Code.Unauthenticated) {
+    return plain(
+      "The service cannot be reached",
+      "Check the connection, then try again. If it goes on, the service may be restarting.",
+    );
+  }
+  const limited = error.code === Code.ResourceExhausted ? "A rate limit is reached" : "That did not work";
+  const title = TITLES[code] ?? limited;
+  // Some of the service's sentences begin with what the title says.
+  const text = error.rawMessage.startsWith(`${title}.`) ? error.rawMessage.slice(title.length + 2) : error.rawMessage;
+  return {
+    title,
+    text: text + wait,
+    code,
+    field: detail?.field ?? "",
+    requestId: detail?.requestId ?? "",
+  };
+}
+
+function detailOf(error: ConnectError): FailureDetail | undefined {
+  return error.findDetails(FailureDetailSchema)[0];
+}
+
+function describeSignIn({ status, message, retryAfterS }: SignInError): Described {
+  if (status === 429) {
+    const wait = retryAfterS === undefined ? "a while" : duration(retryAfterS * 1000);
+    return plain("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
+  }
+  return plain("Signing in did not work", message);
+}
+
+function plain(title: string, text: string): Described {
+  return { title, text, code: "", field: "", requestId: "" };
+}

@@ -1,0 +1,66 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+
+const WHOLE = new Intl.NumberFormat("en");
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** A count with thousands separators. */
+export function count(value: number | bigint): string {
+  return WHOLE.format(value);
+}
+
+/** A count or an amount in little space, such as 1.2K. */
+export function short(value: number): string {
+  return Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : SHORT.format(value);
+}
+
+/** An exact decimal amount of credits with thousands separators; zeros at its end are left out. */
+export function amount(value: string | number): string {
+  const text = typeof value === "number" ? value.toFixed(6) : value;
+  const [, sign = "", whole = "0", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?/.exec(text) ?? [];
+  const decimals = fraction.replace(/0+$/, "");
+  const isZero = /^0*$/.test(whole + decimals);
+  return `${isZero ? "" : sign.replace("-", "−")}${count(BigInt(whole))}${decimals && `.${decimals}`}`;
+}
+
+/** An amount for a headline: two decimals from 100 on, four below; never more precise than it is read. */
+export function roundAmount(value: string | number): string {
+  const number = Number(value);
+  return new Intl.NumberFormat("en", { maximumFractionDigits: Math.abs(number) >= 100 ? 2 : 4 }).format(number);
+}
+
+/** An amount for a column, whose points stand below each other. @param decimals 4, or 6 for exact figures */
+export function columnAmount(value: string | number, decimals: 4 | 6 = 4): string {
+  return new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(
+    Number(value),
+  );
+}
+
+/** A span of time. @param ms milliseconds */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${Number(s.toPrecision(s < 10 ? 2 : 3))} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  return `${Math.round(s / 86_400)} days`;
+}
+
+/** A moment in UTC, to the second: 2026-03-14 09:26:53. The console shows all times in UTC, as limits and statements count. */
+export function moment(at: Timestamp | Date | undefined): string {
+  return at === undefined ? "" : iso(at).slice(0, 19).replace("T", " ");
+}
+
+/** A day in UTC: 2026-03-14. */
+export function day(at: Timestamp | Date | undefined): string {
+  return at === undefined ? "" : iso(at).slice(0, 10);
+}
+
+/** A moment for machines, with milliseconds. */
+export function iso(at: Timestamp | Date): string {
+  return (at instanceof Date ? at : timestampDate(at)).toISOString();
+}
+
+/** `key.create` or `caller_gone` as words. */
+export function words(name: string): string {
+  return name.replace(/[_.]/g, " ");
+}

@@ -1,0 +1,119 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { useLoad } from "../load.ts";
+import { Empty } from "../parts/empty.tsx";
+import { PagerButtons, usePager } from "../parts/pager.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { narrow, useRoute } from "../route.ts";
+import { keys } from "../rpc.ts";
+import { CreateKey } from "./create-key.tsx";
+import { KeyTable } from "./key-table.tsx";
+import { RenameKey } from "./rename-key.tsx";
+import { RevokeKey } from "./revoke-key.tsx";
+
+type Open = { what: "create" } | { what: "rename" | "revoke"; key: Key } | undefined;
+
+/** Creates, finds, renames and revokes keys. */
+export function KeysPage() {
+  const { query } = useRoute();
+  const search = query.get("search") ?? "";
+  const activeOnly = query.get("all") === null;
+  const [open, setOpen] = useState<Open>();
+  const [said, setSaid] = useState("");
+  const of = `${search} ${activeOnly}`;
+  const pager = usePager(of);
+  const list = useLoad(
+    (signal) => keys.listKeys({ search, activeOnly, withUse: true, pageSize: 50, pageToken: pager.token }, { signal }),
+    `${of} ${pager.token}`,
+  );
+  const close = () => setOpen(undefined);
+  const done = (sentence: string) => {
+    setSaid(sentence);
+    close();
+    list.reload();
+  };
+
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Keys</h1>
+        <button type="button" class="primary" onClick={() => setOpen({ what: "create" })}>
+          Create a key
+        </button>
+      </div>
+      <p class="lead">
+        Programs call the service with a key. All keys of the workspace share its credit and its limits.
+      </p>
+      <div class="toolbar">
+        <Search search={search} />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={!activeOnly}
+            onChange={(event) => narrow({ all: event.currentTarget.checked ? "1" : undefined })}
+          />
+          Show revoked and expired keys
+        </label>
+      </div>
+      <p role="status" class="said">
+        {said}
+      </p>
+      <Pending of={list} what="keys">
+        {({ keys: page, nextPageToken }) => (
+          <>
+            {page.length === 0 ? (
+              <NoKeys search={search} />
+            ) : (
+              <KeyTable
+                keys={page}
+                rename={(key) => setOpen({ what: "rename", key })}
+                revoke={(key) => setOpen({ what: "revoke", key })}
+              />
+            )}
+            <PagerButtons pager={pager} next={nextPageToken} />
+          </>
+        )}
+      </Pending>
+      {open?.what === "create" && <CreateKey close={close} done={done} created={list.reload} />}
+      {open?.what === "rename" && <RenameKey of={open.key} close={close} done={done} />}
+      {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
+    </>
+  );
+}
+
+/** Searches when typing pauses. */
+function Search({ search }: { search: string }) {
+  const [text, setText] = useState(search);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (text.trim() !== search) narrow({ search: text.trim() || undefined });
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [text, search]);
+  return (
+    <label>
+      <span>Find</span>
+      <input
+        type="search"
+        placeholder="Beginning of name or secret"
+        maxLength={200}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+function NoKeys({ search }: { search: string }) {
+  return search ? (
+    <Empty title="No key matches.">
+      <p>
+        The search looks at how names and secrets begin. Revoked and expired keys are only found while they are shown.
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="There is no key yet.">
+      <p>Create one; its secret is shown once, with a line to try it.</p>
+    </Empty>
+  );
+}

@@ -1,0 +1,44 @@
+import { useState } from "preact/hooks";
+import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { keys } from "../rpc.ts";
+
+/** Gives a key another name. */
+export function RenameKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
+  const [name, setName] = useState(key.name);
+  const [error, setError] = useState<unknown>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    try {
+      await keys.updateKey({ id: key.id, name: name.trim() });
+      done(`The key is now called ${name.trim() || "nothing"}.`);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <Dialog title="Rename the key" close={close}>
+      <form onSubmit={submit}>
+        <label for="new-name">Name</label>
+        <input
+          id="new-name"
+          type="text"
+          maxLength={200}
+          autocomplete="off"
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+        {error !== undefined && <FailureNote error={error} />}
+        <div class="buttons">
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Rename
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,40 @@
+import { useState } from "preact/hooks";
+import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { moment } from "../format.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { keys } from "../rpc.ts";
+
+/** Revokes a key after a last look at what still uses it. */
+export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const name = key.name || key.prefix;
+  const revoke = async () => {
+    setBusy(true);
+    try {
+      await keys.revokeKey({ id: key.id });
+      done(`Revoked the key ${name}. It is refused within a second.`);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={`Revoke ${name}?`} close={close}>
+      <p>Programs that use it will be refused with status 401 within a second. A revoked key cannot be brought back.</p>
+      <p class="soft">
+        {key.use?.lastUsedAt ? `It was last used at ${moment(key.use.lastUsedAt).slice(0, 16)}.` : "It was never used."}
+      </p>
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Keep it
+        </button>
+        <button type="button" class="primary danger" disabled={busy} onClick={revoke}>
+          {busy ? "Revoking…" : "Revoke the key"}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,49 @@
+import { useEffect } from "preact/hooks";
+import { useLoad } from "../load.ts";
+import { Pending } from "../parts/pending.tsx";
+import { usage, workspaces } from "../rpc.ts";
+import { QuotaMeters } from "./quota-meters.tsx";
+import { SpendLimits } from "./spend-limits.tsx";
+import { TierSection } from "./tier.tsx";
+
+const EVERY_MS = 5000;
+
+/** What is used of each limit, what the next tier takes, and the owner's own limits on spending. */
+export function LimitsPage() {
+  const standing = useLoad(
+    async (signal) => {
+      const [{ quotas }, { workspace }, next] = await Promise.all([
+        usage.getQuotas({}, { signal }),
+        workspaces.getWorkspace({}, { signal }),
+        workspaces.getNextTier({}, { signal }),
+      ]);
+      if (!quotas || !workspace) throw new Error("the service left the figures out");
+      return { quotas, workspace, next };
+    },
+    "standing",
+    EVERY_MS,
+  );
+  const isThere = standing.data !== undefined;
+  useEffect(() => {
+    // The place that a link named is there only now.
+    if (isThere && location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }, [isThere]);
+  return (
+    <>
+      <h1 tabIndex={-1}>Limits and spend</h1>
+      <p class="lead">
+        All keys of the workspace count together. A request that a limit refuses uses up nothing; the answer says when
+        to come back.
+      </p>
+      <Pending of={standing} what="limits">
+        {({ quotas, workspace, next }) => (
+          <>
+            <SpendLimits workspace={workspace} quotas={quotas} changed={standing.reload} />
+            <QuotaMeters quotas={quotas} />
+            <TierSection workspace={workspace} next={next} />
+          </>
+        )}
+      </Pending>
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { useState } from "preact/hooks";
+import type { SpendLimit } from "../../../gen/chorus/v1/generation_pb.js";
+import { amount, moment, roundAmount } from "../format.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { type Fill, fillOf, Meter } from "../parts/meter.tsx";
+import { credits } from "../rpc.ts";
+
+interface Props {
+  period: "day" | "week" | "month";
+  title: string;
+  /** The limit as it is set; undefined when there is none. */
+  set: string | undefined;
+  /** What is used of it. */
+  state: SpendLimit | undefined;
+  changed: () => void;
+}
+
+/** One spend limit, changed in place. */
+export function SpendLimitRow({ period, title, set, state, changed }: Props) {
+  const [draft, setDraft] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const input = `limit-${period}`;
+
+  const run = async (work: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+      setDraft(undefined);
+      changed();
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const save = (event: Event) => {
+    event.preventDefault();
+    void run(() => credits.setSpendLimit({ period, amount: (draft ?? "").trim() }));
+  };
+
+  const fill = state ? fillOf(state.used, state.limit) : "low";
+  return (
+    <div class="limit spend">
+      <form onSubmit={save}>
+        <label for={input}>{title}</label>
+        <input
+          id={input}
+          type="text"
+          inputMode="decimal"
+          autocomplete="off"
+          placeholder="No limit"
+          pattern="\d{1,10}(\.\d{1,6})?"
+          title="Credits, such as 250 or 0.5"
+          required
+          value={draft ?? set ?? ""}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+        />
+        <span class="soft">credits</span>
+        <button type="submit" disabled={busy || draft === undefined || draft.trim() === (set ?? "")}>
+          {set === undefined ? "Set" : "Change"}
+        </button>
+        {draft !== undefined && draft !== (set ?? "") && (
+          <button type="button" onClick={() => setDraft(undefined)}>
+            Keep as it is
+          </button>
+        )}
+        {set !== undefined && (
+          <button
+            type="button"
+            disabled={busy}
+            onClick={() => run(() => credits.clearSpendLimit({ period }))}
+            aria-label={`Remove the limit: ${title}`}
+          >
+            Remove
+          </button>
+        )}
+      </form>
+      {error !== undefined && <FailureNote error={error} />}
+      {state && (
+        <>
+          <p class="used">
+            <strong>{roundAmount(state.used)}</strong> spent of {amount(state.limit)}; {roundAmount(state.remaining)}{" "}
+            left until {moment(state.resetsAt).slice(0, 16)}
+          </p>
+          <Meter used={state.used} limit={state.limit} label={`Spent of the limit: ${title}`} />
+          <Warning fill={fill} state={state} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Warning({ fill, state }: { fill: Fill; state: SpendLimit }) {
+  if (fill === "low") return null;
+  const text = {
+    half: "Half of it is spent.",
+    near: "Over 80 % of it is spent. Requests that can cost more than what is left are refused already.",
+    full: `It is reached. Requests that need purchased credit are refused until ${moment(state.resetsAt).slice(0, 16)}, unless you raise the limit.`,
+  }[fill];
+  return <p class={`note ${fill === "full" ? "bad" : "warn"}`}>{text}</p>;
+}

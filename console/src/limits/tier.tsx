@@ -1,0 +1,77 @@
+import type { GetNextTierResponse, Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { amount, count, words } from "../format.ts";
+import { Scroll } from "../parts/scroll.tsx";
+
+const LIMITS = ["minute", "day", "month"].flatMap((span) =>
+  ["requests", "input_tokens", "output_tokens"].map((unit) => `${unit}_per_${span}`),
+);
+
+/** The tier in force, and what the next one takes and gives. */
+export function TierSection({ workspace, next }: { workspace: Workspace; next: GetNextTierResponse }) {
+  const { tier } = next;
+  const names = ["concurrent_requests", ...LIMITS].filter(
+    (name) => workspace.limits[name] !== undefined || tier?.limits[name] !== undefined,
+  );
+  return (
+    <section id="tier">
+      <h2>Tier {workspace.tier}</h2>
+      {tier ? (
+        <p>
+          Tier {tier.name} begins at {amount(tier.purchased)} purchased credits in all.{" "}
+          {amount(workspace.purchasedTotal)} have been purchased so far;{" "}
+          <strong>{amount(next.missing)} are missing.</strong>
+        </p>
+      ) : (
+        <p>
+          {workspace.tierOverridden
+            ? "The operator of this service has given this tier; purchases do not change it."
+            : "This is the highest tier that purchases lead to."}
+        </p>
+      )}
+      {workspace.overriddenLimits.length > 0 && (
+        <p>The operator has set some limits by hand, marked below; they stay when the tier changes.</p>
+      )}
+      {names.length === 0 ? (
+        <p class="soft">This tier has no limits.</p>
+      ) : (
+        <Scroll label="Limits of the tier">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Limit</th>
+                <th scope="col" class="figure">
+                  Now
+                </th>
+                {tier && (
+                  <th scope="col" class="figure">
+                    Tier {tier.name}
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {names.map((name) => (
+                <tr key={name}>
+                  <th scope="row">
+                    {capital(words(name))}
+                    {workspace.overriddenLimits.includes(name) && <span class="soft"> · set by hand</span>}
+                  </th>
+                  <td class="figure">{limitOf(workspace.limits[name])}</td>
+                  {tier && <td class="figure">{limitOf(tier.limits[name])}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </section>
+  );
+}
+
+function limitOf(limit: bigint | undefined): string {
+  return limit === undefined ? "no limit" : count(limit);
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

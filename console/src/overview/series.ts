@@ -1,0 +1,49 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import type { MetricsResponse } from "../../../gen/chorus/v1/generation_pb.js";
+
+/** Figures by point of time; intervals in which nothing happened have zeros, and no latency. */
+export interface Series {
+  /** Starts, in seconds. */
+  readonly at: number[];
+  readonly requests: number[];
+  readonly failed: number[];
+  readonly credits: number[];
+  readonly fresh: number[];
+  readonly cached: number[];
+  readonly output: number[];
+  readonly p50: (number | null)[];
+  readonly p95: (number | null)[];
+}
+
+/** Lays usage and performance out over every interval of the period. @param stepMs width of one, in milliseconds */
+export function seriesOf(
+  usage: MetricsResponse,
+  performance: GetPerformanceResponse | undefined,
+  stepMs: number,
+): Series {
+  const points = new Map(usage.series.map((point) => [millis(point.start), point]));
+  const speeds = new Map(performance?.series.map((point) => [millis(point.start), point.performance]));
+  const starts: number[] = [];
+  for (let at = millis(usage.from); at < millis(usage.to); at += stepMs) starts.push(at);
+  const of = (read: (point: MetricsResponse["series"][number]) => bigint | number) =>
+    starts.map((start) => {
+      const point = points.get(start);
+      return point ? Number(read(point)) : 0;
+    });
+  return {
+    at: starts.map((start) => start / 1000),
+    requests: of((point) => point.requests),
+    failed: of((point) => point.failedRequests),
+    credits: of((point) => point.credits),
+    fresh: of((point) => point.inputTokens - point.cachedTokens),
+    cached: of((point) => point.cachedTokens),
+    output: of((point) => point.outputTokens),
+    p50: starts.map((start) => speeds.get(start)?.latencyP50Ms ?? null),
+    p95: starts.map((start) => speeds.get(start)?.latencyP95Ms ?? null),
+  };
+}
+
+function millis(at: MetricsResponse["from"]): number {
+  return at === undefined ? 0 : timestampDate(at).getTime();
+}

@@ -1,0 +1,27 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** Copies a text, and says so for a while. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    if (!said) return undefined;
+    const timer = setTimeout(() => setSaid(""), 2500);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = () => {
+    // Not there on a page that came without TLS from another machine.
+    const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("no clipboard"));
+    written.then(
+      () => setSaid("Copied"),
+      () => setSaid("Select the text and copy it by hand"),
+    );
+  };
+  return (
+    <span class="copy">
+      <button type="button" onClick={copy}>
+        {label}
+      </button>
+      <span role="status">{said}</span>
+    </span>
+  );
+}

@@ -1,0 +1,45 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { describe } from "../failure.ts";
+import { count } from "../format.ts";
+
+/** Most rows of one file. */
+export const MOST_ROWS = 100_000;
+
+/** Takes the number of rows so far. */
+export type Progress = (rows: number) => void;
+
+interface Props {
+  label: string;
+  /** Makes and saves the file. @returns a sentence about it */
+  run: (progress: Progress, signal: AbortSignal) => Promise<string>;
+}
+
+/** Saves a file that takes many pages; says how far it is, and can be stopped. */
+export function ExportButton({ label, run }: Props) {
+  const [said, setSaid] = useState("");
+  const running = useRef<AbortController | undefined>(undefined);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => () => running.current?.abort(), []);
+
+  const start = async () => {
+    const leaving = new AbortController();
+    running.current = leaving;
+    setBusy(true);
+    setSaid("");
+    try {
+      setSaid(await run((rows) => setSaid(`${count(rows)} rows…`), leaving.signal));
+    } catch (error) {
+      const { title, text } = describe(error);
+      setSaid(leaving.signal.aborted ? "Stopped; nothing was saved." : `${title}. ${text}`);
+    }
+    setBusy(false);
+  };
+  return (
+    <span class="export">
+      <button type="button" onClick={() => (busy ? running.current?.abort() : start())}>
+        {busy ? "Stop" : label}
+      </button>
+      <span role="status">{said}</span>
+    </span>
+  );
+}

@@ -1,0 +1,33 @@
+import type { ComponentChildren } from "preact";
+import { go } from "../route.ts";
+
+interface Props {
+  /** Address within the console. */
+  to: string;
+  /** Whether it leads to the page that is shown. */
+  current?: boolean;
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** A link to another page of the console, which opens without loading the console again. */
+export function Link({ to, current = false, children, ...rest }: Props) {
+  const follow = (event: MouseEvent) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a href={to} onClick={follow} {...(current ? { "aria-current": "page" as const } : {})} {...rest}>
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,38 @@
+import { useState } from "preact/hooks";
+
+export interface Pager {
+  /** Token of the page that is shown; empty for the first. */
+  readonly token: string;
+  /** Number of the page, from 1. */
+  readonly number: number;
+  next(token: string): void;
+  back(): void;
+}
+
+/** Pages by token. @param of what is listed, as a text; another text starts from its first page */
+export function usePager(of: string): Pager {
+  const [state, setState] = useState<{ of: string; tokens: string[] }>({ of, tokens: [] });
+  const tokens = state.of === of ? state.tokens : [];
+  return {
+    token: tokens.at(-1) ?? "",
+    number: tokens.length + 1,
+    next: (token) => setState({ of, tokens: [...tokens, token] }),
+    back: () => setState({ of, tokens: tokens.slice(0, -1) }),
+  };
+}
+
+/** @param next token of the next page; empty on the last one */
+export function PagerButtons({ pager, next }: { pager: Pager; next: string }) {
+  if (pager.number === 1 && !next) return null;
+  return (
+    <nav class="pager" aria-label="Pages of the list">
+      <button type="button" disabled={pager.number === 1} onClick={pager.back}>
+        Newer
+      </button>
+      <span>Page {pager.number}</span>
+      <button type="button" disabled={!next} onClick={() => pager.next(next)}>
+        Older
+      </button>
+    </nav>
+  );
+}

@@ -1,0 +1,106 @@
+import { Effort, OutputShape, ResponseFormatType, Role } from "../../../gen/chorus/v1/generation_pb.js";
+
+export type Mode = "text" | "extract" | "json_schema";
+export type EffortName = "auto" | "low" | "medium" | "high";
+export type RoleName = "system" | "user" | "assistant";
+
+export interface DraftMessage {
+  /** Tells messages apart while they are edited. */
+  readonly id: number;
+  readonly role: RoleName;
+  readonly content: string;
+}
+
+export interface DraftFile {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly data: Uint8Array;
+}
+
+/** A request while it is written; figures are texts as typed. */
+export interface Draft {
+  readonly mode: Mode;
+  readonly input: "prompt" | "messages";
+  readonly prompt: string;
+  readonly messages: readonly DraftMessage[];
+  readonly system: string;
+  readonly effort: EffortName;
+  readonly temperature: string;
+  readonly maxTokens: string;
+  readonly stops: readonly string[];
+  readonly files: readonly DraftFile[];
+  readonly schema: string;
+}
+
+export const SCHEMA_EXAMPLE = `{
+  "type": "object",
+  "properties": {
+    "number": {"type": "string"},
+    "total": {"type": "number", "minimum": 0},
+    "email": {"type": ["string", "null"]}
+  },
+  "required": ["number", "total", "email"],
+  "additionalProperties": false
+}`;
+
+export const EMPTY: Draft = {
+  mode: "text",
+  input: "prompt",
+  prompt: "",
+  messages: [{ id: 1, role: "user", content: "" }],
+  system: "",
+  effort: "auto",
+  temperature: "",
+  maxTokens: "",
+  stops: [],
+  files: [],
+  schema: SCHEMA_EXAMPLE,
+};
+
+const EFFORTS = { auto: Effort.AUTO, low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
+const ROLES = { system: Role.SYSTEM, user: Role.USER, assistant: Role.ASSISTANT };
+
+/** Why a draft cannot be sent yet, in a sentence; empty when it can. The service itself checks the rest. */
+export function missing({ input, prompt, messages }: Draft): string {
+  if (input === "prompt") return prompt === "" ? "Write a prompt first." : "";
+  return messages.every(({ content }) => content === "") ? "Write a message first." : "";
+}
+
+/** The draft as the RPC request. */
+export function requestOf(draft: Draft) {
+  const { mode, input, prompt, messages, system, effort, temperature, maxTokens, stops, files, schema } = draft;
+  const stopSequences = stopsOf(stops);
+  return {
+    ...(input === "prompt"
+      ? { prompt }
+      : { messages: messages.map(({ role, content }) => ({ role: ROLES[role], content })) }),
+    system,
+    effort: EFFORTS[effort],
+    ...(temperature === "" ? {} : { temperature: Number(temperature) }),
+    ...(maxTokens === "" ? {} : { maxTokens: Number(maxTokens) }),
+    ...(mode === "json_schema" ? {} : { stopSequences }),
+    ...(mode === "extract" ? { outputShape: OutputShape.EXTRACT } : {}),
+    ...(mode === "json_schema" ? { responseFormat: { type: ResponseFormatType.JSON_SCHEMA, schema } } : {}),
+    attachments: files.map(({ name, mediaType, data }) => ({ name, mediaType, data })),
+    intelligenceTrace: true,
+  };
+}
+
+/** The draft as the JSON body of the public API, but for its files and its schema, which are texts of their own. */
+export function bodyOf(draft: Draft): Record<string, unknown> {
+  const { mode, input, prompt, messages, system, effort, temperature, maxTokens, stops } = draft;
+  const stopSequences = stopsOf(stops);
+  return {
+    ...(input === "prompt" ? { prompt } : { messages: messages.map(({ role, content }) => ({ role, content })) }),
+    ...(system === "" ? {} : { system }),
+    ...(effort === "auto" ? {} : { effort }),
+    ...(temperature === "" ? {} : { temperature: Number(temperature) }),
+    ...(maxTokens === "" ? {} : { max_tokens: Number(maxTokens) }),
+    ...(mode === "json_schema" || stopSequences.length === 0 ? {} : { stop_sequences: stopSequences }),
+    ...(mode === "extract" ? { output_shape: "extract" } : {}),
+  };
+}
+
+function stopsOf(stops: readonly string[]): string[] {
+  return stops.filter((stop) => stop !== "");
+}

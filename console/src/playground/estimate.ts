@@ -1,0 +1,23 @@
+import type { Draft } from "./draft.ts";
+
+/** Credits for a million tokens. */
+export interface Rates {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** Characters of a token, on average over English text. The service counts exactly, and says so at the end. */
+const CHARACTERS = 4;
+
+/** What an answer comes to so far, roughly. @param text the answer until now */
+export function runningCost(draft: Draft, text: string, rates: Rates | undefined) {
+  const output = tokens(text);
+  const words = draft.input === "prompt" ? draft.prompt : draft.messages.map(({ content }) => content).join("\n");
+  const input = tokens(words) + tokens(draft.system) + (draft.mode === "json_schema" ? tokens(draft.schema) : 0);
+  const credits = rates && (input * rates.input + output * rates.output) / 1_000_000;
+  return { output, credits };
+}
+
+function tokens(text: string): number {
+  return Math.ceil(text.length / CHARACTERS);
+}

@@ -1,0 +1,89 @@
+import type { Draft, DraftMessage, RoleName } from "./draft.ts";
+
+interface Props {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+}
+
+const MOST_MESSAGES = 40;
+
+/** The prompt, or the conversation. */
+export function InputEditor({ draft, change }: Props) {
+  const { input, prompt, messages } = draft;
+  return (
+    <section>
+      <fieldset class="segments">
+        <legend>What to answer</legend>
+        {(["prompt", "messages"] as const).map((name) => (
+          <label key={name}>
+            <input type="radio" name="input" checked={input === name} onChange={() => change({ input: name })} />
+            {name === "prompt" ? "Prompt" : "Messages"}
+          </label>
+        ))}
+      </fieldset>
+      {input === "prompt" ? (
+        <textarea
+          aria-label="Prompt"
+          rows={6}
+          placeholder="What is 6 * 7?"
+          value={prompt}
+          onInput={(event) => change({ prompt: event.currentTarget.value })}
+        />
+      ) : (
+        <Messages messages={messages} change={(next) => change({ messages: next })} />
+      )}
+    </section>
+  );
+}
+
+function Messages({
+  messages,
+  change,
+}: {
+  messages: readonly DraftMessage[];
+  change: (messages: readonly DraftMessage[]) => void;
+}) {
+  const edit = (id: number, changes: Partial<DraftMessage>) =>
+    change(messages.map((message) => (message.id === id ? { ...message, ...changes } : message)));
+  const add = () => {
+    const last = messages.at(-1);
+    const role: RoleName = last?.role === "user" ? "assistant" : "user";
+    change([...messages, { id: (last?.id ?? 0) + 1, role, content: "" }]);
+  };
+  return (
+    <>
+      <ol class="messages">
+        {messages.map(({ id, role, content }, i) => (
+          <li key={id}>
+            <select
+              aria-label={`Role of message ${i + 1}`}
+              value={role}
+              onChange={(event) => edit(id, { role: event.currentTarget.value as RoleName })}
+            >
+              <option value="user">user</option>
+              <option value="assistant">assistant</option>
+              <option value="system">system</option>
+            </select>
+            <textarea
+              aria-label={`Message ${i + 1}`}
+              rows={2}
+              value={content}
+              onInput={(event) => edit(id, { content: event.currentTarget.value })}
+            />
+            <button
+              type="button"
+              aria-label={`Remove message ${i + 1}`}
+              disabled={messages.length === 1}
+              onClick={() => change(messages.filter((message) => message.id !== id))}
+            >
+              ×
+            </button>
+          </li>
+        ))}
+      </ol>
+      <button type="button" onClick={add} disabled={messages.length >= MOST_MESSAGES}>
+        Add a message
+      </button>
+    </>
+  );
+}

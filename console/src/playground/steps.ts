@@ -1,0 +1,26 @@
+import type { TraceStep } from "../../../gen/chorus/v1/generation_pb.js";
+
+/** One step of the Intelligence Trace. */
+export interface Step {
+  /** The same for the beginning and the end of a step. */
+  readonly key: string;
+  readonly kind: string;
+  readonly role: string;
+  readonly startedMs: number;
+  /** Undefined while it runs. */
+  readonly durationMs: number | undefined;
+  readonly outcome: string;
+  readonly detail: string;
+}
+
+/** Reads a step; a service may tell less than another. */
+export function stepOf(step: TraceStep & { id?: number; detail?: string }): Step {
+  const { id, kind, role, startedMs, durationMs, outcome = "", detail = "" } = step;
+  return { key: id ? `${id}` : `${kind} ${role} ${startedMs}`, kind, role, startedMs, durationMs, outcome, detail };
+}
+
+/** Adds a step, or puts its end in the place of its beginning. */
+export function withStep(steps: readonly Step[], step: Step): readonly Step[] {
+  const isKnown = steps.some(({ key }) => key === step.key);
+  return isKnown ? steps.map((one) => (one.key === step.key ? step : one)) : [...steps, step];
+}

@@ -1,0 +1,51 @@
+import { useEffect, useState } from "preact/hooks";
+
+const BASE = "/console/";
+const MOVED = "chorus:moved";
+
+export interface Route {
+  /** First part of the path below /console/: empty for the overview. */
+  readonly page: string;
+  /** What narrows the page: period, key, filters. */
+  readonly query: URLSearchParams;
+}
+
+/** The address as a route; the component is drawn again when it changes. */
+export function useRoute(): Route {
+  const [href, setHref] = useState(location.href);
+  useEffect(() => {
+    const read = () => setHref(location.href);
+    addEventListener("popstate", read);
+    addEventListener(MOVED, read);
+    return () => {
+      removeEventListener("popstate", read);
+      removeEventListener(MOVED, read);
+    };
+  }, []);
+  const url = new URL(href);
+  return { page: url.pathname.slice(BASE.length).replace(/\/+$/, ""), query: url.searchParams };
+}
+
+/** Address of a page. Parts of the query that are undefined or empty are left out. */
+export function pathOf(page: string, query: Record<string, string | undefined> = {}, hash = ""): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
+  const text = new URLSearchParams(given).toString();
+  return `${BASE}${page}${text && `?${text}`}${hash && `#${hash}`}`;
+}
+
+/** Goes to an address of the console, as a link does. */
+export function go(path: string): void {
+  history.pushState(null, "", path);
+  dispatchEvent(new Event(MOVED));
+}
+
+/** Changes parts of the query of this page, in place: going back leads to the page before, not through every filter. */
+export function narrow(changes: Record<string, string | undefined>): void {
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) url.searchParams.set(name, value);
+    else url.searchParams.delete(name);
+  }
+  history.replaceState(null, "", url);
+  dispatchEvent(new Event(MOVED));
+}

@@ -1,0 +1,43 @@
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import { endSession } from "./session/session.ts";
+
+/** Any call may find that the session is over; the page then asks to sign in again, wherever the call came from. */
+const watchSession: Interceptor = (next) => async (request) => {
+  try {
+    const response = await next(request);
+    return response.stream ? { ...response, message: watched(response.message) } : response;
+  } catch (error) {
+    throw noticeEnd(error);
+  }
+};
+
+async function* watched<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw noticeEnd(error);
+  }
+}
+
+function noticeEnd(error: unknown): unknown {
+  if (error instanceof ConnectError && error.code === Code.Unauthenticated) endSession();
+  return error;
+}
+
+const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors: [watchSession] });
+
+/** The services of owners. `workspace` stays empty in every request: the session's own. */
+export const activity = createClient(ActivityService, transport);
+export const credits = createClient(CreditService, transport);
+export const keys = createClient(KeyService, transport);
+export const usage = createClient(UsageService, transport);
+export const workspaces = createClient(WorkspaceService, transport);
+/** For the playground. */
+export const generation = createClient(GenerationService, transport);

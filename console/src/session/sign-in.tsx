@@ -1,0 +1,80 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Mark } from "../shell/mark.tsx";
+import { ThemeSwitch } from "../shell/theme-switch.tsx";
+import { type Session, SignInError, signIn } from "./session.ts";
+
+/** Asks for the owner token. @param why what led here, in a sentence; may be empty */
+export function SignIn({ why, enter }: { why: string; enter: (session: Session) => void }) {
+  const [token, setToken] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    document.title = "Sign in · Chorus";
+    field.current?.focus();
+  }, []);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      enter(await signIn(token.trim()));
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+      field.current?.select();
+    }
+  };
+
+  return (
+    <main class="sign-in">
+      <p class="wordmark">
+        <Mark /> Chorus
+      </p>
+      <h1>Sign in to your workspace</h1>
+      {why && (
+        <p class="note" role="status">
+          {why}
+        </p>
+      )}
+      <form onSubmit={submit}>
+        <label for="token">Owner token</label>
+        <input
+          id="token"
+          ref={field}
+          type="password"
+          autocomplete="current-password"
+          spellcheck={false}
+          placeholder="ow_…"
+          required
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+          aria-describedby="token-help"
+          {...(isWrong(error) ? { "aria-invalid": "true" as const } : {})}
+        />
+        <p id="token-help" class="help">
+          The operator of this service makes it with <code>chorus owners create</code>. An API key (<code>ck_…</code>)
+          does not open the console.
+        </p>
+        {error !== undefined &&
+          (isWrong(error) ? (
+            <p class="note bad" role="alert">
+              This token opens no workspace. It may be mistyped, replaced by a newer one, or expired.
+            </p>
+          ) : (
+            <FailureNote error={error} />
+          ))}
+        <button class="primary" type="submit" disabled={busy}>
+          {busy ? "Signing in…" : "Sign in"}
+        </button>
+      </form>
+      <ThemeSwitch />
+    </main>
+  );
+}
+
+function isWrong(error: unknown): boolean {
+  return error instanceof SignInError && (error.status === 401 || error.status === 422);
+}

@@ -1,0 +1,30 @@
+import { useState } from "preact/hooks";
+import { chooseTheme, chosenTheme, type Theme } from "./theme.ts";
+
+const THEMES: [Theme, string][] = [
+  ["system", "As the system"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+];
+
+/** Chooses light or dark. */
+export function ThemeSwitch() {
+  const [theme, setTheme] = useState(chosenTheme);
+  const choose = (value: string) => {
+    const [next] = THEMES.find(([name]) => name === value) ?? ["system" as const];
+    chooseTheme(next);
+    setTheme(next);
+  };
+  return (
+    <label class="theme">
+      <span>Colours</span>
+      <select value={theme} onChange={(event) => choose(event.currentTarget.value)}>
+        {THEMES.map(([name, label]) => (
+          <option key={name} value={name}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

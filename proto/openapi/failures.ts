@@ -1,0 +1,136 @@
+import { FAILURES, type FailureKind } from "../../src/failure.ts";
+import type { Schema } from "./schema.ts";
+
+/** Which calls a failure can answer, by the local name of the RPC; what a failure of the table cannot do here has no calls. */
+const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
+  invalid_json: ["generate", "streamGenerate"],
+  unauthenticated: ["generate", "streamGenerate", "quotas", "metrics"],
+  insufficient_credit: ["generate", "streamGenerate"],
+  missing_scope: ["generate", "streamGenerate", "quotas", "metrics"],
+  // Only pages of the console need to come from somewhere.
+  foreign_origin: [],
+  not_found: [],
+  // Only owners and operators name things.
+  unknown_entity: [],
+  method_not_allowed: [],
+  idempotency_key_in_use: ["generate"],
+  request_too_large: ["generate", "streamGenerate"],
+  unsupported_media_type: ["generate", "streamGenerate"],
+  invalid_request: ["generate", "streamGenerate", "metrics"],
+  idempotency_key_reused: ["generate"],
+  invalid_response_schema: ["generate"],
+  structured_output_streaming_not_supported: ["streamGenerate"],
+  rate_limited: ["generate", "streamGenerate"],
+  spend_limit_reached: ["generate", "streamGenerate"],
+  structured_output_failed: ["generate"],
+  upstream_failed: ["generate", "streamGenerate"],
+  overloaded: ["generate", "streamGenerate", "quotas", "metrics"],
+  timed_out: ["generate", "streamGenerate"],
+  internal: ["generate", "streamGenerate", "quotas", "metrics"],
+};
+
+/** Failures of paths and methods that no call has. */
+const NO_CALL: readonly FailureKind[] = ["not_found", "method_not_allowed"];
+
+/** Every failure that a caller of the facade can meet. */
+const KINDS = (Object.keys(FAILURES) as FailureKind[]).filter(
+  (kind) => CALLS[kind].length > 0 || NO_CALL.includes(kind),
+);
+
+/** What an example says beside the code and the table's own message. */
+const DETAILS: Readonly<Partial<Record<FailureKind, Schema>>> = {
+  idempotency_key_in_use: { retry_after_ms: 1_000 },
+  invalid_request: { message: "temperature must be a number from 0.0 to 2.0.", field: "temperature" },
+  invalid_response_schema: {
+    message: 'The keyword "pattern" is not supported. Leave it out, or say in "description" what is wanted.',
+    field: "response_format.schema.properties.email",
+  },
+  structured_output_streaming_not_supported: { field: "response_format" },
+  rate_limited: { limit: "requests_per_minute", retry_after_ms: 22_417 },
+  spend_limit_reached: { retry_after_ms: 41_027_904 },
+  overloaded: { retry_after_ms: 1_000 },
+};
+
+export const FAILURE_SCHEMA: Schema = {
+  type: "object",
+  description: "The body of every failure. Members that do not apply are left out.",
+  required: ["message", "request_id"],
+  properties: {
+    code: {
+      type: "string",
+      enum: KINDS.map(codeOf).filter((code) => code !== undefined),
+      description: "Stable, machine-readable code. Left out for a plain rate limit, which has none.",
+    },
+    message: { type: "string", description: "What happened and what to do, in words that may change." },
+    request_id: { type: "string", description: "Identifier of the request, prefix `req_`; also in `X-Request-Id`." },
+    field: { type: "string", description: "Path of the field at fault, such as `messages[3].role`." },
+    limit: { type: "string", description: "Name of the limit that refused, such as `requests_per_minute`." },
+    retry_after_ms: {
+      type: "integer",
+      format: "int64",
+      minimum: 0,
+      description:
+        "Milliseconds after which the same request may pass; `Retry-After` is this in whole seconds, rounded up.",
+    },
+  },
+};
+
+const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
+
+/** The responses with which a call can fail, by status, each with an example of every failure. */
+export function failureResponses(call: string): Schema {
+  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
+  const statuses = [...new Set(kinds.map((kind) => FAILURES[kind].http))].sort((a, b) => a - b);
+  const responses = statuses.map((status) => [
+    String(status),
+    response(kinds.filter((kind) => FAILURES[kind].http === status)),
+  ]);
+  return {
+    ...Object.fromEntries(responses),
+    default: {
+      ...response(NO_CALL),
+      description:
+        "A path or method that does not exist; `Allow` names the methods of a path. Any other failure has the same body.",
+    },
+  };
+}
+
+/** The table as a list in Markdown, which has room in narrow columns. */
+export function failureList(): string {
+  return KINDS.map(
+    (kind) => `- ${FAILURES[kind].http} \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`,
+  ).join("\n");
+}
+
+function response(kinds: readonly FailureKind[]): Schema {
+  const codes = kinds.map(codeOf);
+  const waits = kinds.some((kind) => DETAILS[kind]?.retry_after_ms !== undefined);
+  return {
+    description: kinds.map((kind) => `- \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`).join("\n"),
+    headers: {
+      "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+      ...(waits ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } } : {}),
+    },
+    content: {
+      "application/json": {
+        schema: {
+          $ref: "#/components/schemas/Failure",
+          ...(codes.includes(undefined) ? {} : { required: ["code"] }),
+          properties: { code: { enum: codes.filter((code) => code !== undefined) } },
+        },
+        examples: Object.fromEntries(kinds.map((kind) => [kind, { value: example(kind) }])),
+      },
+    },
+  };
+}
+
+function example(kind: FailureKind): Schema {
+  const code = codeOf(kind);
+  const { message = FAILURES[kind].message, ...rest } = DETAILS[kind] ?? {};
+  return { ...(code === undefined ? {} : { code }), message, request_id: EXAMPLE_ID, ...rest };
+}
+
+function codeOf(kind: FailureKind): string | undefined {
+  const row = FAILURES[kind];
+  return "code" in row ? row.code : undefined;
+}

@@ -1,0 +1,154 @@
+import {
+  type DescEnum,
+  type DescExtension,
+  type DescField,
+  type DescMessage,
+  getOption,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { getComments } from "@bufbuild/protoplugin";
+import { BOUNDS } from "./bounds.ts";
+
+/** A JSON Schema (2020-12), or any other object of the document. */
+export type Schema = { [keyword: string]: unknown };
+
+/** The field option `chorus.v1.json`; its rules are those of the facade. */
+interface JsonRule {
+  inline: boolean;
+  required: boolean;
+  nullable: boolean;
+  nullBeside: string;
+}
+
+/** Collects the schemas of messages and enums as the public facade speaks them, each under its own name. */
+export interface Schemas {
+  /** The schemas so far, by name. */
+  readonly named: Record<string, Schema>;
+  /** A reference to the schema of a message, which is made if it is new. */
+  message(desc: DescMessage): Schema;
+  /** The schema of one field, with its comment. */
+  field(field: DescField): Schema;
+}
+
+/**
+ * Starts a collection. Names, numbers, enum words and null follow `src/transport/decode.ts` and `src/transport/encode.ts`.
+ * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
+ */
+export function createSchemas(json: DescExtension): Schemas {
+  const named: Record<string, Schema> = {};
+  return { named, message, field };
+
+  function rule(field: DescField): JsonRule {
+    return getOption(field, json) as unknown as JsonRule;
+  }
+
+  function message(desc: DescMessage): Schema {
+    const name = schemaName(desc);
+    if (!named[name]) {
+      // Stands before its fields are read, so that a message may hold itself.
+      named[name] = {};
+      const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+      Object.assign(named[name], {
+        type: "object",
+        ...described(desc),
+        ...(required.length > 0 ? { required: required.map((f) => f.name) } : {}),
+        properties: Object.fromEntries(desc.fields.map((f) => [f.name, field(f)])),
+      });
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  function field(field: DescField): Schema {
+    const one = value(field);
+    const whole = field.fieldKind === "list" ? { type: "array", items: one } : one;
+    const { nullable, nullBeside, inline } = rule(field);
+    return {
+      ...(nullable || nullBeside !== "" ? orNull(whole) : whole),
+      // The comment tells of the field, which is text.
+      ...described(field, inline ? " In JSON it is the value itself, not a string." : ""),
+      ...BOUNDS[fullName(field)],
+    };
+  }
+
+  function value(field: DescField): Schema {
+    const { message: inner, enum: enumeration, scalar } = field;
+    if (inner?.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
+    if (inner) return message(inner);
+    if (enumeration) return enumSchema(enumeration);
+    if (rule(field).inline) return { type: isRequest(field.parent) ? "object" : ["object", "null"] };
+    switch (scalar) {
+      case ScalarType.STRING:
+        return { type: "string" };
+      case ScalarType.BYTES:
+        return { type: "string", contentEncoding: "base64" };
+      case ScalarType.BOOL:
+        return { type: "boolean" };
+      case ScalarType.DOUBLE:
+        return { type: "number", format: "double" };
+      case ScalarType.INT32:
+        return { type: "integer", format: "int32" };
+      case ScalarType.INT64:
+        return { type: "integer", format: "int64" };
+      default:
+        throw new TypeError(`The reference cannot describe field ${field.toString()}.`);
+    }
+  }
+
+  function enumSchema(desc: DescEnum): Schema {
+    const prefix = desc.sharedPrefix ?? "";
+    const values = desc.values.filter(({ number }) => number !== 0);
+    const words = values.map(({ name }) => name.slice(prefix.length).toLowerCase());
+    const meanings = values.map((v, i) => `- \`${words[i]}\`: ${commentOf(v)}`);
+    named[desc.name] = {
+      type: "string",
+      enum: words,
+      description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
+    };
+    return { $ref: `#/components/schemas/${desc.name}` };
+  }
+
+  /** Whether the member is in every response: plain fields, messages that are not marked `optional`, and what is written as null. */
+  function isAlwaysSent(field: DescField): boolean {
+    return !field.proto.proto3Optional || rule(field).nullable;
+  }
+}
+
+/** The comment of a declaration in the proto files, its lines joined. */
+export function commentOf(desc: Parameters<typeof getComments>[0]): string {
+  const text = getComments(desc).leading ?? "";
+  return text.replace(/\s*\n\s*/g, " ").trim();
+}
+
+function described(desc: DescMessage | DescField, more = ""): Schema {
+  const description = commentOf(desc) + more;
+  return description === "" ? {} : { description };
+}
+
+function orNull(schema: Schema): Schema {
+  const { type } = schema;
+  if (Array.isArray(type)) return schema;
+  return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
+}
+
+/** `StreamGenerateResponse.Delta` is `StreamGenerateResponseDelta`. */
+function schemaName(desc: DescMessage): string {
+  return desc.typeName.split(".").slice(2).join("");
+}
+
+function fullName(field: DescField): string {
+  return `${schemaName(field.parent)}.${field.name}`;
+}
+
+/** Messages that only callers send. */
+const REQUESTS = new Set([
+  "GenerateRequest",
+  "Message",
+  "Attachment",
+  "ResponseFormat",
+  "QuotasRequest",
+  "MetricsRequest",
+]);
+
+function isRequest(desc: DescMessage): boolean {
+  return REQUESTS.has(desc.name);
+}

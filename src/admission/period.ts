@@ -1,0 +1,47 @@
+export type Interval = "minute" | "hour" | "day" | "month";
+
+/** Milliseconds of what always has as many. */
+export const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
+
+/** A stretch of time that is summed up from rows of one width. */
+export interface Piece {
+  unit: "minute" | "hour" | "day";
+  start: Date;
+  end: Date;
+}
+
+/** Cuts a period into the widest rows that fit: the interval's own, then hours and minutes where it ends amid a day or an hour. */
+export function pieces(interval: Interval, from: Date, to: Date): Piece[] {
+  const units = (["day", "hour", "minute"] as const).filter(
+    (unit) => MS[unit] <= MS[interval === "month" ? "day" : interval],
+  );
+  let start = from;
+  return units.flatMap((unit) => {
+    const piece = { unit, start, end: startOf(unit, to) };
+    if (piece.end <= start) return [];
+    start = piece.end;
+    return [piece];
+  });
+}
+
+/** Start of the interval, in UTC, in which a moment lies. */
+export function startOf(interval: Interval, at: Date): Date {
+  if (interval !== "month") return new Date(Math.floor(at.getTime() / MS[interval]) * MS[interval]);
+  const start = startOf("day", at);
+  start.setUTCDate(1);
+  return start;
+}
+
+/** Start of what follows upon the one that begins at `start`. */
+export function next(unit: Interval | "week", start: Date): Date {
+  if (unit !== "month") return new Date(start.getTime() + MS[unit]);
+  const end = new Date(start);
+  end.setUTCMonth(end.getUTCMonth() + 1);
+  return end;
+}
+
+/** Number of intervals from one moment to another. */
+export function points(interval: Interval, from: Date, to: Date): number {
+  if (interval !== "month") return Math.ceil((to.getTime() - from.getTime()) / MS[interval]);
+  return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
+}

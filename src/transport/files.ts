@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { extname, join, relative, sep } from "node:path";
+import { gzipSync } from "node:zlib";
+
+/** A file as it is sent, whole and in memory. */
+export interface StaticFile {
+  readonly type: string;
+  readonly etag: string;
+  readonly plain: Buffer;
+  readonly gzip: Buffer | undefined;
+  readonly br: Buffer | undefined;
+}
+
+/** Media types of what a built page is made of; the rest is `application/octet-stream`. */
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".json": "application/json; charset=utf-8",
+  ".txt": "text/plain; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+  ".webp": "image/webp",
+  ".woff2": "font/woff2",
+};
+
+/** Most bytes of one folder: a built page has far less than one of these. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Reads the files below a folder once, so that nothing outside of it can ever be reached and no file can vanish while it is sent. Of what
+ * `name.br` and `name.gz` stand beside, these are the compressed forms; other text is compressed with gzip here, which takes 20 ms for 500 KB.
+ * @returns by path below the folder, such as `/assets/main.js`; nothing when there is no such folder
+ * @throws Error when the files are larger than 32 MB together.
+ */
+export function loadFiles(folder: string): ReadonlyMap<string, StaticFile> {
+  const bodies = new Map<string, Buffer>();
+  let bytes = 0;
+  for (const path of filesBelow(folder)) {
+    bytes += statSync(path).size;
+    if (bytes > MAX_BYTES)
+      throw new Error(`${folder} has more than ${MAX_BYTES} bytes. Remove what does not belong there.`);
+    bodies.set(`/${relative(folder, path).split(sep).join("/")}`, readFileSync(path));
+  }
+  const files = new Map<string, StaticFile>();
+  for (const [path, plain] of bodies) {
+    if (/\.(br|gz)$/.test(path) && bodies.has(path.slice(0, -3))) continue;
+    const type = TYPES[extname(path)] ?? "application/octet-stream";
+    const isText = /^text|json|svg/.test(type);
+    files.set(path, {
+      type,
+      etag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
+      plain,
+      gzip: bodies.get(`${path}.gz`) ?? (isText ? gzipSync(plain) : undefined),
+      br: bodies.get(`${path}.br`),
+    });
+  }
+  return files;
+}
+
+/** Answers GET or HEAD with a file, compressed where the caller takes that, or with 304. */
+export function sendFile(
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  file: StaticFile,
+  cacheControl: string,
+): void {
+  const accepted = encodings(headers["accept-encoding"]);
+  const encoding = file.br && accepted.has("br") ? "br" : file.gzip && accepted.has("gzip") ? "gzip" : undefined;
+  const body = file[encoding ?? "plain"] ?? file.plain;
+  // Other bytes, other tag (RFC 9110, section 8.8.3).
+  const etag = encoding ? `${file.etag.slice(0, -1)}-${encoding}"` : file.etag;
+  const common = { "Cache-Control": cacheControl, ETag: etag, Vary: "Accept-Encoding" };
+  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (known.includes(etag)) {
+    response.writeHead(304, common).end();
+    return;
+  }
+  response.writeHead(200, {
+    ...common,
+    "Content-Type": file.type,
+    "Content-Length": body.length,
+    ...(encoding ? { "Content-Encoding": encoding } : {}),
+  });
+  response.end(body);
+}
+
+/** Content codings that a caller takes; one with q=0 it does not (RFC 9110, section 12.5.3). */
+function encodings(header = ""): ReadonlySet<string> {
+  const items = header.toLowerCase().split(",");
+  return new Set(
+    items.flatMap((item) => {
+      const [coding = "", weight = ""] = item.split(";");
+      return /^\s*q=0(\.0*)?\s*$/.test(weight) ? [] : [coding.trim()];
+    }),
+  );
+}
+
+/** Links are left out. */
+function filesBelow(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,127 @@
+// Compiled by package.test.ts as a file of somebody else's project; it is not run.
+import { type ChorusError, createChorus, type FromSchema, type ResponseSchema } from "chorus/client";
+
+const chorus = createChorus({ baseUrl: "https://chorus.example.com", apiKey: "secret" });
+
+/** Compiles only where both types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(_: Same<A, B>): void {}
+
+const INVOICE = {
+  type: "object",
+  properties: {
+    number: { type: "string", minLength: 1 },
+    total: { type: ["number", "null"] },
+    paid: { type: "boolean" },
+    currency: { type: "string", enum: ["EUR", "NOK"] },
+    version: { type: "integer", const: 2 },
+    lines: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { text: { type: "string" } },
+        required: ["text"],
+        additionalProperties: false,
+      },
+    },
+    more: { type: "object" },
+  },
+  required: ["number", "total", "currency", "version", "lines"],
+  additionalProperties: false,
+} as const satisfies ResponseSchema;
+
+interface Invoice {
+  number: string;
+  total: number | null;
+  currency: "EUR" | "NOK";
+  version: 2;
+  lines: { text: string }[];
+  paid?: boolean;
+  more?: Record<string, unknown>;
+}
+
+export async function infers(): Promise<void> {
+  const { structured, answer } = await chorus.generate({
+    prompt: "a",
+    response_format: { type: "json_schema", schema: INVOICE },
+  });
+  same<typeof structured, Invoice>(true);
+  same<typeof answer, string>(true);
+  // @ts-expect-error a member that the schema does not have
+  structured.date;
+
+  const inPlace = await chorus.generate({
+    messages: [{ role: "user", content: "a" }],
+    response_format: {
+      type: "json_schema",
+      schema: { type: "object", properties: { a: { type: "null" } }, required: ["a"] },
+    },
+  });
+  same<typeof inPlace.structured.a, null>(true);
+  // Without additionalProperties: false there may be more.
+  same<typeof inPlace.structured.b, unknown>(true);
+
+  const loose: ResponseSchema = INVOICE;
+  const any = await chorus.generate({ prompt: "a", response_format: { type: "json_schema", schema: loose } });
+  same<FromSchema<{ type: "array"; items: { type: "integer" } }>, number[]>(true);
+  any.structured satisfies object;
+
+  const text = await chorus.generate({ prompt: "a", output_shape: "text", response_format: { type: "text" } });
+  same<typeof text.structured, undefined>(true);
+  const extracted = await chorus.generate({ prompt: "a", output_shape: "decision" });
+  same<typeof extracted.structured, Record<string, unknown> | null>(true);
+}
+
+export async function streams(): Promise<string> {
+  const stream = chorus.stream({ prompt: "a", output_shape: "extract" });
+  for await (const event of stream) {
+    if (event.type === "delta") event.text.length;
+    else if (event.type === "trace") event.step.kind.length;
+    else event.usage.credits.toFixed();
+    // @ts-expect-error only a delta has text
+    event.text;
+  }
+  const { structured } = await stream.done();
+  same<typeof structured, Record<string, unknown> | null>(true);
+  return stream.text();
+}
+
+export function mistakes(): void {
+  // @ts-expect-error neither prompt nor messages
+  chorus.generate({});
+  // @ts-expect-error both
+  chorus.generate({ prompt: "a", messages: [{ role: "user", content: "a" }] });
+  // @ts-expect-error there is no model to choose
+  chorus.generate({ prompt: "a", model: "best" });
+  // @ts-expect-error no such effort
+  chorus.generate({ prompt: "a", effort: "extreme" });
+  // @ts-expect-error names are those of the wire
+  chorus.generate({ prompt: "a", maxTokens: 10 });
+  // @ts-expect-error no such role
+  chorus.generate({ messages: [{ role: "tool", content: "a" }] });
+  // @ts-expect-error a schema cannot be streamed
+  chorus.stream({ prompt: "a", response_format: { type: "json_schema", schema: INVOICE } });
+  // @ts-expect-error the root is an object
+  chorus.generate({ prompt: "a", response_format: { type: "json_schema", schema: { type: "string" } } });
+  const untyped = { type: "object", properties: { a: {} } } as const;
+  // @ts-expect-error every node has a type
+  chorus.generate({ prompt: "a", response_format: { type: "json_schema", schema: untyped } });
+  // @ts-expect-error a keyword that the service refuses
+  ({ type: "object", properties: { a: { type: "string", pattern: "a" } } }) as const satisfies ResponseSchema;
+  // @ts-expect-error no such interval
+  chorus.metrics({ interval: "week" });
+}
+
+export function explains(error: ChorusError): string {
+  switch (error.code) {
+    case "rate_limited":
+      return `${error.limit} ${error.retryAfterMs}`;
+    case "invalid_request":
+      return error.field ?? error.message;
+    // @ts-expect-error no such code
+    case "too_lazy":
+      return "";
+    default:
+      return error.message;
+  }
+}

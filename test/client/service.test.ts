@@ -1,0 +1,265 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createCredit } from "../../src/admission/credit.ts";
+import { createKeys } from "../../src/admission/keys.ts";
+import { createWorkspaces } from "../../src/admission/workspaces.ts";
+import { type ChorusError, type ChorusOptions, createChorus, type FailureCode } from "../../src/client/client.ts";
+import { SERVICE_CODES } from "../../src/client/failure.ts";
+import { OPERATOR } from "../helpers/actors.ts";
+import { testDatabase } from "../helpers/database.ts";
+import { startService } from "../helpers/service.ts";
+import { startVendor } from "../helpers/vendors.ts";
+import { startCuttingProxy } from "./cutting-proxy.ts";
+
+const STRICT = {
+  type: "json_schema",
+  schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false },
+} as const;
+
+test("the client against the running service", async (t) => {
+  const vendor = await startVendor("openai");
+  t.after(() => vendor.close());
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const service = await startService(t, { databaseUrl, env: vendor.env });
+  const keys = createKeys(pool);
+  const workspaces = createWorkspaces(pool);
+  const open = (options: Partial<ChorusOptions> = {}) =>
+    createChorus({ baseUrl: service.url, apiKey: service.apiKey, retries: 0, ...options });
+  const chorus = open();
+  /** Once nothing runs any more: a request whose caller went away is settled a moment later. */
+  const balance = async (): Promise<number> => {
+    const { concurrent_requests, credit } = await chorus.quotas();
+    return concurrent_requests.used > 0 ? sleep(5).then(balance) : (credit?.balance ?? 0);
+  };
+  const near = (actual: number, expected: number) =>
+    assert.ok(Math.abs(actual - expected) < 1e-6, `${actual} ${expected}`);
+  /** A workspace with credit of its own, if any. */
+  const openWorkspace = async (name: string, purchased?: string) => {
+    await workspaces.create(OPERATOR, { name, kind: "personal" });
+    const purchase = { workspace: name, kind: "purchase", reference: "test" } as const;
+    if (purchased) await createCredit(pool).book(OPERATOR, { ...purchase, amount: purchased });
+    return open({ apiKey: (await keys.create(OPERATOR, { workspace: name })).secret });
+  };
+
+  await t.test("a whole answer, typed by its schema, and what it cost", async () => {
+    const before = await balance();
+    const text = await chorus.generate({ prompt: "a" });
+    assert.equal(text.answer, "Hello from openai.");
+    assert.equal(text.structured, undefined);
+    assert.ok(text.usage.credits > 0);
+    near(before - (await balance()), text.usage.credits);
+    vendor.reply({ text: '{"city":"Oslo"}' });
+    const { structured } = await chorus.generate({ prompt: "a", response_format: STRICT });
+    const city: string = structured.city;
+    assert.equal(city, "Oslo");
+    vendor.reply({ text: '{"city":"Oslo"}' });
+    const extracted = await chorus.generate({ prompt: "a", output_shape: "extract" });
+    assert.deepEqual(extracted.structured, { city: "Oslo" });
+  });
+
+  await t.test("a stream: events, text and end", async () => {
+    vendor.reply({ text: ["Hel", "lo"] }, { text: ["Hel", "lo"] });
+    const pieces: string[] = [];
+    for await (const event of chorus.stream({ prompt: "a", intelligence_trace: true })) {
+      if (event.type === "delta") pieces.push(event.text);
+      if (event.type === "done") assert.equal(event.finish_reason, "stop");
+    }
+    assert.equal(pieces.join(""), "Hello");
+    const stream = chorus.stream({ prompt: "a" });
+    assert.equal(await stream.text(), "Hello");
+    assert.ok((await stream.done()).usage.credits > 0);
+  });
+
+  await t.test("quotas and metrics", async () => {
+    const { workspace, windows } = await chorus.quotas();
+    assert.equal(workspace, "default");
+    assert.ok(windows.month.requests.used >= 5);
+    const day = 86_400_000;
+    const metrics = await chorus.metrics({ from: new Date(Date.now() - day), interval: "hour", group_by: "key" });
+    assert.ok(metrics.totals.requests >= 5);
+    assert.ok(metrics.series[0]?.key_id);
+    assert.equal((await chorus.metrics()).interval, "day");
+  });
+
+  await t.test("every failure that the service can be brought to", async (t) => {
+    const seen = new Set<FailureCode>();
+    const fails = async (call: Promise<unknown>, code: FailureCode, status: number, more: object = {}) => {
+      await assert.rejects(call, { name: "ChorusError", code, status, requestId: /^req_/, ...more });
+      seen.add(code);
+    };
+    const generate = (request: object, options?: Partial<ChorusOptions>) =>
+      open(options).generate({ prompt: "a", ...request } as { prompt: string });
+    /** Changes what the client would send. */
+    const altered = (change: { method?: string; headers?: Record<string, string> }): Partial<ChorusOptions> => ({
+      fetch: (url, init) =>
+        fetch(url, {
+          ...init,
+          ...change,
+          headers: { ...(init?.headers as Record<string, string>), ...change.headers },
+        }),
+    });
+
+    await fails(chorus.generate([] as never), "invalid_json", 400);
+    await fails(generate({}, { apiKey: "ck_unknown" }), "unauthenticated", 401);
+    await fails((await openWorkspace("poor")).generate({ prompt: "a" }), "insufficient_credit", 402);
+    const scoped = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
+    await fails(generate({}, { apiKey: scoped.secret }), "missing_scope", 403);
+    await fails(generate({}, { baseUrl: `${service.url}/elsewhere` }), "not_found", 404);
+    await fails(generate({}, altered({ method: "PUT" })), "method_not_allowed", 405);
+    await fails(generate({ stop_sequences: Array(100_001).fill("a") }), "request_too_large", 413);
+    await fails(generate({}, altered({ headers: { "Content-Type": "text/plain" } })), "unsupported_media_type", 415);
+    await fails(generate({ temperature: 3 }), "invalid_request", 422, { field: "temperature" });
+    await fails(chorus.metrics({ from: "yesterday" }), "invalid_request", 422, { field: "from" });
+    const pattern = { type: "object", properties: { a: { type: "string", pattern: "a" } } };
+    await fails(
+      generate({ response_format: { type: "json_schema", schema: pattern } }),
+      "invalid_response_schema",
+      422,
+      {
+        field: "response_format.schema.properties.a",
+      },
+    );
+    const streamed = chorus.stream({ prompt: "a", response_format: STRICT } as never).text();
+    await fails(streamed, "structured_output_streaming_not_supported", 422);
+
+    const again = { idempotencyKey: "the-same" };
+    vendor.reply({ headersMs: 60_000 });
+    const leave = new AbortController();
+    const before = vendor.calls.length;
+    const running = chorus.generate({ prompt: "a" }, { ...again, signal: leave.signal });
+    while (vendor.calls.length === before) await sleep(5);
+    await fails(chorus.generate({ prompt: "a" }, again), "idempotency_key_in_use", 409, { retryAfterMs: 1_000 });
+    await fails(chorus.generate({ prompt: "b" }, again), "idempotency_key_reused", 422);
+    leave.abort();
+    await assert.rejects(running, { name: "AbortError" });
+
+    const limited = await openWorkspace("limited", "100");
+    await workspaces.setLimits(OPERATOR, "limited", [{ name: "requests_per_day", to: 1n }]);
+    await limited.generate({ prompt: "a" });
+    const wait = { limit: "requests_per_day" };
+    await assert.rejects(
+      limited.generate({ prompt: "a" }),
+      ({ retryAfterMs }: ChorusError) => Number(retryAfterMs) > 0,
+    );
+    await fails(limited.generate({ prompt: "a" }), "rate_limited", 429, wait);
+    await fails(limited.stream({ prompt: "a" }).text(), "rate_limited", 429, wait);
+    const thrifty = await openWorkspace("thrifty", "100");
+    await createCredit(pool).setSpendLimit(OPERATOR, { workspace: "thrifty", period: "day", amount: "1" });
+    await fails(thrifty.generate({ prompt: "a" }), "spend_limit_reached", 429);
+
+    vendor.always({ text: "no json" });
+    await fails(generate({ response_format: STRICT }), "structured_output_failed", 502);
+    vendor.always({ status: 400, error: { message: "no" } });
+    await fails(generate({}), "upstream_failed", 502);
+    vendor.always({});
+    vendor.reply({ text: ["a", "b"], end: "reset", after: 1 });
+    await assert.rejects(chorus.stream({ prompt: "a" }).text(), { code: "upstream_failed", status: undefined });
+
+    await pool.query("alter table generations rename column shape to away");
+    await fails(generate({}), "internal", 500);
+    await pool.query("alter table generations rename column away to shape");
+
+    const deadlines = '{"low":150,"medium":60000,"high":60000}';
+    const env = { ...vendor.env, CHORUS_DEADLINES_MS: deadlines, CHORUS_DRAIN_MS: "400" };
+    const other = await startService(t, { databaseUrl, env });
+    vendor.always({ end: "silent" });
+    await fails(generate({}, { baseUrl: other.url }), "timed_out", 504);
+    const asked = vendor.calls.length;
+    const waiting = generate({ effort: "high" }, { baseUrl: other.url }).catch(() => undefined);
+    while (vendor.calls.length === asked) await sleep(5);
+    const stopped = other.stop("SIGTERM");
+    while ((await fetch(`${other.url}/readyz`)).ok) await sleep(5);
+    await fails(generate({}, { baseUrl: other.url }), "overloaded", 503, { retryAfterMs: 1_000 });
+    await waiting;
+    await stopped;
+    await assert.rejects(generate({}, { baseUrl: other.url }), { code: "connection_failed", status: undefined });
+    vendor.always({});
+
+    const missing = [...SERVICE_CODES, "rate_limited" as const].filter((code) => !seen.has(code));
+    assert.deepEqual(missing, []);
+  });
+
+  await t.test("429 with Retry-After: the client waits and gets its answer", async () => {
+    const busy = await openWorkspace("busy", "100");
+    await workspaces.setLimits(OPERATOR, "busy", [{ name: "concurrent_requests", to: 1n }]);
+    const { secret: apiKey } = await keys.create(OPERATOR, { workspace: "busy" });
+    const told: [status: number, retryAfter: string | null][] = [];
+    const patient = open({
+      apiKey,
+      retries: 10,
+      fetch: async (...call) => {
+        const response = await fetch(...call);
+        told.push([response.status, response.headers.get("retry-after")]);
+        return response;
+      },
+    });
+    const release = Promise.withResolvers<void>();
+    vendor.reply(() => release.promise.then(() => ({})));
+    const before = vendor.calls.length;
+    const first = busy.generate({ prompt: "a" });
+    while (vendor.calls.length === before) await sleep(5);
+    const second = patient.generate({ prompt: "b" });
+    while (told.length === 0) await sleep(5);
+    release.resolve();
+    await first;
+    assert.equal((await second).answer, "Hello from openai.");
+    assert.deepEqual(told[0], [429, "1"]);
+    assert.deepEqual(told.at(-1), [200, null]);
+  });
+
+  await t.test("an answer whose connection was cut is fetched again, and paid once", async (t) => {
+    const proxy = await startCuttingProxy(t, service.url);
+    const persistent = open({ baseUrl: proxy.url, retries: 3 });
+    const before = await balance();
+    const calls = vendor.calls.length;
+    proxy.cutNext("response");
+    const { usage, answer } = await persistent.generate({ prompt: "cut" });
+    assert.equal(proxy.cuts, 1);
+    assert.equal(answer, "Hello from openai.");
+    assert.equal(vendor.calls.length, calls + 1);
+    near(before - (await balance()), usage.credits);
+  });
+
+  await t.test("a request whose connection was cut while it ran is made again, and paid once", async (t) => {
+    const proxy = await startCuttingProxy(t, service.url);
+    const before = await balance();
+    vendor.reply({ headersMs: 300 });
+    proxy.cutNext("request");
+    const { usage } = await open({ baseUrl: proxy.url, retries: 5 }).generate({ prompt: "cut" });
+    assert.equal(proxy.cuts, 1);
+    near(before - (await balance()), usage.credits);
+  });
+
+  await t.test("a stream that breaks off is a failure, and is not asked for again", async (t) => {
+    const proxy = await startCuttingProxy(t, service.url);
+    const calls = vendor.calls.length;
+    vendor.reply({ text: ["one ", "two ", "three"], betweenMs: 30 });
+    proxy.cutNext("response", "two");
+    const pieces: string[] = [];
+    const read = async () => {
+      for await (const event of open({ baseUrl: proxy.url, retries: 3 }).stream({ prompt: "a" })) {
+        if (event.type === "delta") pieces.push(event.text);
+      }
+    };
+    await assert.rejects(read, { code: "connection_failed", status: undefined });
+    assert.equal(pieces.join(""), "one ");
+    assert.equal(vendor.calls.length, calls + 1);
+  });
+
+  await t.test("an abort ends the work; leaving a stream does too", async () => {
+    const before = await balance();
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    vendor.reply({ headersMs: 60_000 }, { text: ["one ", "two"], betweenMs: 60_000 });
+    const calls = vendor.calls.length;
+    const asked = chorus.generate({ prompt: "a" }, { signal: controller.signal });
+    while (vendor.calls.length === calls) await sleep(5);
+    controller.abort(reason);
+    await assert.rejects(asked, reason);
+    assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
+    near(await balance(), before);
+    for await (const event of chorus.stream({ prompt: "a" })) if (event.type === "delta") break;
+    assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
+  });
+});

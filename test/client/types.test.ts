@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type * as pb from "../../gen/chorus/v1/generation_pb.js";
+import openapi from "../../gen/openapi/openapi.json" with { type: "json" };
+import type * as client from "../../src/client/client.ts";
+import { SERVICE_CODES } from "../../src/client/failure.ts";
+
+type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
+  : "";
+
+/** The names of a message on the wire. */
+type Names<Message> = Snake<Exclude<keyof Message & string, `$${string}`>>;
+
+/** Names that only one of the two has. */
+type Differing<A, B> = Exclude<A, B> | Exclude<B, A>;
+
+type Event = pb.StreamGenerateResponse_Delta;
+
+/** Each member must be `never`: the client's types have exactly the names of the contract. `npm run types` tells. */
+interface Differences {
+  request: Differing<keyof client.GenerateRequest, Names<pb.GenerateRequest>>;
+  message: Differing<keyof client.Message, Names<pb.Message>>;
+  attachment: Differing<keyof client.Attachment, Names<pb.Attachment>>;
+  generation: Differing<keyof client.Generation, Names<pb.GenerateResponse>>;
+  done: Differing<keyof client.Done, Names<pb.StreamGenerateResponse_Done>>;
+  delta: Differing<Exclude<keyof Extract<client.StreamEvent, { type: "delta" }>, "type">, Names<Event>>;
+  usage: Differing<keyof client.Usage, Names<pb.Usage>>;
+  notice: Differing<keyof client.Notice, Names<pb.Notice>>;
+  step: Differing<keyof client.TraceStep, Names<pb.TraceStep>>;
+  trace: Differing<keyof client.IntelligenceTrace, Names<pb.IntelligenceTrace>>;
+  quotas: Differing<keyof client.Quotas, Names<pb.QuotasResponse>>;
+  quota: Differing<keyof client.Quota, Names<pb.Quota>>;
+  window: Differing<keyof client.QuotaWindow, Names<pb.QuotaWindow>>;
+  spendLimit: Differing<keyof client.Quotas["spend_limits"][number], Names<pb.SpendLimit>>;
+  credit: Differing<keyof NonNullable<client.Quotas["credit"]>, Names<pb.CreditQuota>>;
+  metricsRequest: Differing<keyof client.MetricsRequest, Names<pb.MetricsRequest>>;
+  metrics: Differing<keyof client.Metrics, Names<pb.MetricsResponse>>;
+  totals: Differing<keyof client.MetricsTotals, Names<pb.MetricsTotals>>;
+  point: Differing<keyof client.Metrics["series"][number], Names<pb.MetricsPoint>>;
+  effort: Differing<client.Effort, Words<typeof pb.Effort>>;
+  shape: Differing<client.OutputShape, Words<typeof pb.OutputShape>>;
+  role: Differing<client.Message["role"], Words<typeof pb.Role>>;
+  finish: Differing<client.Generation["finish_reason"], Words<typeof pb.FinishReason>>;
+  interval: Differing<client.MetricsInterval, Words<typeof pb.MetricsInterval>>;
+}
+
+type Words<Enum> = Lowercase<Exclude<keyof Enum & string, "UNSPECIFIED">>;
+
+type Wrong = { [Name in keyof Differences]: Differences[Name] extends never ? never : Name }[keyof Differences];
+
+test("the client's types have the names of the contract", () => {
+  const wrong: Wrong[] = [];
+  const none: never[] = wrong;
+  assert.deepEqual(none, []);
+});
+
+test("the client knows every code of the reference", () => {
+  assert.deepEqual([...SERVICE_CODES].sort(), [...openapi.components.schemas.Failure.properties.code.enum].sort());
+});

@@ -1,0 +1,134 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { TestContext } from "node:test";
+import { createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { startService, type TestService } from "../helpers/service.ts";
+import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
+
+const DIST = resolve(import.meta.dirname, "../../console/dist/index.html");
+
+/** What keeps a fresh, headless browser from doing anything but the test. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+].concat(["--disable-component-update", "--disable-sync"]);
+
+/** Longest wait for something to appear, in milliseconds: long, because the machine may be busy. */
+const PATIENCE_MS = 30_000;
+
+const PLACES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** The browser of this machine; undefined when there is none. */
+function findChromium(): string | undefined {
+  const folders = (process.env.PATH ?? "").split(":");
+  const found = PLACES.flatMap((name) => folders.map((folder) => join(folder, name)));
+  return [process.env.CHROMIUM ?? "", ...found].find((path) => path !== "" && existsSync(path));
+}
+
+/** Why the browser tests are left out, for `skip`; false when they can run. */
+export const leftOut: string | false =
+  findChromium() === undefined
+    ? "BROWSER TESTS LEFT OUT: no Chromium here. Install Debian's package chromium, or name one in CHROMIUM."
+    : existsSync(DIST)
+      ? false
+      : "BROWSER TESTS LEFT OUT: the console is not built. Run npm run build:console.";
+
+export interface ConsoleTest {
+  service: TestService;
+  vendor: ScriptedVendor;
+  /** Owner token of the workspace `default`. */
+  token: string;
+  /** The operator's side, for what owners cannot do. */
+  transport: Transport;
+  /** What no page may do: throw, offend its Content-Security-Policy, or ask another host. Each as a sentence. */
+  problems: string[];
+  /** Opens a page of a browser session of its own, on a path of the console. */
+  open(path?: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** Starts the real service with a scripted vendor, and the browser. @param env for the service */
+export async function openConsole(t: TestContext, env: Record<string, string> = {}): Promise<ConsoleTest> {
+  const vendor = await startVendor("openai");
+  t.after(() => vendor.close());
+  const service = await startService(t, { env: { ...vendor.env, ...env } });
+  const transport = operatorTransport(service);
+  const { token } = await createClient(WorkspaceService, transport).createOwnerToken({ workspace: "default" });
+  const browser = await launch(t);
+  const problems: string[] = [];
+  return {
+    problems,
+    service,
+    vendor,
+    token,
+    transport,
+    async open(path = "/console", options = {}) {
+      const context = await browser.newContext({
+        baseURL: service.url,
+        viewport: { width: 1280, height: 900 },
+        ...options,
+      });
+      context.setDefaultTimeout(PATIENCE_MS);
+      const page = await context.newPage();
+      watch(page, service.url, problems);
+      await page.goto(path);
+      return page;
+    },
+  };
+}
+
+function watch(page: Page, origin: string, problems: string[]): void {
+  page.on("pageerror", (error) => problems.push(`threw ${error.message}`));
+  page.on("console", (message) => {
+    if (/Content Security Policy/i.test(message.text())) problems.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== origin)
+      problems.push(`asked ${request.url()}`);
+  });
+}
+
+async function launch(t: TestContext): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === undefined) throw new Error("There is no Chromium here.");
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: PATIENCE_MS * 2 });
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** Signs in on a page that shows the sign-in. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Owner token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+}
+
+/** Goes to a page by the navigation. */
+export async function visit(page: Page, name: string): Promise<void> {
+  await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name, exact: true }).click();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+}
+
+/** Books purchased credit for a workspace. */
+export async function purchase({ transport }: ConsoleTest, amount: string, workspace = "default"): Promise<void> {
+  await createClient(CreditService, transport).purchase({ workspace, amount, reference: `invoice ${amount}` });
+}
+
+function operatorTransport({ rpcUrl, operatorToken }: TestService): Transport {
+  return createConnectTransport({
+    baseUrl: rpcUrl,
+    httpVersion: "1.1",
+    interceptors: [
+      (next) => (request) => {
+        request.header.set("authorization", `Bearer ${operatorToken}`);
+        return next(request);
+      },
+    ],
+  });
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
+
+const NAMES = ['<img src=x onerror="globalThis.broken=1">', '=HYPERLINK("http://example.com")'];
+
+test("a key is created, used, seen in Activity and in the charts, and revoked", { skip: leftOut }, async (t) => {
+  const { open, token, service, problems } = await openConsole(t);
+  const page = await open();
+  await signIn(page, token);
+  await page.getByText("No requests in this period.").waitFor();
+
+  const secrets: string[] = [];
+  await visit(page, "Keys");
+  for (const name of NAMES) {
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(name);
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    const secret = await page.locator("[data-secret]").innerText();
+    assert.match(secret, /^ck_\w{20,}$/);
+    assert.match(await page.locator("dialog pre.wrap").innerText(), new RegExp(`/v1/generate .*${secret}`));
+    // What is shown only once is not lost by a stray key.
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    secrets.push(secret);
+  }
+  await page.getByRole("link", { name: NAMES[0] ?? "", exact: true }).waitFor();
+  assert.doesNotMatch(await page.content(), new RegExp(secrets.join("|")), "a secret stayed on the page");
+
+  for (const secret of secrets) {
+    const answer = await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secret });
+    assert.equal(answer.status, 200);
+  }
+
+  await visit(page, "Activity");
+  const row = page.getByRole("row").filter({ hasText: NAMES[0] ?? "" });
+  for (let i = 0; i < 100 && !(await row.isVisible()); i++) {
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.waitForTimeout(100);
+  }
+  assert.match(await row.innerText(), /low[\s\S]*stop[\s\S]*req_/);
+
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export as CSV" }).click();
+  const csv = await readFile(await (await download).path(), "utf8");
+  assert.equal(csv.charCodeAt(0), 0xfeff);
+  const lines = csv.slice(1).split("\r\n");
+  assert.match(lines[0] ?? "", /^time,id,request_id,key_id,key_name,/);
+  assert.equal(lines.length, 4);
+  assert.match(csv, /,"'=HYPERLINK\(""http:\/\/example\.com""\)",/);
+
+  await visit(page, "Ledger");
+  await page.getByRole("cell", { name: "settlement" }).first().waitFor();
+  const statement = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Statement as CSV" }).click();
+  const movements = (await readFile(await (await statement).path(), "utf8")).slice(1).split("\r\n");
+  assert.equal(movements[0], "time,movement,reference,granted,purchased");
+  assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0$/);
+
+  await visit(page, "Overview");
+  const requests = page.locator("figure", { has: page.getByRole("heading", { name: "Requests" }) });
+  await requests.getByText("2 answered, 0 failed").waitFor();
+  await requests.locator("canvas").waitFor({ state: "attached" });
+  const { width = 0 } = (await requests.locator(".u-over").boundingBox()) ?? {};
+  await requests.locator(".u-over").hover({ position: { x: width - 3, y: 20 } });
+  await requests.getByText("Answered 2 · Failed 0").waitFor();
+  await page.mouse.move(0, 0);
+  await requests.getByText("Figures").click();
+  await requests.getByRole("cell", { name: "2", exact: true }).waitFor();
+  await page.getByRole("button", { name: NAMES[0] ?? "", exact: true }).click();
+  await requests.getByText("1 answered, 0 failed").waitFor();
+  await page.getByRole("button", { name: "Show all keys" }).click();
+
+  await visit(page, "Keys");
+  await page.getByLabel("Find").fill("=HYP");
+  await page.getByRole("link", { name: NAMES[0] ?? "", exact: true }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: `Revoke ${NAMES[1]}` }).click();
+  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await page.getByText("It is refused within a second.").waitFor();
+  await page.getByText("No key matches.").waitFor();
+  await page.getByLabel("Show revoked and expired keys").check();
+  await page.getByText(/^revoked \d{4}-/).waitFor();
+
+  let status = 200;
+  for (let i = 0; i < 100 && status === 200; i++) {
+    ({ status } = await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secrets[1] ?? "" }));
+    await page.waitForTimeout(50);
+  }
+  assert.equal(status, 401);
+
+  assert.equal(await page.evaluate("globalThis.broken"), undefined);
+  assert.deepEqual(problems, []);
+});

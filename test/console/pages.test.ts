@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { leftOut, openConsole, purchase, signIn, visit } from "./chromium.ts";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PAGES = ["Overview", "Keys", "Limits and spend", "Activity", "Playground", "Ledger"];
+
+/** Findings of axe-core, each as one line. */
+async function findings(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
+  );
+}
+
+test("every page is free of axe-core's findings, in light and dark, and fits a narrow screen", {
+  skip: leftOut,
+}, async (t) => {
+  const started = await openConsole(t);
+  const { open, token, service, problems } = started;
+  await purchase(started, "100");
+  await service.post("/v1/generate", { prompt: "What is a choir?" });
+  for (const [colorScheme, width] of [
+    ["light", 1280],
+    ["dark", 360],
+    ["light", 360],
+    ["dark", 1280],
+  ] as const) {
+    const page = await open("/console", { colorScheme, viewport: { width, height: 800 } });
+    await page.context().addInitScript(AXE);
+    await page.reload();
+    const check = async (name: string) => {
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      assert.deepEqual(await findings(page), [], `${name}, ${colorScheme}, ${width} wide`);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `${name} is ${overflow} too wide for ${width}`);
+    };
+    await page.getByLabel("Owner token").waitFor();
+    await check("Sign in");
+    await signIn(page, token);
+    for (const name of PAGES) {
+      await visit(page, name);
+      await check(name);
+    }
+    await visit(page, "Keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await check("Create a key");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.getByText("Store it now.").waitFor();
+    await check("The secret");
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page
+      .getByRole("button", { name: /^Revoke/ })
+      .first()
+      .click();
+    await check("Revoke");
+    await page.getByRole("button", { name: "Keep it" }).click();
+    await visit(page, "Playground");
+    await page.getByText("Messages", { exact: true }).click();
+    await page.getByText("Strict JSON").click();
+    await page.getByLabel("JSON Schema of the answer").fill("{");
+    await page.getByText("System, stops, attachments").click();
+    await check("Playground, with all that it has");
+    await page.context().close();
+  }
+  assert.deepEqual(problems, []);
+});

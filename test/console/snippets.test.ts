@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { type Draft, EMPTY } from "../../console/src/playground/draft.ts";
+import { type Language, snippet } from "../../console/src/playground/snippets.ts";
+
+const NASTY = 'it\'s "quoted"\nJSON\n$(touch broken) `touch broken` \\ \u2028 é 😀';
+
+const DRAFTS: Record<string, Draft> = {
+  text: { ...EMPTY, prompt: NASTY, system: NASTY, temperature: "0.5", maxTokens: "100", stops: ["\\n", "'"] },
+  extract: { ...EMPTY, mode: "extract", input: "messages", messages: [{ id: 1, role: "user", content: NASTY }] },
+  schema: { ...EMPTY, mode: "json_schema", prompt: NASTY, effort: "low" },
+  files: { ...EMPTY, prompt: NASTY, files: [{ name: "it's.txt", mediaType: "text/plain", data: new Uint8Array(3) }] },
+};
+
+const run = promisify(execFile);
+
+test("what is copied as curl sends the request that was written", async (t) => {
+  if (!(await run("curl", ["--version"]).catch(() => undefined))) return t.skip("there is no curl here");
+  const bodies: string[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request.setEncoding("utf8")) body += chunk;
+    bodies.push(`${request.url} ${request.headers["x-api-key"]} ${body}`);
+    response.end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const folder = await mkdtemp(join(tmpdir(), "chorus-snippet-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, "it's.txt"), "abc");
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const send = async (draft: Draft | undefined) => {
+    assert.ok(draft);
+    await run("sh", ["-c", snippet("curl", draft, origin)], {
+      cwd: folder,
+      env: { ...process.env, CHORUS_API_KEY: "ck_1" },
+    });
+    const [, path, key, body = ""] = /^(\S+) (\S+) ([\s\S]*)$/.exec(bodies.pop() ?? "") ?? [];
+    return { path, key, body: JSON.parse(body) };
+  };
+  const { path, key, body } = await send(DRAFTS.text);
+  assert.deepEqual([path, key], ["/v1/generate:stream", "ck_1"]);
+  assert.deepEqual(body, {
+    prompt: NASTY,
+    system: NASTY,
+    temperature: 0.5,
+    max_tokens: 100,
+    stop_sequences: ["\\n", "'"],
+  });
+  assert.deepEqual((await send(DRAFTS.extract)).body, {
+    messages: [{ role: "user", content: NASTY }],
+    output_shape: "extract",
+  });
+  const strict = await send(DRAFTS.schema);
+  assert.equal(strict.path, "/v1/generate");
+  assert.deepEqual(strict.body.response_format, { type: "json_schema", schema: JSON.parse(EMPTY.schema) });
+  assert.deepEqual((await send(DRAFTS.files)).body.attachments, [
+    { name: "it's.txt", media_type: "text/plain", data: "YWJj" },
+  ]);
+});
+
+test("what is copied as TypeScript is TypeScript", async () => {
+  for (const [name, draft] of Object.entries(DRAFTS)) {
+    const text = snippet("TypeScript", draft, "http://localhost");
+    const child = run(process.execPath, ["--check", "--input-type=module"]);
+    child.child.stdin?.end(text);
+    await assert.doesNotReject(child, `${name}:\n${text}`);
+  }
+});
+
+const languages: Language[] = ["curl", "TypeScript", "Python"];
+test("no language has the key itself, all have the address and the prompt", () => {
+  for (const language of languages) {
+    const text = snippet(language, { ...EMPTY, prompt: "What?" }, "http://localhost:8080");
+    assert.ok(
+      text.includes("CHORUS_API_KEY") && text.includes("http://localhost:8080") && text.includes("What?"),
+      text,
+    );
+  }
+});

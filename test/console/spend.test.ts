@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClient } from "@connectrpc/connect";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { leftOut, openConsole, purchase, signIn, visit } from "./chromium.ts";
+
+test("a spend limit that is reached shows where it was set", { skip: leftOut }, async (t) => {
+  const started = await openConsole(t);
+  const { open, transport, problems } = started;
+  const workspaces = createClient(WorkspaceService, transport);
+  // Without granted credit, which does not count.
+  await workspaces.createWorkspace({ name: "spenders" });
+  const { token } = await workspaces.createOwnerToken({ workspace: "spenders" });
+  await purchase(started, "100", "spenders");
+
+  const page = await open("/console/limits");
+  await signIn(page, token);
+  const limit = page.getByRole("textbox", { name: "Each day" });
+  const row = page.locator(".limit.spend").first();
+  const set = async (amount: string) => {
+    await limit.fill(amount);
+    await row.getByRole("button", { name: /^(Set|Change)$/ }).click();
+    await row.getByText(new RegExp(`spent of ${amount.replace(".", "\\.")};`)).waitFor();
+  };
+  const ask = async () => {
+    await visit(page, "Playground");
+    await page.getByRole("textbox", { name: "Prompt" }).fill("What is 6 * 7?");
+    await page.getByRole("button", { name: "Ask" }).click();
+  };
+
+  await limit.fill("ten");
+  await row.getByRole("button", { name: "Set" }).click();
+  assert.equal(await page.evaluate("document.activeElement.validity.patternMismatch"), true);
+
+  await set("0.000001");
+  await ask();
+  const alert = page.getByRole("alert");
+  await alert.getByText("A spend limit is reached.").waitFor();
+  await alert.getByRole("link", { name: "Limits and spend → Spend limits" }).click();
+  await page.getByRole("heading", { name: "Spend limits" }).waitFor();
+  assert.match(page.url(), /\/console\/limits#spend$/);
+  assert.equal(await limit.inputValue(), "0.000001");
+
+  await set("50");
+  await ask();
+  await page.getByText("Done", { exact: true }).waitFor();
+  await visit(page, "Limits and spend");
+  const used = Number((await row.getByText(/spent of 50;/).innerText()).split(" ")[0]);
+  assert.ok(used > 0, `${used} is spent`);
+  await set(String(Number((used * 1.6).toFixed(6))));
+  await row.getByText("Half of it is spent.").waitFor();
+  await set(String(Number((used * 1.1).toFixed(6))));
+  await row.getByText(/^Over 80 % of it is spent/).waitFor();
+  await set("0.0001");
+  await row.getByText(/^It is reached/).waitFor();
+
+  await visit(page, "Overview");
+  const near = page.getByRole("region", { name: "Limits that are near" });
+  await near.getByText("reached", { exact: true }).waitFor();
+  await near.getByRole("link", { name: "Spending today" }).click();
+  await row.getByRole("button", { name: /^Remove/ }).click();
+  await row.getByText(/spent of/).waitFor({ state: "detached" });
+  assert.equal(await limit.inputValue(), "");
+  assert.deepEqual(problems, []);
+});

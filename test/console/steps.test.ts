@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { type Step, stepOf, withStep } from "../../console/src/playground/steps.ts";
+import { TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
+
+test("the end of a step takes the place of its beginning, steps alike in all but number stay apart", () => {
+  const begun = create(TraceStepSchema, { kind: "answer", role: "fast", startedMs: 3 });
+  const ended = create(TraceStepSchema, { ...begun, durationMs: 40, outcome: "ok" });
+  const steps = [begun, ended].reduce<readonly Step[]>((all, step) => withStep(all, stepOf(step)), []);
+  assert.deepEqual(
+    steps.map(({ durationMs, outcome }) => [durationMs, outcome]),
+    [[40, "ok"]],
+  );
+
+  const members = [1, 2].map((id) => stepOf({ ...begun, id, detail: `draft ${id}` }));
+  assert.deepEqual(
+    members.reduce(withStep, [] as readonly Step[]).map(({ detail }) => detail),
+    ["draft 1", "draft 2"],
+  );
+});

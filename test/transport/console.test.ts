@@ -1,0 +1,471 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { pino } from "pino";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import type { Services } from "../../src/service/services.ts";
+import { openPool } from "../../src/store/pool.ts";
+import { createTelemetry } from "../../src/telemetry.ts";
+import { createRestServer } from "../../src/transport/rest.ts";
+import { openBrowser } from "../helpers/browser.ts";
+import { openRaw } from "../helpers/raw.ts";
+import { startService, type TestService } from "../helpers/service.ts";
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+function operator({ rpcUrl, operatorToken }: TestService) {
+  const transport = createConnectTransport({
+    baseUrl: rpcUrl,
+    httpVersion: "1.1",
+    interceptors: [
+      (next) => (request) => {
+        request.header.set("authorization", `Bearer ${operatorToken}`);
+        return next(request);
+      },
+    ],
+  });
+  return {
+    workspaces: createClient(WorkspaceService, transport),
+    credits: createClient(CreditService, transport),
+    keys: createClient(KeyService, transport),
+  };
+}
+
+async function refused(
+  call: Promise<unknown>,
+): Promise<{ code: string; failure: string | undefined; message: string }> {
+  const error = await call.then(
+    () => assert.fail("the call was let through"),
+    (reason: unknown) => ConnectError.from(reason),
+  );
+  const failure = error.findDetails(FailureDetailSchema)[0]?.code;
+  return { code: Code[error.code] ?? "", failure, message: error.rawMessage };
+}
+
+test("the console's sign-in, sessions and services", async (t) => {
+  const service = await startService(t);
+  const { workspaces, credits, keys } = operator(service);
+  await workspaces.createWorkspace({ name: "acme" });
+  await workspaces.createWorkspace({ name: "rival" });
+  await credits.grant({ workspace: "acme", amount: "100", reference: "start" });
+  const rivalKey = await keys.createKey({ workspace: "rival", name: "theirs" });
+  const { token } = await workspaces.createOwnerToken({ workspace: "acme" });
+  const browser = openBrowser(service.url);
+  const secrets = [token];
+
+  await t.test("a wrong token, another's kind of secret and a wrong body do not sign in", async () => {
+    for (const [wrong, status] of [
+      ["nonsense", 401],
+      [service.operatorToken, 401],
+      [`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`, 401],
+      ["", 422],
+    ] as const) {
+      const response = await browser.signIn(wrong);
+      assert.equal(response.status, status);
+      assert.deepEqual(response.headers.getSetCookie(), []);
+    }
+    const post = (body: string, headers: Record<string, string>) =>
+      browser.fetch("/console/session", { method: "POST", body, headers });
+    const good = JSON.stringify({ token });
+    assert.equal((await post(good, { "content-type": "text/plain" })).status, 415);
+    assert.equal((await post(`token=${token}`, { "content-type": "application/x-www-form-urlencoded" })).status, 415);
+    assert.equal((await post("[]", { "content-type": "application/json" })).status, 400);
+    assert.equal((await post(" ".repeat(5_000), { "content-type": "application/json" })).status, 413);
+    for (const foreign of [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { origin: "" },
+      { origin: service.rpcUrl },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+    ]) {
+      const response = await post(good, { "content-type": "application/json", ...foreign });
+      assert.equal(response.status, 403, JSON.stringify(foreign));
+      assert.equal(((await response.json()) as { code: string }).code, "foreign_origin");
+    }
+  });
+
+  await t.test("the owner token does, and gives a cookie that no script and no other site can use", async () => {
+    assert.equal((await browser.fetch("/console/session")).status, 401);
+    const response = await browser.signIn(token);
+    assert.equal(response.status, 200);
+    const body = (await response.json()) as { workspace: string; expires_at: string };
+    assert.equal(body.workspace, "acme");
+    assert.ok(Math.abs(Date.parse(body.expires_at) - Date.now() - 8 * 3_600_000) < 60_000);
+    const [cookie = ""] = response.headers.getSetCookie();
+    secrets.push(browser.cookie.replace("chorus_session=", ""));
+    assert.match(
+      cookie,
+      /^chorus_session=cs_[0-9A-Za-z]{33}; HttpOnly; SameSite=Strict; Path=\/console; Max-Age=28800$/,
+    );
+    assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, "acme");
+  });
+
+  await t.test("the owner's services are there for the session, and those of operators are not", async () => {
+    const { workspace } = await browser.client(WorkspaceService).getWorkspace({});
+    assert.equal(workspace?.name, "acme");
+    assert.equal(workspace?.granted, "100");
+    const { quotas } = await browser.client(UsageService).getQuotas({});
+    assert.equal(quotas?.workspace, "acme");
+    assert.deepEqual(await refused(browser.client(CreditService).grant({ amount: "1", reference: "x" })), {
+      code: "PermissionDenied",
+      failure: "missing_scope",
+      message: "Only an operator may do this; the console is for owners.",
+    });
+    assert.equal((await refused(browser.client(WorkspaceService).listWorkspaces({}))).code, "PermissionDenied");
+  });
+
+  await t.test("another workspace is as if it did not exist", async () => {
+    const calls = [
+      (workspace: string) => browser.client(WorkspaceService).getWorkspace({ workspace }),
+      (workspace: string) => browser.client(WorkspaceService).getNextTier({ workspace }),
+      (workspace: string) => browser.client(ActivityService).listGenerations({ workspace }),
+      (workspace: string) => browser.client(ActivityService).listAudit({ workspace }),
+      (workspace: string) => browser.client(UsageService).getUsage({ workspace }),
+      (workspace: string) => browser.client(UsageService).getQuotas({ workspace }),
+      (workspace: string) => browser.client(UsageService).getPerformance({ workspace }),
+      (workspace: string) => browser.client(UsageService).listTopKeys({ workspace }),
+      (workspace: string) => browser.client(KeyService).listKeys({ workspace }),
+      (workspace: string) => browser.client(CreditService).listLedger({ workspace }),
+    ];
+    for (const call of calls) {
+      const theirs = await refused(call("rival"));
+      const nobodys = await refused(call("nobody"));
+      assert.equal(theirs.code, "NotFound");
+      assert.deepEqual({ ...theirs, message: theirs.message.replace("rival", "nobody") }, nobodys);
+    }
+    const revoke = (id: string) => refused(browser.client(KeyService).revokeKey({ id }));
+    assert.deepEqual(await revoke(rivalKey.key?.id ?? ""), await revoke("key_0"));
+    const { generations } = await browser.client(ActivityService).listGenerations({ keyId: rivalKey.key?.id ?? "" });
+    assert.deepEqual(generations, []);
+  });
+
+  await t.test("a call without what only the console's own page can send is refused", async () => {
+    const path = "/console/rpc/chorus.admin.v1.KeyService/CreateKey";
+    const send = (headers: Record<string, string>, init: RequestInit = {}) =>
+      browser.fetch(path, {
+        method: "POST",
+        body: "{}",
+        ...init,
+        headers: { "content-type": "application/json", "connect-protocol-version": "1", ...headers },
+      });
+    const before = (await browser.client(KeyService).listKeys({})).keys.length;
+    assert.equal((await send({ origin: "https://evil.example" })).status, 403);
+    assert.equal((await send({ origin: "" })).status, 403);
+    assert.equal((await send({ "sec-fetch-site": "same-site" })).status, 403);
+    assert.equal((await send({ "connect-protocol-version": "" })).status, 400);
+    assert.equal((await send({ "content-type": "application/x-www-form-urlencoded" })).status, 415);
+    assert.equal((await send({ "content-type": "text/plain" })).status, 415);
+    assert.equal((await send({ "content-type": "application/grpc-web+proto" })).status, 415);
+    assert.equal((await send({ cookie: "" })).status, 401);
+    assert.equal(
+      (await send({ cookie: "", "x-api-key": service.apiKey, authorization: `Bearer ${token}` })).status,
+      401,
+    );
+    const read = await browser.fetch(
+      "/console/rpc/chorus.admin.v1.KeyService/ListKeys?connect=v1&encoding=json&message=%7B%7D",
+    );
+    assert.equal(read.status, 405);
+    assert.equal(read.headers.get("allow"), "POST");
+    assert.equal((await browser.client(KeyService).listKeys({})).keys.length, before);
+    assert.equal((await send({})).status, 200);
+  });
+
+  await t.test("the cookie opens nothing but the console", async () => {
+    for (const path of ["/v1/quotas", "/v1/metrics"]) assert.equal((await browser.fetch(path)).status, 401);
+    const response = await fetch(`${service.rpcUrl}/chorus.admin.v1.KeyService/ListKeys`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "connect-protocol-version": "1", cookie: browser.cookie },
+      body: "{}",
+    });
+    assert.equal(response.status, 401);
+  });
+
+  await t.test("the playground streams, is charged, and counts under the console's own key", async () => {
+    const prompt = "What is 17 * 23 + 4?";
+    let text = "";
+    let credit = 0;
+    for await (const { event } of browser
+      .client(GenerationService)
+      .streamGenerate({ prompt, intelligenceTrace: true })) {
+      if (event.case === "delta") text += event.value.text;
+      if (event.case === "done") credit = event.value.usage?.credits ?? 0;
+    }
+    assert.match(text, /395/);
+    assert.ok(credit > 0);
+    const whole = await browser.client(GenerationService).generate({ prompt });
+    assert.match(whole.answer, /395/);
+    const { workspace } = await browser.client(WorkspaceService).getWorkspace({});
+    assert.equal(Number(workspace?.granted).toFixed(6), (100 - credit - (whole.usage?.credits ?? 0)).toFixed(6));
+
+    const { keys } = await browser.client(KeyService).listKeys({ withUse: true });
+    const own = keys.find((key) => key.console);
+    assert.equal(own?.name, "console");
+    assert.equal(own?.use?.requests, 2n);
+    assert.ok(own?.use?.lastUsedAt);
+    const { generations } = await browser.client(ActivityService).listGenerations({ keyId: own?.id ?? "" });
+    assert.deepEqual(
+      generations.map(({ requestId, keyName, outcome, streamed }) => ({ requestId, keyName, outcome, streamed })),
+      [
+        { requestId: whole.requestId, keyName: "console", outcome: "ok", streamed: false },
+        { requestId: generations[1]?.requestId, keyName: "console", outcome: "ok", streamed: true },
+      ],
+    );
+    assert.equal(
+      (await refused(browser.client(KeyService).revokeKey({ id: own?.id ?? "" }))).failure,
+      "invalid_request",
+    );
+    const { entries } = await browser.client(ActivityService).listAudit({});
+    assert.deepEqual(
+      entries.map(({ actorKind, action }) => `${actorKind} ${action}`),
+      [
+        "owner key.create",
+        "owner session.start",
+        "operator owner_token.create",
+        "operator credit.grant",
+        "operator workspace.create",
+      ],
+    );
+  });
+
+  await t.test("script in a key's name comes back as the data that it is, and never as a page", async () => {
+    const name = `<script>alert(1)</script>=cmd|' /C calc'!A0`;
+    await browser.client(KeyService).createKey({ name });
+    const { keys } = await browser.client(KeyService).listKeys({ search: "<SCRIPT" });
+    assert.deepEqual(
+      keys.map((key) => key.name),
+      [name],
+    );
+    const { entries } = await browser.client(ActivityService).listAudit({ pageSize: 1 });
+    assert.equal(JSON.parse(entries[0]?.details ?? "").name, name);
+    const raw = await browser.fetch("/console/rpc/chorus.admin.v1.KeyService/ListKeys", {
+      method: "POST",
+      headers: { "content-type": "application/json", "connect-protocol-version": "1" },
+      body: "{}",
+    });
+    assert.equal(raw.headers.get("content-type"), "application/json");
+    assert.equal(raw.headers.get("x-content-type-options"), "nosniff");
+  });
+
+  await t.test("every response of the console has its policy", async () => {
+    const answers = [
+      await browser.fetch("/console"),
+      await browser.fetch("/console/assets/none.js"),
+      await browser.fetch("/console/session"),
+      await browser.fetch("/console/session", { method: "PUT" }),
+      await browser.fetch("/console/session", { method: "POST" }),
+      await browser.fetch("/console/rpc/none", { method: "POST" }),
+      await browser.fetch("/console/rpc/chorus.admin.v1.KeyService/ListKeys", { method: "POST" }),
+      await browser.fetch("/console/rpc/chorus.admin.v1.KeyService/ListKeys", {
+        method: "POST",
+        headers: { "content-type": "application/json", "connect-protocol-version": "1" },
+        body: "{}",
+      }),
+    ];
+    for (const { headers, url, status } of answers) {
+      assert.equal(headers.get("content-security-policy"), POLICY, `${status} ${url}`);
+      assert.equal(headers.get("x-content-type-options"), "nosniff");
+      assert.equal(headers.get("referrer-policy"), "no-referrer");
+      assert.ok(headers.get("cache-control"), `${status} ${url}`);
+    }
+    assert.equal((await browser.fetch("/consoles")).headers.get("content-security-policy"), null);
+  });
+
+  await t.test("signing out ends the session, and a new owner token ends those of the old one", async () => {
+    const other = openBrowser(service.url);
+    assert.equal((await other.signIn(token)).status, 200);
+    const kept = browser.cookie;
+    const out = await browser.fetch("/console/session", { method: "DELETE" });
+    assert.equal(out.status, 204);
+    assert.match(out.headers.getSetCookie()[0] ?? "", /^chorus_session=; .*Max-Age=0/);
+    browser.cookie = kept;
+    assert.equal((await refused(browser.client(KeyService).listKeys({}))).code, "Unauthenticated");
+    assert.equal((await browser.fetch("/console/session", { method: "DELETE" })).status, 204, "again does nothing");
+
+    assert.equal((await other.client(WorkspaceService).getWorkspace({})).workspace?.name, "acme");
+    await workspaces.createOwnerToken({ workspace: "acme" });
+    assert.equal((await refused(other.client(WorkspaceService).getWorkspace({}))).code, "Unauthenticated");
+    assert.equal((await other.signIn(token)).status, 401);
+  });
+
+  await t.test("whoever tries too often has to wait", async () => {
+    let last = await browser.signIn("nonsense");
+    for (let i = 0; i < 20 && last.status === 401; i++) last = await browser.signIn("nonsense");
+    assert.equal(last.status, 429);
+    const body = (await last.json()) as { limit: string; retry_after_ms: number };
+    assert.equal(body.limit, "sign_in_attempts");
+    assert.equal(Number(last.headers.get("retry-after")), Math.ceil(body.retry_after_ms / 1_000));
+    const { token } = await workspaces.createOwnerToken({ workspace: "acme" });
+    assert.equal((await browser.signIn(token)).status, 429);
+  });
+
+  await t.test("no secret is in the store or in the log", async () => {
+    const pool = openPool(service.databaseUrl, { max: 1 });
+    try {
+      const [row] = await pool.query<{ text: string }>(
+        "select (select string_agg(s::text, ' ') from sessions s) || (select string_agg(a::text, ' ') from audit a) as text",
+      );
+      for (const secret of secrets) {
+        assert.equal(secret.length, 36);
+        assert.ok(!row?.text.includes(secret));
+        assert.ok(!service.output().includes(secret));
+      }
+    } finally {
+      await pool.end();
+    }
+  });
+});
+
+test("behind proxies that are trusted, they say who asks, and whether over https", async (t) => {
+  const service = await startService(t, { env: { CHORUS_TRUSTED_PROXIES: "1" } });
+  const { workspaces } = operator(service);
+  const { token } = await workspaces.createOwnerToken({ workspace: "default" });
+  const browser = openBrowser(service.url);
+  const signIn = (headers: Record<string, string>, text = token) =>
+    browser.fetch("/console/session", {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ token: text }),
+    });
+  const proxied = {
+    origin: "https://chorus.example",
+    "x-forwarded-host": "chorus.example",
+    "x-forwarded-proto": "https",
+  };
+  const response = await signIn(proxied);
+  assert.equal(response.status, 200);
+  assert.match(response.headers.getSetCookie()[0] ?? "", /; Secure$/);
+  assert.equal((await signIn({ ...proxied, origin: "https://evil.example" })).status, 403);
+  const from = async (address: string) =>
+    (await signIn({ "x-forwarded-for": address }, `${address} is no token`)).status;
+  for (let i = 0; i < 10; i++) assert.equal(await from(`10.0.0.${i}, 2001:db8::${i}`), 401);
+  assert.equal(await from("10.0.0.99, 2001:db8::ffff"), 429, "one network of IPv6 is one source");
+  assert.equal(await from("10.0.0.99, 2001:db9::1"), 401);
+});
+
+/** The public listener over a folder of pages and no services. */
+async function listen(t: TestContext, folder: string): Promise<string> {
+  const services = { ready: () => true, workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
+  const config = {
+    bodyBudgetBytes: 64 * 1024 * 1024,
+    stream: { headersMs: 1_000, keepAliveMs: 1_000, stallMs: 1_000 },
+    console: { folder, proxies: 0 },
+  };
+  const log = pino({ level: "silent" });
+  const server = createRestServer(services as unknown as Services, config, log, createTelemetry());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("the built pages are served as they are, and nothing outside of their folder", async (t) => {
+  const parent = await mkdtemp(join(tmpdir(), "chorus-console-"));
+  t.after(() => rm(parent, { recursive: true, force: true }));
+  const folder = join(parent, "dist");
+  await mkdir(join(folder, "assets"), { recursive: true });
+  await writeFile(join(parent, "secret.txt"), "secret");
+  await symlink(join(parent, "secret.txt"), join(folder, "link.txt"));
+  await writeFile(join(folder, "index.html"), "<!doctype html><title>console</title>");
+  await writeFile(join(folder, "favicon.svg"), "<svg/>");
+  const script = "export const a = 1;\n".repeat(100);
+  await writeFile(join(folder, "assets/main-abc.js"), script);
+  await writeFile(join(folder, "assets/main-abc.js.br"), "packed with brotli");
+  await writeFile(join(folder, "assets/own-abc.css"), "a{}");
+  await writeFile(join(folder, "assets/own-abc.css.gz"), gzipSync("a{}/*own*/"));
+  const url = await listen(t, folder);
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(url + path, { headers: { "accept-encoding": "identity", ...headers } });
+
+  await t.test("the page, at every path that is the page's own", async () => {
+    for (const path of ["/console", "/console/", "/console/keys", "/console/activity/gen_1?x=1"]) {
+      const response = await get(path);
+      assert.equal(response.status, 200, path);
+      assert.equal(response.headers.get("cache-control"), "no-store");
+      assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
+      assert.equal(response.headers.get("content-security-policy"), POLICY);
+      assert.match(await response.text(), /<title>console/);
+    }
+    assert.equal((await fetch(`${url}/console`, { method: "POST" })).status, 405);
+    assert.equal(await (await fetch(`${url}/console`, { method: "HEAD" })).text(), "");
+  });
+
+  await t.test("assets for good, other files with a tag", async () => {
+    const asset = await get("/console/assets/main-abc.js");
+    assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
+    assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
+    assert.equal(await asset.text(), script);
+    const icon = await get("/console/favicon.svg");
+    assert.equal(icon.headers.get("cache-control"), "no-cache");
+    const tag = icon.headers.get("etag") ?? "";
+    const again = await get("/console/favicon.svg", { "if-none-match": `"other", W/${tag}` });
+    assert.equal(again.status, 304);
+    assert.equal(again.headers.get("content-security-policy"), POLICY);
+  });
+
+  await t.test("compressed where the caller takes it", async () => {
+    const raw = await openRaw(t, url);
+    const read = async (path: string, accepted: string) => {
+      raw.send(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${accepted}\r\n\r\n`);
+      const { headers, body } = await raw.read();
+      assert.equal(headers.vary, "Accept-Encoding");
+      return { encoding: headers["content-encoding"], etag: headers.etag, body };
+    };
+    const plain = await read("/console/assets/main-abc.js", "identity");
+    const packed = await read("/console/assets/main-abc.js", "gzip, br");
+    assert.equal(packed.encoding, "br");
+    assert.equal(packed.body, "packed with brotli");
+    assert.notEqual(packed.etag, plain.etag);
+    assert.equal((await read("/console/assets/main-abc.js", "gzip, br;q=0")).encoding, "gzip");
+    assert.equal((await read("/console/assets/main-abc.js", "")).encoding, undefined);
+    const own = await fetch(`${url}/console/assets/own-abc.css`, { headers: { "accept-encoding": "gzip" } });
+    assert.equal(await own.text(), gunzipSync(gzipSync("a{}/*own*/")).toString());
+  });
+
+  await t.test("what is not there is 404, and no path leads out", async () => {
+    const raw = await openRaw(t, url);
+    for (const path of [
+      "/console/assets/none.js",
+      "/console/none.css",
+      "/console/link.txt",
+      "/console/assets/main-abc.js.br",
+      "/console/../secret.txt",
+      "/console/..%2fsecret.txt",
+      "/console/%2e%2e/secret.txt",
+      "/console/assets/../../secret.txt",
+      "/console/..\\secret.txt",
+      "/console//etc/passwd.",
+      "/console/assets/%00.js",
+    ]) {
+      raw.send(`GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`);
+      const { status, body } = await raw.read();
+      assert.equal(status, 404, path);
+      assert.ok(!body.includes("secret\n") && !/^secret/.test(body));
+    }
+  });
+});
+
+test("a console that was not built says how to build it", async (t) => {
+  const url = await listen(t, "/nowhere");
+  const response = await fetch(`${url}/console`);
+  assert.equal(response.status, 404);
+  assert.equal(response.headers.get("content-security-policy"), POLICY);
+  assert.match(await response.text(), /npm run prepare/);
+});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { leftOut, openConsole } from "../console/chromium.ts";
+
+test("the reference shows every call in a browser, and sends one, with nothing from elsewhere", {
+  skip: leftOut,
+}, async (t) => {
+  const { open, service } = await openConsole(t);
+  const page = await open("/healthz");
+  const complaints: string[] = [];
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => request.url().startsWith(service.url) || complaints.push(request.url()));
+
+  await page.goto("/docs#tag/answers/POST/v1/generate");
+  for (const name of ["Answers in one piece", "Answers piece by piece"]) await page.getByText(name).first().waitFor();
+  await page.getByRole("button", { name: "Test Request" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByPlaceholder("QUxM").fill(service.apiKey);
+  const answered = page.waitForResponse(`${service.url}/v1/generate`);
+  await dialog.getByRole("button", { name: "Send" }).first().click();
+  const response = await answered;
+  assert.equal(response.status(), 200);
+  assert.deepEqual(complaints, []);
+});

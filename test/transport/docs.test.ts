@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { openRaw } from "../helpers/raw.ts";
+import { startService } from "../helpers/service.ts";
+
+test("the API reference is served from here, to everybody", async (t) => {
+  const { url } = await startService(t);
+
+  await t.test("/openapi.json is the document of the contract", async () => {
+    const response = await fetch(`${url}/openapi.json`);
+    assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
+    assert.equal(
+      await response.text(),
+      await readFile(new URL("../../gen/openapi/openapi.json", import.meta.url), "utf8"),
+    );
+    const tag = response.headers.get("etag") ?? "";
+    const again = await fetch(`${url}/openapi.json`, { headers: { "If-None-Match": tag } });
+    assert.equal(again.status, 304);
+    assert.equal(await again.text(), "");
+  });
+
+  await t.test("/docs needs nothing from elsewhere, and no inline script", async () => {
+    const response = await fetch(`${url}/docs`);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'; script-src 'self';/);
+    assert.doesNotMatch(policy, /https?:|\*|unsafe-eval/);
+    const page = await response.text();
+    assert.doesNotMatch(page, /https?:\/\/|<style|\son\w+=/);
+    const scripts = [...page.matchAll(/<script([^>]*)>(.*?)<\/script>/g)];
+    for (const [, attributes = "", inline] of scripts) {
+      assert.equal(inline, "");
+      const source = /src="([^"]+)"/.exec(attributes)?.[1] ?? assert.fail(attributes);
+      const script = await fetch(new URL(source, `${url}/docs`));
+      assert.equal(script.status, 200, source);
+      assert.equal(script.headers.get("content-type"), "text/javascript; charset=utf-8");
+      assert.ok((await script.text()).includes("createApiReference"), source);
+    }
+    assert.equal(scripts.length, 2);
+  });
+
+  await t.test("the large script comes packed to who unpacks, and whole to who does not", async () => {
+    const sizes: number[] = [];
+    for (const accepts of ["br, gzip", "identity", "gzip;q=0"]) {
+      const raw = await openRaw(t, url);
+      raw.send(`HEAD /docs/reference.js HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${accepts}\r\n\r\n`);
+      const head = await raw.until("\r\n\r\n");
+      assert.match(head, /^HTTP\/1.1 200 /);
+      assert.equal(/content-encoding: gzip/i.test(head), accepts === "br, gzip");
+      assert.match(head, /vary: accept-encoding/i);
+      sizes.push(Number(/content-length: (\d+)/i.exec(head)?.[1]));
+    }
+    const [packed = 0, whole = 0, refused] = sizes;
+    assert.ok(packed > 0 && packed < whole / 2);
+    assert.equal(whole, refused);
+    const file = await readFile(new URL("../../dist/reference/reference.js.gz", import.meta.url));
+    assert.equal(gunzipSync(file).length, whole);
+  });
+
+  await t.test("other methods and paths are refused as everywhere", async () => {
+    const post = await fetch(`${url}/docs`, { method: "POST" });
+    assert.equal(post.status, 405);
+    assert.equal(post.headers.get("allow"), "GET, HEAD");
+    assert.equal((await fetch(`${url}/docs/../package.json`)).status, 404);
+    assert.equal((await fetch(`${url}/docs/index.html`)).status, 404);
+  });
+});
