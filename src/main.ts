@@ -15,11 +15,15 @@ import { applyTiers } from "./admission/tiers.ts";
 import { createUsage } from "./admission/usage.ts";
 import { createWorkspaces } from "./admission/workspaces.ts";
 import { type Config, ConfigError, envToConfig } from "./config.ts";
+import { createReader } from "./engine/attachments/reader.ts";
+import { loadJudge } from "./engine/judge/judge.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
 import { operatorTokenFile, writeLocal } from "./local.ts";
 import { createLog, errorFacts, type Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
+import { createSearch } from "./search/search.ts";
+import { createCosts } from "./service/costs.ts";
 import { createServices } from "./service/services.ts";
 import { createWork } from "./service/work.ts";
 import { startEmbedded } from "./store/embedded.ts";
@@ -27,6 +31,7 @@ import { migrate } from "./store/migrate.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { openPool, type Pool } from "./store/pool.ts";
 import { createTelemetry } from "./telemetry.ts";
+import { startTracing } from "./tracing.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
 import { createRestServer } from "./transport/rest.ts";
@@ -53,6 +58,10 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     if (errors.length > 0) throw errors[0];
   };
   try {
+    if (config.tracing) {
+      const tracing = await startTracing(config.tracing, log);
+      stops.push(() => tracing.stop());
+    }
     const { pool, desk } = await openStore(config, log, stops, stopping);
     const partitions = await keepPartitions(desk, { retentionDays: config.retentionDays, log });
     stops.push(() => partitions.stop());
@@ -67,13 +76,24 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     const leases = await keepAlive(pool, replica, admission.holds, log);
     stops.push(() => leases.stop());
 
-    const models = createCatalogue(config.models, config.timeouts, telemetry.modelCall);
+    const costs = createCosts();
+    const models = createCatalogue(config.models, config.timeouts, (call, generation) => {
+      telemetry.modelCall(call);
+      costs.add(call, generation);
+    });
     stops.push(() => models.close());
     const tokenizer = createTokenizer();
     stops.push(() => tokenizer.close());
+    const reader = createReader();
+    stops.push(() => reader.close());
+    const search = createSearch(config.search);
+    stops.push(() => search?.close());
     const work = createWork();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
+      judge: loadJudge(),
+      reader,
+      search,
       admission,
       keys: createKeys(pool),
       owners: createOwners(desk),
@@ -81,7 +101,9 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
       credit: createCredit(desk),
       usage: createUsage(desk),
       work,
+      costs,
       deadlines: config.deadlines,
+      levels: config.levels,
     });
 
     const rest = await listen(

@@ -2,9 +2,7 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
-  LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import type { Tier } from "../config.ts";
 import { Failure } from "../failure.ts";
@@ -12,10 +10,15 @@ import { parseJson, stringifyJson } from "../json.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { dropAddedNulls } from "../models/schema.ts";
+import type { Kind } from "./judge/judge.ts";
+import type { Level } from "./judge/level.ts";
+import { type FinishPart, told } from "./plan/model.ts";
+import { choosePlan } from "./plan/plan.ts";
+import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask, type Conversation } from "./prompt.ts";
 import { createStopper } from "./stop.ts";
 import { extractObject, repairJson } from "./structured/repair.ts";
-import type { Validators } from "./structured/validate.ts";
+import type { Validator, Validators } from "./structured/validate.ts";
 import type { Tokenizer } from "./tokens.ts";
 
 /** Ceiling of an answer whose caller set none, in tokens. */
@@ -25,20 +28,24 @@ export interface Question {
   conversation: Conversation;
   shape: "text" | "extract" | "json_schema";
   schema: string | undefined;
-  tier: Tier;
+  level: Level;
+  kind: Kind;
+  /** How likely the strong tier is to do better than the fast one, 0 to 1; undefined counts as likely. */
+  difficulty?: number | undefined;
   temperature: number | undefined;
   maxTokens: number | undefined;
   stops: string[];
   /** Whether pieces are wanted as they come. */
   streamed: boolean;
+  /** Tokens of the request: models whose context window is too small for them are left out. */
+  inputTokens?: number | undefined;
+  /** Time that is left for the answer, in milliseconds. */
+  deadlineMs: number;
+  /** Identifier of the generation, under which its calls are counted. */
+  generation: string;
 }
 
-export interface Step {
-  kind: "answer" | "repair" | "reask" | "escalate";
-  role: Tier | "service";
-  /** Absent when the step begins. */
-  outcome?: "ok" | "failed";
-}
+export type { Step } from "./plan/step.ts";
 
 export interface Finish {
   type: "finish";
@@ -72,22 +79,27 @@ export function answer(engine: Engine, question: Question, signal: AbortSignal):
 }
 
 async function* textAnswer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
-  const { stops, shape, tier, maxTokens } = question;
-  const model = engine.models.tier(tier);
-  const options = callOptions(question, signal, buildPrompt(question.conversation, shape));
+  const { stops, shape, maxTokens } = question;
+  const plan = planOf(engine, question, new Steps(), (text) => extractObject(text).structured ?? undefined);
   const stopper = createStopper(stops);
   const meter = engine.tokenizer.meter(maxTokens ?? DEFAULT_CEILING);
+  /** Steps that have begun and not ended. */
+  const open = new Map<number, Step>();
   let whole = "";
   let isStopped = false;
   let end: ModelEnd | undefined;
 
-  yield { type: "step", step: { kind: "answer", role: tier } };
-  const source = question.streamed ? (await model.doStream(options)).stream : unary(model, options);
   try {
-    for await (const part of source) {
+    const options = callOptions(question, signal, buildPrompt(question.conversation, shape));
+    for await (const part of (await plan.doStream(options)).stream) {
       if (part.type === "finish") {
         end = modelEnd(part);
         break;
+      }
+      const step = partStep(part);
+      if (step) {
+        step.outcome ? open.delete(step.id) : open.set(step.id, step);
+        yield { type: "step", step };
       }
       if (part.type !== "text-delta" || isStopped) continue;
       const { text, stopped } = stopper.push(part.delta);
@@ -108,7 +120,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
     whole += rest;
     yield { type: "text", text: rest };
   }
-  yield { type: "step", step: { kind: "answer", role: tier, outcome: "ok" } };
+  for (const step of open.values()) yield { type: "step", step: { ...step, outcome: "ok" } };
   const finish: Finish = {
     type: "finish",
     reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, maxTokens !== undefined),
@@ -124,46 +136,67 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   yield finish;
 }
 
+function planOf(
+  engine: Engine,
+  question: Question,
+  steps: Steps,
+  read: (text: string) => string | undefined,
+): LanguageModelV4 {
+  const { continues, turns } = question.conversation;
+  const hasImages = turns.some(({ images }) => images?.length);
+  return choosePlan(engine.models, { ...question, continues, hasImages, read }, steps);
+}
+
 /** Why an answer ended that the model ended: without a cap of the caller's, `length` is the model's own limit. */
 function endReason(end: ModelEnd | undefined, isCapped: boolean): Finish["reason"] {
   if (end?.reason.unified === "length") return isCapped ? "length" : "cut";
   return end?.reason.unified === "stop" ? "stop" : "cut";
 }
 
-/** Ladder of a strict answer: local repair of the syntax, one more try with the validator's errors, the other tier. */
+/**
+ * Ladder of a strict answer: the plan, whose drafts count only where they are valid; one more try with the validator's errors; the other tier.
+ * The syntax of each answer is repaired first.
+ */
 async function* strictAnswer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   const schema = question.schema ?? "";
   const validator = engine.validators.get(schema);
+  const validate: Validator = (text) => validator(clean(text, schema));
   const prompt = buildPrompt(question.conversation, "json_schema");
-  const responseFormat = { type: "json" as const, name: "answer", schema: JSON.parse(schema) };
-  const other: Tier = question.tier === "fast" ? "strong" : "fast";
+  const steps = new Steps();
+  const tier: Tier = question.level === "low" ? "fast" : "strong";
+  const other: Tier = tier === "fast" ? "strong" : "fast";
+  const single = (kind: string, tier: Tier) =>
+    told(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
+  const read = (text: string) => {
+    const verdict = judge(text, validate);
+    return verdict.ok ? verdict.text : undefined;
+  };
   let reask: LanguageModelV4Prompt | undefined;
 
-  for (const [kind, tier] of [
-    ["answer", question.tier],
-    ["reask", question.tier],
-    ["escalate", other],
-  ] as const) {
-    // A model that ran into the caller's cap will do so again.
-    if (kind === "reask" && !reask) continue;
-    yield { type: "step", step: { kind, role: tier } };
+  for (const rung of [
+    () => ({ model: planOf(engine, { ...question, streamed: false }, steps, read), prompt }),
+    // What ran into the caller's cap, or has no errors to show, would come out the same again.
+    () => reask && { model: single("reask", tier), prompt: reask },
+    () => ({ model: single("escalate", other), prompt }),
+  ]) {
+    const asked = rung();
+    if (!asked) continue;
+    const options = callOptions(question, signal, asked.prompt);
     let result: ModelAnswer;
     try {
-      result = await call(engine.models.tier(tier), {
-        ...callOptions(question, signal, kind === "reask" && reask ? reask : prompt),
-        responseFormat,
-        providerOptions: { chorus: { schema } },
-      });
+      result = yield* listen(asked.model, options);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
-      // A tier that cannot answer has tried the other one already.
+      // Who cannot answer has tried the other tier already.
       throw upstream(error);
     }
-    const verdict = judge(result, (text) => validator(clean(text, schema)));
+    // What was cut off may parse by luck, but it is not what the model meant to say.
+    const verdict: Verdict = result.end.reason.unified === "length" ? { ok: false } : judge(result.text, validate);
     const outputTokens = verdict.ok ? await engine.tokenizer.countAsync(verdict.text) : 0;
-    if (verdict.ok && outputTokens <= (question.maxTokens ?? DEFAULT_CEILING)) {
-      yield { type: "step", step: { kind, role: tier, outcome: "ok" } };
+    const fits = verdict.ok && outputTokens <= (question.maxTokens ?? DEFAULT_CEILING);
+    if (result.last) yield { type: "step", step: fits ? result.last : { ...result.last, outcome: "failed" } };
+    if (verdict.ok && verdict.repaired) yield* repairSteps(steps);
+    if (verdict.ok && fits) {
       yield { type: "text", text: verdict.text };
       yield {
         type: "finish",
@@ -175,22 +208,43 @@ async function* strictAnswer(engine: Engine, question: Question, signal: AbortSi
       };
       return;
     }
-    if (!verdict.ok && verdict.errors) reask = buildReask(prompt, result.text, verdict.errors);
-    yield { type: "step", step: { kind, role: tier, outcome: "failed" } };
+    reask = !verdict.ok && verdict.errors ? buildReask(prompt, result.text, verdict.errors) : undefined;
   }
   throw new Failure("structured_output_failed");
 }
 
-type Verdict = { ok: true; text: string } | { ok: false; errors?: string[] };
+/** Hears a model out and tells its steps as they come, but for the last one: how that ended depends on whether the answer is valid. */
+async function* listen(
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+): AsyncGenerator<EngineEvent, ModelAnswer> {
+  let text = "";
+  let last: Step | undefined;
+  for await (const part of (await model.doStream(options)).stream) {
+    const step = partStep(part);
+    if (step) {
+      if (last) yield { type: "step", step: last };
+      last = step.outcome === "ok" ? step : undefined;
+      if (!last) yield { type: "step", step };
+    } else if (part.type === "text-delta") text += part.delta;
+    else if (part.type === "finish") return { text, end: modelEnd(part), last };
+  }
+  throw new UpstreamError([]);
+}
 
-function judge(
-  result: ModelAnswer,
-  validate: (text: string) => { ok: true; text: string } | { ok: false; errors: string[] },
-): Verdict {
-  // What was cut off may parse by luck, but it is not what the model meant to say.
-  if (result.end.reason.unified === "length") return { ok: false };
-  const text = repairJson(result.text);
-  return text === undefined ? { ok: false, errors: ["The answer is not one whole JSON object."] } : validate(text);
+function* repairSteps(steps: Steps): Generator<EngineEvent> {
+  const step = steps.begin("repair", "service");
+  yield { type: "step", step };
+  yield { type: "step", step: { ...step, outcome: "ok" } };
+}
+
+type Verdict = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: string[] };
+
+function judge(answer: string, validate: Validator): Verdict {
+  const text = repairJson(answer);
+  if (text === undefined) return { ok: false, errors: ["The answer is not one whole JSON object."] };
+  const verdict = validate(text);
+  return verdict.ok ? { ...verdict, repaired: text !== answer.trim() } : verdict;
 }
 
 /** Takes out the nulls that stand for left-out members where a vendor's strict mode demands every member. */
@@ -207,9 +261,10 @@ function callOptions(
   signal: AbortSignal,
   prompt: LanguageModelV4Prompt,
 ): LanguageModelV4CallOptions {
-  const { shape, maxTokens, stops } = question;
+  const { shape, schema, maxTokens, stops, generation } = question;
   // JSON is wanted exact, prose as the model's maker tuned it.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
+  const strict = shape === "json_schema" && schema !== undefined;
   return {
     prompt,
     abortSignal: signal,
@@ -218,6 +273,8 @@ function callOptions(
     // Spares the vendor what comes after; the answer is cut here in any case, because not every model takes them.
     ...(stops.length === 0 ? {} : { stopSequences: stops }),
     ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
+    ...(strict ? { responseFormat: { type: "json" as const, name: "answer", schema: JSON.parse(schema) } } : {}),
+    providerOptions: { chorus: strict ? { generation, schema } : { generation } },
   };
 }
 
@@ -230,30 +287,15 @@ interface ModelEnd {
 interface ModelAnswer {
   text: string;
   end: ModelEnd;
+  /** The step that the answer came from, as it ended. */
+  last: Step | undefined;
 }
 
-async function call(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<ModelAnswer> {
-  const { content, ...rest } = await model.doGenerate(options);
-  let text = "";
-  for (const part of content) if (part.type === "text") text += part.text;
-  return { text, end: modelEnd(rest) };
-}
-
-/** A unary call, in the parts of a stream. */
-async function* unary(
-  model: LanguageModelV4,
-  options: LanguageModelV4CallOptions,
-): AsyncGenerator<LanguageModelV4StreamPart> {
-  const { content, ...rest } = await model.doGenerate(options);
-  for (const part of content) if (part.type === "text") yield { type: "text-delta", id: "", delta: part.text };
-  yield { type: "finish", ...rest };
-}
-
-function modelEnd(end: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "providerMetadata">): ModelEnd {
-  const model = end.providerMetadata?.chorus?.model;
+function modelEnd({ finishReason, usage, providerMetadata }: FinishPart): ModelEnd {
+  const model = providerMetadata?.chorus?.model;
   return {
-    reason: end.finishReason,
-    cachedTokens: end.usage.inputTokens.cacheRead ?? 0,
+    reason: finishReason,
+    cachedTokens: usage.inputTokens.cacheRead ?? 0,
     model: typeof model === "string" ? model : undefined,
   };
 }
