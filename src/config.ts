@@ -123,7 +123,7 @@ function figures<T extends Record<string, number>>(env: Env, name: string, defau
 }
 
 /** Set from the calibration curve of the judge; see eval/results.md. */
-const LEVELS = { medium: 0.35, high: 0.7 };
+const LEVELS = { medium: 0.165, high: 0.212 };
 
 function levels(env: Env): Config["levels"] {
   const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);

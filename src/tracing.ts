@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type Attributes,
@@ -167,7 +168,9 @@ export async function startTracing(config: TracingConfig, log: Log): Promise<Tra
   const exporter = new OTLPTraceExporter();
   let isAway = false;
   const provider = new sdk.TracerProvider({
-    resource: resourceFromAttributes({ "service.name": "chorus" }).merge(detectResources({ detectors: [envDetector] })),
+    resource: resourceFromAttributes({ "service.name": "chorus", "service.instance.id": randomUUID() }).merge(
+      detectResources({ detectors: [envDetector] }),
+    ),
     sampler: config.parentBased ? new sdk.ParentBasedSampler({ root }) : root,
     spanProcessors: [
       new sdk.BatchSpanProcessor({

@@ -54,7 +54,7 @@ test("an empty environment gives the documented defaults", () => {
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
       search: undefined,
-      levels: { medium: 0.35, high: 0.7 },
+      levels: { medium: 0.165, high: 0.212 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
       retentionDays: 400,
@@ -97,8 +97,8 @@ test("a value that cannot be used names its variable, and what was expected", ()
 });
 
 test("the levels rise", () => {
-  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.7}' }).levels, { medium: 0.7, high: 0.7 });
-  refused({ CHORUS_LEVELS: '{"medium":0.71}' }, "CHORUS_LEVELS", '"medium"', "above");
+  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.212 });
+  refused({ CHORUS_LEVELS: '{"medium":0.22}' }, "CHORUS_LEVELS", '"medium"', "above");
   refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
 });
 

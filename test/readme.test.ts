@@ -157,7 +157,9 @@ test("each JSON block of the docs is JSON, and the catalogue is one", async (t) 
 });
 
 test("each variable that is read is documented, with its default", async () => {
-  const sources = ["src/config.ts", "src/config/models.ts"].map((path) => readFile(join(ROOT, path), "utf8"));
+  const sources = ["src/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
+    readFile(join(ROOT, path), "utf8"),
+  );
   const source = (await Promise.all(sources)).join();
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|"([A-Z]+_[A-Z_]+)"/g)].map(([, member, text]) => member ?? text);
   const docs = await readFile(join(ROOT, "docs/configuration.md"), "utf8");

@@ -138,6 +138,11 @@ test("a service that is told of a collector", async (t) => {
         assert.deepEqual(spans.filter(isClient)[0]?.attributes["gen_ai.usage.output_tokens"], 7);
         assert.equal(logLine(service.output(), String(id)).trace_id, root.traceId);
       }
+      collector.spans.length = 0;
+      const headers = { ...options.headers, traceparent: TRACEPARENT };
+      await client.quotas({}, { headers });
+      const [root] = await collector.trace(({ name }) => name === "chorus.v1.GenerationService/Quotas");
+      assert.deepEqual([root?.traceId, root?.parentSpanId], [CALLER.traceId, CALLER.spanId]);
     }
   });
 
@@ -229,6 +234,23 @@ test("a service that is told of a collector", async (t) => {
     },
   );
 
+  await t.test("keeps apart what runs side by side, though it is admitted and settled together", async () => {
+    collector.spans.length = 0;
+    const ids = Array.from({ length: 12 }, async () => {
+      const response = await service.post("/v1/generate", { prompt: PROMPT, ...strong });
+      return response.headers.get("x-request-id");
+    });
+    for (const id of await Promise.all(ids)) {
+      const spans = await collector.trace(({ attributes }) => attributes["chorus.request_id"] === id);
+      const names = tree(spans, spans.find(isServer)).flat(1);
+      assert.deepEqual(
+        names.filter((name) => typeof name === "string"),
+        ["input", "admission", "plan", "settlement"],
+      );
+      assert.equal(spans.filter(isClient).length, 1);
+    }
+  });
+
   await t.test("sends what waits before it ends", async () => {
     const before = collector.spans.length;
     await service.post("/v1/generate", { prompt: PROMPT, ...strong });
@@ -239,7 +261,12 @@ test("a service that is told of a collector", async (t) => {
 
 test("the steps of many models are spans, with the calls of vendors below them", async (t) => {
   const collector = await startCollector(t);
-  const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/mine`, OTEL_BSP_SCHEDULE_DELAY: "20" };
+  const env = {
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/mine`,
+    OTEL_BSP_SCHEDULE_DELAY: "20",
+    OTEL_SERVICE_NAME: "choir",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=stage",
+  };
   const { service, script, ask, stream } = await startPanel(t, env);
   script({
     openai: { write: { text: ANSWER } },
@@ -273,6 +300,9 @@ test("the steps of many models are spans, with the calls of vendors below them",
     }
   }
   assert.equal(collector.requests[0]?.path, "/mine");
+  const { "service.instance.id": instance, ...resource } = collector.spans[0]?.resource ?? {};
+  assert.match(String(instance), /^[0-9a-f-]{36}$/);
+  assert.deepEqual(resource, { "service.name": "choir", "deployment.environment.name": "stage" });
   assert.doesNotMatch(JSON.stringify(collector.spans), /albatross|lighthouse/);
   assert.equal(await service.stop(), 0);
 });

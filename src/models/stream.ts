@@ -8,7 +8,7 @@ export type Part = LanguageModelV4StreamPart;
  */
 export function toStream(parts: AsyncGenerator<Part>): ReadableStream<Part> {
   let stream: ReadableStream<Part> | undefined;
-  // A real stream takes 4 µs to make, as long as a unary answer spends in the engine, and nearly nobody needs one.
+  // A real stream takes 4 µs to make, as long as a whole answer spends in the engine, and nearly nobody needs a reader.
   return new Proxy(EMPTY, {
     get(_, name) {
       if (name === Symbol.asyncIterator) return () => parts;

@@ -22,8 +22,8 @@ const USUAL_CONTEXT = 128_000;
 /** Share of the window that a request with files may take: tokenizers differ, and the answer needs room. */
 const ROOM = 0.75;
 /**
- * Bytes of all images together: in base64 20 MB, which is what Google takes inline; OpenAI and Anthropic take 50 and 32. Three requests with
- * 45 MB each made the service 500 MB larger than with less, and kept others waiting for 1.7 s.
+ * Bytes of all images together: in base64 20 MB, which is what Google takes inline; OpenAI and Anthropic take more. Each is copied several
+ * times on its way to a model: three requests with 45 MB each took the service to 1.5 GB, with 14 MB each to 0.8 GB.
  */
 const MAX_IMAGES = 15_000_000;
 /** Tokens that mark one file as data. */

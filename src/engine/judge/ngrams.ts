@@ -1,4 +1,4 @@
-/** Buckets of the hash, as a power of two. Twice as many gain nothing (MMLU, 5-fold .680 and .680). */
+/** Buckets of the hash, as a power of two. MMLU, n-grams alone, 5-fold: .676 with half as many, .679, .680 with twice as many. */
 export const BUCKETS = 1 << 17;
 
 /** Longest run of words that is one feature. */
@@ -10,7 +10,7 @@ const SHORT = 3;
 /**
  * The buckets of a text's n-grams, each once: runs of one to three words, where a word of more than three letters is its last two, and a number
  * is "0". What is left is how a text is built rather than what it is about, and that carries over: on MMLU with whole subjects held out, APGR is .61
- * against .585 for the words as they are (5-fold both .68). Character 3- to 5-grams beside them add nothing and cost four times as much.
+ * against .575 for the words as they are (at random folds both .68). Character n-grams are left out: see docs/decisions/judge.md.
  */
 export function ngrams(text: string): Int32Array {
   const words = (text.toLowerCase().match(/\p{L}+|\d+|[^\s\p{L}\d]/gu) ?? []).map(shape);

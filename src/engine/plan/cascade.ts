@@ -11,7 +11,7 @@ import { Steps, stepPart } from "./step.ts";
 export interface CascadeOptions {
   first: LanguageModelV4;
   /** Who answers when the first one could not: gets its drafts, in the order of its members. Undefined: the best draft is the answer. */
-  then: (drafts: readonly Draft[]) => LanguageModelV4 | undefined;
+  next: (drafts: readonly Draft[]) => LanguageModelV4 | undefined;
   /** Time since the beginning until which the answer's first text must be there, in milliseconds, if a draft can stand in. Default: no limit. */
   firstTextMs?: number;
   steps?: Steps;
@@ -22,7 +22,7 @@ export interface CascadeOptions {
  * answer. What has delivered text is not replaced.
  * @throws UpstreamError when there is no draft either, or an answer breaks off; the reason of the caller's signal.
  */
-export function cascade({ first, then, firstTextMs, steps = new Steps() }: CascadeOptions): LanguageModelV4 {
+export function cascade({ first, next, firstTextMs, steps = new Steps() }: CascadeOptions): LanguageModelV4 {
   async function* parts(call: Call): AsyncGenerator<Part> {
     const until = firstTextMs === undefined ? undefined : performance.now() + firstTextMs;
     const causes: unknown[] = [];
@@ -46,15 +46,15 @@ export function cascade({ first, then, firstTextMs, steps = new Steps() }: Casca
     } catch (error) {
       failed(error);
     }
-    const next = then(drafts);
-    if (next) {
+    const successor = next(drafts);
+    if (successor) {
       using branch = new Branch(call.abortSignal);
       const timer =
         until === undefined || drafts.every(({ form }) => form === undefined)
           ? undefined
           : setTimeout(() => branch.abort(), Math.max(0, until - performance.now()));
       try {
-        for await (const part of partsOf(next, { ...call, abortSignal: branch.signal })) {
+        for await (const part of partsOf(successor, { ...call, abortSignal: branch.signal })) {
           if (isText(part) && !delivered) {
             delivered = true;
             clearTimeout(timer);

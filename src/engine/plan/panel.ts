@@ -2,7 +2,7 @@
  * A panel is one model made of several that draft side by side. It needs no service around it:
  *
  *     const trio = panel({ members: models.map((model) => ({ role: "fast", model })), compare: compareAnswers("majority") });
- *     const plan = cascade({ first: trio, then: () => strong });      // then: () => undefined answers with the best draft
+ *     const plan = cascade({ first: trio, next: () => strong });      // next: () => undefined answers with the best draft
  *     const { content, providerMetadata } = await plan.doGenerate({ prompt });   // providerMetadata.chorus.steps: what was done
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider";

@@ -61,8 +61,8 @@ const ROOM = 0.8;
  * - high, closed or JSON: up to five near-peers vote; without a majority the strongest model decides, seeing the drafts. Anything else: up to
  *   three drafts, an analysis, and the strongest model writes.
  *
- * Where one vendor is all there is, or one model dominates, the strongest model is sampled three times instead of a vote: on recorded
- * answers to MMLU-Pro two weaker models that agree are wrong 2 points more often than the dominant one is on the same questions.
+ * Where one vendor is all there is, or one model dominates, the strongest model is sampled three times instead of a vote: what weaker models
+ * agree on is more often wrong than what the dominant one says (docs/decisions/fusion.md).
  */
 export function choosePlan(
   models: Pick<Catalogue, "members" | "offline" | "tier">,
@@ -80,10 +80,10 @@ export function choosePlan(
   const isClosed = shape !== "text" || CLOSED.has(asked.kind);
   const compare = (share: "majority" | "all") =>
     shape === "text" ? compareAnswers(share) : compareObjects(share, asked.read);
-  const over = (crew: PanelMember[], how: Compare | undefined, then: (drafts: readonly Draft[]) => LanguageModelV4) =>
+  const over = (crew: PanelMember[], how: Compare | undefined, next: (drafts: readonly Draft[]) => LanguageModelV4) =>
     cascade({
       first: panel({ members: crew, ...(how ? { compare: how } : {}), deadlineMs: deadlineMs * TIME.panel, steps }),
-      then,
+      next,
       firstTextMs: deadlineMs * TIME.firstText,
       steps,
     });
@@ -95,7 +95,8 @@ export function choosePlan(
 
   const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
   const strongest = failover(modelsOf(ranked));
-  const crew = isClosed ? voters(ranked, asked) : drafters(ranked, asked);
+  const real = ranked.filter(isModel);
+  const crew = isClosed ? voters(real, asked) : drafters(real, asked);
   return over(crew, isClosed ? compare("majority") : undefined, (drafts) => {
     const model = streamed ? hedged(strongest, ranked, steps) : strongest;
     if (drafts.length === 0) return told(model, { kind: "escalate", role: "strong", streamed }, steps);
@@ -120,16 +121,15 @@ function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: As
 
 function voters(ranked: readonly Member[], asked: Asked): PanelMember[] {
   const { voters, dominant } = peers(ranked);
-  const able = voters.filter(isModel);
   // An even number ties.
-  const count = able.length > 2 ? Math.min(MOST.voters, able.length - 1 + (able.length % 2)) : able.length;
-  const isVaried = new Set(able.map(({ vendor }) => vendor)).size > 1;
+  const count = voters.length > 2 ? Math.min(MOST.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
+  const isVaried = new Set(voters.map(({ vendor }) => vendor)).size > 1;
   if (dominant || !isVaried) return samples(ranked, asked);
-  return variedFirst(able).slice(0, count).map(asPanelMember);
+  return variedFirst(voters).slice(0, count).map(asPanelMember);
 }
 
 function drafters(ranked: readonly Member[], asked: Asked): PanelMember[] {
-  const varied = ofDifferentVendors(ranked.filter(isModel)).slice(0, MOST.drafts);
+  const varied = ofDifferentVendors(ranked).slice(0, MOST.drafts);
   return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked, asked);
 }
 
