@@ -4,10 +4,13 @@
  */
 import type { Admission } from "../src/admission/lease.ts";
 import { envToConfig } from "../src/config.ts";
+import { createReader } from "../src/engine/attachments/reader.ts";
+import { loadJudge } from "../src/engine/judge/judge.ts";
 import { createValidators } from "../src/engine/structured/validate.ts";
 import { createTokenizer } from "../src/engine/tokens.ts";
 import { createLog } from "../src/log.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
+import { createCosts } from "../src/service/costs.ts";
 import { createGeneration } from "../src/service/generate.ts";
 import type { Services } from "../src/service/services.ts";
 import { createWork } from "../src/service/work.ts";
@@ -21,8 +24,12 @@ const admission: Admission = {
   open: async () => ({ settle: async () => ({ credits: 0 }), [Symbol.asyncDispose]: async () => undefined }),
   holds: () => false,
 };
+const costs = createCosts();
 const engine = {
-  models: createCatalogue(config.models, config.timeouts, telemetry.modelCall),
+  models: createCatalogue(config.models, config.timeouts, (call, generation) => {
+    telemetry.modelCall(call);
+    costs.add(call, generation);
+  }),
   tokenizer: createTokenizer(),
   validators: createValidators(),
 };
@@ -30,7 +37,17 @@ const nobody = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", s
 const work = createWork();
 const services: Pick<Services, "authorize" | "generation" | "ready"> = {
   authorize: async () => nobody,
-  generation: createGeneration(engine, admission, work, config.deadlines),
+  generation: createGeneration({
+    engine,
+    judge: loadJudge(),
+    reader: createReader(),
+    search: undefined,
+    admission,
+    work,
+    costs,
+    deadlines: config.deadlines,
+    levels: config.levels,
+  }),
   ready: () => true,
 };
 // The paths that the rest of the services stand behind are not asked for.

@@ -1,30 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { ConfigError, object, parse } from "./config/config-error.ts";
+import { type ModelEntry, readSources } from "./config/models.ts";
+import type { SearchConfig } from "./config/search.ts";
 import { parseTiers, type WorkspaceTier } from "./config/tiers.ts";
+import { readTracing, type TracingConfig } from "./config/tracing.ts";
 
-export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
-export type Tier = "fast" | "strong";
-
-/** One model of the catalogue. */
-export interface ModelEntry {
-  /** Name inside the catalogue, unique; never reaches a caller. */
-  name: string;
-  vendor: Vendor;
-  /** The vendor's own identifier of the model. */
-  model: string;
-  tier: Tier;
-  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's own. */
-  baseUrl?: string;
-  apiKey?: string;
-  /** USD per million tokens. */
-  price?: { input: number; output: number; cached: number };
-  /** Size of the context window in tokens. */
-  contextTokens?: number;
-  /** Whether the model sees images. Default false. */
-  images: boolean;
-  /** Whether the vendor takes a JSON Schema in strict mode for this model. Default true, for openai-compatible false. */
-  jsonSchema: boolean;
-}
+// The rest of the code needs to know of one place only.
+export { ConfigError } from "./config/config-error.ts";
+export type { ModelEntry, Tier, Vendor } from "./config/models.ts";
 
 /** Patience with one model, in milliseconds. */
 export interface ModelTimeouts {
@@ -43,10 +26,14 @@ export interface Config {
   operatorToken: string | undefined;
   models: ModelEntry[];
   timeouts: ModelTimeouts;
+  /** How the web is searched; undefined: it is not. */
+  search: SearchConfig | undefined;
   /** Micro-credits per token (which is credits per million tokens). */
   rates: { input: number; cached: number; output: number };
   /** Tiers of workspaces, in the order in which they rise. */
   tiers: readonly WorkspaceTier[];
+  /** Difficulty, 0 to 1, from which effort `auto` takes a level. */
+  levels: { medium: number; high: number };
   /** Longest time for an answer by level, in milliseconds. */
   deadlines: { low: number; medium: number; high: number };
   /** Time that running requests get to finish after SIGTERM, in milliseconds. */
@@ -64,58 +51,11 @@ export interface Config {
     proxies: number;
   };
   logLevel: string;
+  /** Undefined: no traces are recorded. */
+  tracing: TracingConfig | undefined;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** A variable or file of the configuration that cannot be used; the message names it. */
-export class ConfigError extends Error {
-  override name = "ConfigError";
-}
-
-/**
- * Current models of each vendor, as its AI SDK package lists them (@ai-sdk/openai 4.0.118, anthropic 4.0.105, google 4.0.121):
- * the smaller current one as `fast`, the larger as `strong`.
- */
-const DEFAULT_MODELS: ReadonlyArray<{ key: string; vendor: Vendor; base: string; fast: string; strong: string }> = [
-  { key: "OPENAI_API_KEY", vendor: "openai", base: "OPENAI_BASE_URL", fast: "gpt-6-luna", strong: "gpt-6.1-sol" },
-  {
-    key: "ANTHROPIC_API_KEY",
-    vendor: "anthropic",
-    base: "ANTHROPIC_BASE_URL",
-    fast: "claude-haiku-5-5",
-    strong: "claude-opus-5-5",
-  },
-  {
-    key: "GEMINI_API_KEY",
-    vendor: "google",
-    base: "GEMINI_BASE_URL",
-    fast: "gemini-3.8-flash",
-    strong: "gemini-pro-latest",
-  },
-];
-
-const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map((tier) => ({
-  name: `offline-${tier}`,
-  vendor: "offline",
-  model: `offline-${tier}`,
-  tier,
-  images: false,
-  jsonSchema: true,
-}));
-
-const MODEL_MEMBERS: ReadonlySet<string> = new Set([
-  "name",
-  "vendor",
-  "model",
-  "tier",
-  "base_url",
-  "api_key_env",
-  "price",
-  "context_tokens",
-  "images",
-  "json_schema",
-]);
 
 const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "silent"];
 
@@ -131,7 +71,7 @@ export function envToConfig(env: Env): Config {
     dataDir: resolve(env.DATA_DIR || ".chorus"),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
-    models: models(env),
+    ...readSources(env),
     timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
       connectMs: 5_000,
       firstTokenMs: 60_000,
@@ -139,6 +79,7 @@ export function envToConfig(env: Env): Config {
     }),
     rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
     tiers: tiers(env),
+    levels: levels(env),
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
     retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
@@ -155,6 +96,7 @@ export function envToConfig(env: Env): Config {
       proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
     },
     logLevel: logLevel(env),
+    tracing: readTracing(env),
   };
 }
 
@@ -190,6 +132,17 @@ function figures<T extends Record<string, number>>(env: Env, name: string, defau
   return { ...defaults, ...given };
 }
 
+/** Set from the calibration curve of the judge; see eval/results.md. */
+const LEVELS = { medium: 0.165, high: 0.212 };
+
+function levels(env: Env): Config["levels"] {
+  const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);
+  if (given.medium > given.high) {
+    throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower it, or raise "high".');
+  }
+  return given;
+}
+
 function logLevel(env: Env): string {
   const level = env.LOG_LEVEL || "info";
   if (!LOG_LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
@@ -213,129 +166,4 @@ function tiers(env: Env): readonly WorkspaceTier[] {
   } catch (error) {
     throw new ConfigError(error instanceof Error ? error.message : String(error));
   }
-}
-
-function models(env: Env): ModelEntry[] {
-  const path = env.CHORUS_MODELS || "chorus.models.json";
-  if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path);
-  const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
-    const apiKey = env[key];
-    if (!apiKey) return [];
-    const shared = { vendor, apiKey, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
-    return [
-      { ...shared, name: `${vendor}-fast`, model: fast, tier: "fast" as const },
-      { ...shared, name: `${vendor}-strong`, model: strong, tier: "strong" as const },
-    ];
-  });
-  return entries.length > 0 ? entries : [...OFFLINE_MODELS];
-}
-
-function catalogue(env: Env, path: string): ModelEntry[] {
-  const where = `The catalogue ${path} (CHORUS_MODELS)`;
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS, or unset it.`);
-  }
-  const list = object(parse(text, where), where).models;
-  if (!Array.isArray(list) || list.length === 0)
-    throw new ConfigError(`${where} must have a list "models" with at least one model.`);
-  const entries = list.map((item, i) =>
-    modelEntry(env, object(item, `${where}: models[${i}]`), `${where}: models[${i}]`),
-  );
-  const names = new Set<string>();
-  for (const { name } of entries) {
-    if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Names must differ.`);
-    names.add(name);
-  }
-  return entries;
-}
-
-function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
-  const string = (key: string): string | undefined => {
-    const value = item[key];
-    if (value !== undefined && (typeof value !== "string" || value === ""))
-      throw new ConfigError(`${where}.${key} must be a string.`);
-    return value as string | undefined;
-  };
-  const oneOf = <T extends string>(key: string, allowed: readonly T[]): T => {
-    const value = string(key);
-    if (!allowed.includes(value as T)) throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}.`);
-    return value as T;
-  };
-  const unknown = Object.keys(item).find((key) => !MODEL_MEMBERS.has(key));
-  if (unknown !== undefined) throw new ConfigError(`${where} has a member "${unknown}", which means nothing here.`);
-  const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
-  const tier = oneOf("tier", ["fast", "strong"] as const);
-  const name = string("name");
-  const model = string("model") ?? (vendor === "offline" ? `offline-${tier}` : undefined);
-  if (!name || !model) throw new ConfigError(`${where} needs "name" and "model".`);
-  const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
-  const keyEnv = string("api_key_env");
-  if (keyEnv && !env[keyEnv])
-    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or leave the model out.`);
-  const apiKey = env[keyEnv ?? known?.key ?? ""];
-  if (known && !apiKey)
-    throw new ConfigError(`${where} needs an API key: set ${known.key}, or name another variable in "api_key_env".`);
-  const url = baseUrl(string("base_url") ?? env[known?.base ?? ""], `${where}.base_url`);
-  if (vendor === "openai-compatible" && !url.baseUrl)
-    throw new ConfigError(`${where} needs "base_url", such as http://127.0.0.1:11434/v1.`);
-  const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
-  const context = item.context_tokens;
-  if (context !== undefined && !(Number.isInteger(context) && (context as number) > 0)) {
-    throw new ConfigError(`${where}.context_tokens must be a whole number above 0.`);
-  }
-  return {
-    name,
-    vendor,
-    model,
-    tier,
-    ...url,
-    ...(apiKey ? { apiKey } : {}),
-    ...(price ? { price } : {}),
-    ...(context === undefined ? {} : { contextTokens: context as number }),
-    images: flag(item, "images", false, where),
-    jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
-  };
-}
-
-function prices(value: unknown, where: string): { input: number; output: number; cached: number } {
-  const given = object(value, where);
-  const read = (key: string, fallback?: number): number => {
-    const price = given[key] ?? fallback;
-    if (typeof price !== "number" || !(price >= 0))
-      throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0.`);
-    return price;
-  };
-  const input = read("input");
-  return { input, output: read("output"), cached: read("cached", input) };
-}
-
-function flag(item: Record<string, unknown>, key: string, fallback: boolean, where: string): boolean {
-  const value = item[key] ?? fallback;
-  if (typeof value !== "boolean") throw new ConfigError(`${where}.${key} must be true or false.`);
-  return value;
-}
-
-function baseUrl(text: string | undefined, where: string): { baseUrl?: string } {
-  if (!text) return {};
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new ConfigError(`${where} must be an address such as https://host/v1, but is "${text}".`);
-  }
-  return { baseUrl: text.replace(/\/+$/, "") };
-}
-
-function parse(text: string, expected: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ConfigError(`${expected}; it is no JSON.`);
-  }
-}
-
-function object(value: unknown, where: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new ConfigError(`${where} must be a JSON object.`);
-  return value as Record<string, unknown>;
 }

@@ -17,11 +17,15 @@ import { applyTiers } from "./admission/tiers.ts";
 import { createUsage } from "./admission/usage.ts";
 import { createWorkspaces } from "./admission/workspaces.ts";
 import { type Config, ConfigError, envToConfig } from "./config.ts";
+import { createReader } from "./engine/attachments/reader.ts";
+import { loadJudge } from "./engine/judge/judge.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
 import { operatorTokenFile, writeLocal } from "./local.ts";
 import { createLog, errorFacts, type Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
+import { createSearch } from "./search/search.ts";
+import { createCosts } from "./service/costs.ts";
 import { createServices } from "./service/services.ts";
 import { createWork } from "./service/work.ts";
 import { startEmbedded } from "./store/embedded.ts";
@@ -29,6 +33,7 @@ import { migrate } from "./store/migrate.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { openPool, type Pool } from "./store/pool.ts";
 import { createTelemetry } from "./telemetry.ts";
+import { startTracing } from "./tracing.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
 import { createRestServer } from "./transport/rest.ts";
@@ -55,6 +60,10 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     if (errors.length > 0) throw errors[0];
   };
   try {
+    if (config.tracing) {
+      const tracing = await startTracing(config.tracing, log);
+      stops.push(() => tracing.stop());
+    }
     const { pool, desk } = await openStore(config, log, stops, stopping);
     const partitions = await keepPartitions(desk, { retentionDays: config.retentionDays, log });
     stops.push(() => partitions.stop());
@@ -69,23 +78,40 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     const leases = await keepAlive(pool, replica, admission.holds, log);
     stops.push(() => leases.stop());
 
-    const models = createCatalogue(config.models, config.timeouts, telemetry.modelCall);
+    const costs = createCosts();
+    const models = createCatalogue(config.models, config.timeouts, (call, generation) => {
+      telemetry.modelCall(call);
+      costs.add(call, generation);
+    });
     stops.push(() => models.close());
     const tokenizer = createTokenizer();
     stops.push(() => tokenizer.close());
+    const reader = createReader();
+    stops.push(() => reader.close());
+    const search = createSearch(config.search);
+    stops.push(() => search?.close());
+    const judge = loadJudge();
+    // The first judgement of a process takes 15 ms, each later one a fraction of one.
+    judge.judge("What is 6 * 7?");
     const work = createWork();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
+      judge,
+      reader,
+      search,
       admission,
       keys: createKeys(pool),
       owners: createOwners(desk),
       workspaces: createWorkspaces(desk),
       credit: createCredit(desk),
       usage: createUsage(desk),
+      rates: config.rates,
       activity: createActivity(desk),
       sessions: createSessions(desk),
       work,
+      costs,
       deadlines: config.deadlines,
+      levels: config.levels,
     });
 
     const rest = await listen(

@@ -53,6 +53,8 @@ test("an empty environment gives the documented defaults", () => {
       tiers: ["free", "1", "2", "3", "4", "unlimited"],
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
+      search: undefined,
+      levels: { medium: 0.165, high: 0.212 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
       retentionDays: 400,
@@ -60,6 +62,7 @@ test("an empty environment gives the documented defaults", () => {
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../console/dist"), proxies: 0 },
       logLevel: "info",
+      tracing: undefined,
     },
   );
 });
@@ -92,6 +95,21 @@ test("a value that cannot be used names its variable, and what was expected", ()
   }
   for (const value of [-1, "1e999", null]) refused({ CHORUS_RATES: `{"input":${value}}` }, "CHORUS_RATES", '"input"');
   refused({ OPENAI_API_KEY: "a", OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL");
+});
+
+test("the levels rise", () => {
+  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.212 });
+  refused({ CHORUS_LEVELS: '{"medium":0.22}' }, "CHORUS_LEVELS", '"medium"', "above");
+  refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
+});
+
+test("the web is searched with what the catalogue or the environment names", () => {
+  assert.equal(envToConfig({ BRAVE_API_KEY: "key" }).search?.backend, "brave");
+  const models = [{ name: "a", vendor: "offline", tier: "fast" }];
+  const env = { ...catalogue({ models, search: { backend: "tavily" } }), TAVILY_API_KEY: "t", BRAVE_API_KEY: "b" };
+  assert.deepEqual([envToConfig(env).search?.backend, envToConfig(env).search?.apiKey], ["tavily", "t"]);
+  refused(catalogue({ models, search: { backend: "other" } }), "CHORUS_MODELS", "search.backend", "searxng");
+  refused({ SEARXNG_BASE_URL: "ftp://x" }, "SEARXNG_BASE_URL");
 });
 
 test("figures that are left out keep their default", () => {
@@ -135,7 +153,15 @@ test("a catalogue replaces the built-in list, with the vendor's own key unless i
         api_key_env: "MINE",
         price: { input: 5, output: 25 },
       },
-      { name: "c", vendor: "offline", tier: "strong", context_tokens: 1000, images: true, json_schema: false },
+      {
+        name: "c",
+        vendor: "offline",
+        tier: "strong",
+        context_tokens: 1000,
+        accuracy: 0.5,
+        images: true,
+        json_schema: false,
+      },
     ],
   });
   assert.deepEqual(envToConfig({ ...env, MINE: "key", OPENAI_API_KEY: "unused" }).models, [
@@ -164,6 +190,7 @@ test("a catalogue replaces the built-in list, with the vendor's own key unless i
       model: "offline-strong",
       tier: "strong",
       contextTokens: 1000,
+      accuracy: 0.5,
       images: true,
       jsonSchema: false,
     },

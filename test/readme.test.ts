@@ -140,7 +140,7 @@ test("each JSON block of the docs is JSON, and the catalogue is one", async (t) 
     for (const { language, text } of await blocks(page)) {
       if (language !== "json") continue;
       const value = JSON.parse(text);
-      if (!value.models) continue;
+      if (!Array.isArray(value.models)) continue;
       const path = join(folder, "models.json");
       await writeFile(path, text);
       const { models } = envToConfig({
@@ -157,7 +157,10 @@ test("each JSON block of the docs is JSON, and the catalogue is one", async (t) 
 });
 
 test("each variable that is read is documented, with its default", async () => {
-  const source = await readFile(join(ROOT, "src/config.ts"), "utf8");
+  const sources = ["src/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
+    readFile(join(ROOT, path), "utf8"),
+  );
+  const source = (await Promise.all(sources)).join();
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|"([A-Z]+_[A-Z_]+)"/g)].map(([, member, text]) => member ?? text);
   const docs = await readFile(join(ROOT, "docs/configuration.md"), "utf8");
   const rows = new Map(
@@ -172,6 +175,7 @@ test("each variable that is read is documented, with its default", async () => {
   assert.deepEqual([rows.get("RPC_HOST"), rows.get("RPC_PORT")], [rpc.host, `${rpc.port}`]);
   for (const [name, value] of [
     ["CHORUS_RATES", config.rates],
+    ["CHORUS_LEVELS", config.levels],
     ["CHORUS_DEADLINES_MS", config.deadlines],
     ["CHORUS_MODEL_TIMEOUTS_MS", config.timeouts],
     ["CHORUS_STREAM_MS", config.stream],

@@ -34,6 +34,16 @@ export interface LeaseRequest {
 /** How a request ended: with an answer, with an answer that the service cut short, with a caller who went away, or as a failure. */
 export type Outcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
 
+/** What the calls of models took that an answer was made of. */
+export interface ModelCost {
+  /** Calls of vendors, tries included. */
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  /** Of the calls whose model has a price; undefined where none has. */
+  usd: number | undefined;
+}
+
 export interface Settlement {
   outcome: Outcome;
   outputTokens: number;
@@ -46,6 +56,8 @@ export interface Settlement {
   latencyMs: number;
   /** Catalogue name of the model that answered; for operators only. */
   model?: string;
+  /** For operators only: no part of the charge. */
+  cost?: ModelCost;
   /** Gives the answer to keep for the idempotency key, when there is one; called with what is charged, in credits. */
   response?: (credits: number) => Uint8Array;
 }
@@ -204,8 +216,19 @@ function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdA
     finish_reason: actual.finishReason ?? null,
     latency_ms: Math.round(actual.latencyMs),
     model: actual.model ?? null,
+    ...(actual.cost ? costColumns(actual.cost) : {}),
     ...request.idempotency,
     ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
+  };
+}
+
+function costColumns({ calls, inputTokens, outputTokens, usd }: ModelCost) {
+  return {
+    model_calls: calls,
+    model_input_tokens: inputTokens,
+    model_output_tokens: outputTokens,
+    // Whole billionths, free of the dust of sums in binary.
+    cost_usd: usd === undefined ? null : usd.toFixed(9),
   };
 }
 

@@ -97,19 +97,40 @@ export interface Notice {
 
 /** One step of the way to an answer. */
 export interface TraceStep {
+  /** From 1; the end of a step has the number of its beginning. */
+  id: number;
   kind: string;
   role: string;
-  /** Milliseconds since the request was admitted. */
+  /** Milliseconds since the work on the request began. */
   started_ms: number;
   /** Milliseconds; left out while the step runs. */
   duration_ms?: number;
-  /** `ok` or `failed`; left out while the step runs. */
+  /** `ok`, `failed` or `dropped`; left out while the step runs. */
   outcome?: string;
+  /** What came of it, in words for people. */
+  detail?: string;
 }
 
 /** How a request was handled. */
 export interface IntelligenceTrace {
   intelligence_level: Effort;
+  /** Why this level, in words for people. */
+  reasons: string[];
+  /** Models that had a part in the answer. */
+  models: number;
+  /** Share of the votes that the answer got, 0 to 1; left out when nobody voted. */
+  agreement?: number;
+  /** Times that disagreement or a failure took the work on to a stronger model. */
+  escalations: number;
+  /** Members of a panel that failed, or were too late. */
+  dropped_members: number;
+  /** Answers that did not satisfy the JSON Schema and were mended, or asked for again. */
+  repairs: number;
+  /** Searches of the web. */
+  searches: number;
+  /** Tokens of all calls of models, as the vendors count; they are not what is charged. */
+  internal_input_tokens: number;
+  internal_output_tokens: number;
   steps: TraceStep[];
 }
 

@@ -1,9 +1,11 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4TextPart } from "@ai-sdk/provider";
 
 /** One turn of the conversation. */
 export interface Turn {
   role: "user" | "assistant";
   text: string;
+  /** Images that belong to a user's turn. */
+  images?: ReadonlyArray<{ mediaType: string; data: Uint8Array }>;
 }
 
 /** What the caller wants answered, in words. */
@@ -39,22 +41,30 @@ export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "js
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
   const system = asked.system.filter((text) => text !== "");
-  const turns = alternating(asked.turns.filter((turn) => turn.text !== ""));
+  const turns = alternating(asked.turns.filter(({ text, images }) => text !== "" || images?.length));
   if (turns.length === 0) turns.push({ role: "user", text: system.pop() ?? "" });
   if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
   if (turns.at(-1)?.role === "assistant") turns.push({ role: "user", text: asked.continues ? CONTINUE : "Go on." });
   const prompt: LanguageModelV4Prompt = [{ role: "system", content: [...instructions, ...system].join("\n\n") }];
-  for (const { role, text } of turns) prompt.push({ role, content: [{ type: "text", text }] });
+  for (const { role, text, images = [] } of turns) {
+    const content: Array<LanguageModelV4TextPart | LanguageModelV4FilePart> = [];
+    for (const { mediaType, data } of images) content.push({ type: "file", mediaType, data: { type: "data", data } });
+    if (text !== "" || content.length === 0) content.push({ type: "text", text });
+    prompt.push({ role, content });
+  }
   return prompt;
 }
 
 /** Joins turns of one side that follow each other. */
 function alternating(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = [];
-  for (const { role, text } of turns) {
+  for (const turn of turns) {
     const last = joined.at(-1);
-    if (last?.role === role) last.text += `\n\n${text}`;
-    else joined.push({ role, text });
+    if (last?.role !== turn.role) joined.push({ ...turn });
+    else {
+      last.text = [last.text, turn.text].filter((text) => text !== "").join("\n\n");
+      if (turn.images) last.images = [...(last.images ?? []), ...turn.images];
+    }
   }
   return joined;
 }

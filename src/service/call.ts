@@ -26,10 +26,13 @@ export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" 
   /** `gen_…` */
   generationId?: string;
   level?: "low" | "medium" | "high";
+  /** Why the web could not be searched; nothing of the query. */
+  searchFailure?: string;
 }
 
-/** One event of an answer: any number of `delta` and `trace`, then exactly one `done`. */
+/** One event of an answer: one `open` where it may take long, any number of `delta` and `trace`, then exactly one `done`. */
 export type Event =
+  | { type: "open" }
   | { type: "delta"; text: string }
   | { type: "trace"; step: TraceStep }
   | { type: "done"; done: StreamGenerateResponse_Done };

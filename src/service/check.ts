@@ -1,5 +1,6 @@
 import type { DescEnum } from "@bufbuild/protobuf";
 import {
+  type Attachment,
   Effort,
   EffortSchema,
   type GenerateRequest,
@@ -11,6 +12,7 @@ import {
 import type { Conversation, Turn } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/gate.ts";
 import { Failure, invalid } from "../failure.ts";
+import type { EffortWord } from "./level.ts";
 
 /** Characters (Unicode code points) of `prompt` and of `system`. */
 const MAX_TEXT = 200_000;
@@ -39,6 +41,14 @@ const MEDIA_TYPES: ReadonlySet<string> = new Set([
   "image/gif",
 ]);
 
+const EFFORTS: Record<Effort, EffortWord> = {
+  [Effort.UNSPECIFIED]: "auto",
+  [Effort.AUTO]: "auto",
+  [Effort.LOW]: "low",
+  [Effort.MEDIUM]: "medium",
+  [Effort.HIGH]: "high",
+};
+
 export type Shape = "text" | "extract" | "json_schema";
 
 /** A request that is known to be acceptable. */
@@ -47,11 +57,13 @@ export interface Checked {
   shape: Shape;
   /** The caller's JSON Schema, as written; only with shape `json_schema`. */
   schema: string | undefined;
-  effort: Effort;
+  effort: EffortWord;
   temperature: number | undefined;
   /** As the caller gave it. */
   maxTokens: number | undefined;
   stops: string[];
+  attachments: Attachment[];
+  webSearch: boolean;
   trace: boolean;
 }
 
@@ -74,10 +86,12 @@ export function checkRequest(request: GenerateRequest, streamed: boolean): Check
     conversation: conversation(request),
     shape,
     schema,
-    effort: request.effort || Effort.AUTO,
+    effort: EFFORTS[request.effort],
     temperature: request.temperature,
     maxTokens: request.maxTokens,
     stops: request.stopSequences,
+    attachments: request.attachments,
+    webSearch: request.webSearch ?? false,
     trace: request.intelligenceTrace ?? false,
   };
 }

@@ -1,18 +1,36 @@
-import { Effort } from "../../gen/chorus/v1/generation_pb.js";
-import type { Tier } from "../config.ts";
-import type { Checked } from "./check.ts";
+import type { Judge, Judgement } from "../engine/judge/judge.ts";
+import { type Level, type LevelThresholds, levelOf } from "../engine/judge/level.ts";
+import type { Conversation } from "../engine/prompt.ts";
 
-export type Level = "low" | "medium" | "high";
+export type EffortWord = "auto" | Level;
 
-/** Input tokens up to which `auto` takes a text request for a simple one. */
-const SIMPLE_TOKENS = 400;
+export interface Choice {
+  level: Level;
+  judgement: Judgement;
+  /** Why this level, in words. */
+  reasons: string[];
+}
 
-/** Chooses the level that is applied and the tier that answers first. `auto` keeps short text requests on the fast tier. */
-export function chooseLevel({ effort, shape }: Checked, inputTokens: number): { level: Level; tier: Tier } {
-  if (effort === Effort.LOW) return { level: "low", tier: "fast" };
-  if (effort === Effort.HIGH) return { level: "high", tier: "strong" };
-  if (effort === Effort.MEDIUM) return { level: "medium", tier: "strong" };
-  return shape === "text" && inputTokens <= SIMPLE_TOKENS
-    ? { level: "low", tier: "fast" }
-    : { level: "medium", tier: "strong" };
+/** Chooses the level that is applied: the one that the caller asks for, or with `auto` the one that the judge thinks the request needs. */
+export function chooseLevel(
+  judge: Judge,
+  thresholds: LevelThresholds,
+  effort: EffortWord,
+  asked: Conversation,
+): Choice {
+  const judgement = judge.judge(judgedText(asked));
+  const level = levelOf(effort, judgement, thresholds);
+  return {
+    level,
+    judgement,
+    reasons: effort === "auto" ? judgement.reasons : [`the request asks for effort ${effort}`],
+  };
+}
+
+/** The caller's instructions and what the caller said last, without what others wrote. */
+function judgedText({ system, turns }: Conversation): string {
+  const last = turns.findLastIndex(({ role }) => role === "user");
+  const before = turns.findLastIndex(({ role }, i) => role === "assistant" && i < last);
+  const said = turns.slice(before + 1, last + 1).map(({ text }) => text);
+  return [...system, ...said].filter((part) => part !== "").join("\n\n");
 }

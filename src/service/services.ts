@@ -3,21 +3,18 @@ import type { Activity } from "../admission/activity.ts";
 import type { Actor } from "../admission/audit.ts";
 import type { Credit } from "../admission/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../admission/keys.ts";
-import type { Admission } from "../admission/lease.ts";
+import type { Rates } from "../admission/lease.ts";
 import type { Owners } from "../admission/owners.ts";
 import type { Sessions } from "../admission/sessions.ts";
 import type { Usage } from "../admission/usage.ts";
 import type { Workspaces } from "../admission/workspaces.ts";
-import type { Config } from "../config.ts";
-import type { Engine } from "../engine/answer.ts";
 import { type ActivityAdmin, createActivityAdmin } from "./activity.ts";
 import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
-import { createGeneration, type Generation } from "./generate.ts";
+import { createGeneration, type Generation, type GenerationParts } from "./generate.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
 import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
-import type { Work } from "./work.ts";
 import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
 
 /** Everything that the service does, for whichever transport asks. Every method throws Failure. */
@@ -40,22 +37,19 @@ export interface Services {
   ready(): boolean;
 }
 
-export interface Parts {
-  engine: Engine;
-  admission: Admission;
+export interface Parts extends GenerationParts {
   keys: Keys;
   owners: Owners;
   workspaces: Workspaces;
   credit: Credit;
   usage: Usage;
+  rates: Rates;
   activity: Activity;
   sessions: Sessions;
-  work: Work;
-  deadlines: Config["deadlines"];
 }
 
 export function createServices(parts: Parts): Services {
-  const { engine, admission, keys, owners, workspaces, credit, usage, activity, sessions, work, deadlines } = parts;
+  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, work } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -63,13 +57,13 @@ export function createServices(parts: Parts): Services {
       return caller;
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),
-    generation: createGeneration(engine, admission, work, deadlines),
+    generation: createGeneration(parts),
     quotas: (caller) => quotas(usage, caller),
     metrics: (request, caller) => metrics(usage, request, caller, new Date()),
     workspaces: createWorkspaceAdmin(workspaces, owners),
     credits: createCreditAdmin(credit),
     keys: createKeyAdmin(keys),
-    usage: createUsageAdmin(usage, workspaces),
+    usage: createUsageAdmin(usage, workspaces, rates),
     activity: createActivityAdmin(activity),
     sessions,
     ready: () => !work.draining,

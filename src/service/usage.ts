@@ -9,6 +9,7 @@ import {
   type UsageService,
 } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsInterval, MetricsRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
+import type { Rates } from "../admission/lease.ts";
 import type { Performance, PerformanceInterval } from "../admission/performance.ts";
 import type { Usage } from "../admission/usage.ts";
 import type { Workspaces } from "../admission/workspaces.ts";
@@ -30,7 +31,7 @@ const INTERVALS: ReadonlyMap<MetricsInterval, PerformanceInterval> = new Map([
 ]);
 
 /** What a workspace used, for operators and its owner; the figures are those of `/v1/metrics` and `/v1/quotas`. */
-export function createUsageAdmin(usage: Usage, workspaces: Workspaces): UsageAdmin {
+export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Rates): UsageAdmin {
   return {
     async getUsage({ workspace, from, to, interval, groupBy, keyId }, actor) {
       const { id, name } = await workspaces.get(actor, workspace);
@@ -42,7 +43,10 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces): UsageAdm
     },
     async getQuotas({ workspace }, actor) {
       const { id, name } = await workspaces.get(actor, workspace);
-      return create(GetQuotasResponseSchema, { quotas: await quotas(usage, { workspaceId: id, workspace: name }) });
+      return create(GetQuotasResponseSchema, {
+        quotas: await quotas(usage, { workspaceId: id, workspace: name }),
+        rates,
+      });
     },
     async getPerformance({ workspace, keyId, ...request }, actor) {
       const { id } = await workspaces.get(actor, workspace);

@@ -6,6 +6,7 @@ import { type UniversalHandler, type UniversalServerResponse, uResponseNotFound 
 import { Failure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone } from "../service/call.ts";
+import { traceRequest } from "../tracing.ts";
 import { type BodyBudget, tooLarge } from "./body.ts";
 import { linger } from "./linger.ts";
 import { createValueCounter, prefixLength } from "./value-count.ts";
@@ -65,17 +66,26 @@ async function exchange(
 
   const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
   const contextValues = values(requestId);
-  const answer = await (handler?.({
-    httpVersion: request.httpVersion,
-    method: request.method ?? "",
-    // Handlers read the query alone, and a caller's Host may be anything.
-    url: `http://localhost${request.url}`,
-    header: headersOf(request),
-    body: body.read(handler.method.input, maxBytes(handler), (error) => refusal(error, contextValues)),
-    signal: gone.signal,
-    contextValues,
-  }) ?? uResponseNotFound);
-  await send(answer, request, response, gone.signal, stallMs);
+  const serve = async () => {
+    const answer = await (handler?.({
+      httpVersion: request.httpVersion,
+      method: request.method ?? "",
+      // Handlers read the query alone, and a caller's Host may be anything.
+      url: `http://localhost${request.url}`,
+      header: headersOf(request),
+      body: body.read(handler.method.input, maxBytes(handler), (error) => refusal(error, contextValues)),
+      signal: gone.signal,
+      contextValues,
+    }) ?? uResponseNotFound);
+    await send(answer, request, response, gone.signal, stallMs);
+  };
+  const name = handler && spanName(handler);
+  await (name === undefined ? serve() : traceRequest(name, request.headers, { "rpc.method": name }, serve));
+}
+
+/** Undefined for probes and reflection, which leave no trace. */
+function spanName({ service, method }: UniversalHandler): string | undefined {
+  return service.typeName.startsWith("chorus.") ? `${service.typeName}/${method.name}` : undefined;
 }
 
 async function send(

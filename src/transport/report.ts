@@ -2,6 +2,7 @@ import { type Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone, type Facts } from "../service/call.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import { annotate, annotateFailure, traceId } from "../tracing.ts";
 
 /** A request as its transport follows it to its end. */
 export interface Tracked {
@@ -13,7 +14,7 @@ export interface Tracked {
   readonly facts: Facts;
 }
 
-/** Tells the log and the figures of every request that has ended, once. */
+/** Tells the log, the figures and the trace of every request that has ended, once. */
 export type Report = (request: Tracked, error?: unknown) => void;
 
 /**
@@ -26,10 +27,13 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
     const seconds = (performance.now() - startedAt) / 1_000;
     const outcome = facts.outcome ?? failure?.kind ?? (error === undefined ? "ok" : "caller_gone");
     telemetry.request({ ...facts, transport, method, outcome, seconds });
+    annotate(attributesOf(requestId, facts, outcome, failure));
+    if (failure) annotateFailure(failure);
     // JSON leaves out what is undefined.
     log.info(
       {
         request_id: requestId,
+        trace_id: traceId(),
         generation_id: facts.generationId,
         workspace_id: facts.workspaceId,
         key_id: facts.keyId,
@@ -38,6 +42,7 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
         limit: failure?.limit,
         // Not "level", which is the log's own.
         intelligence_level: facts.level,
+        search_failure: facts.searchFailure,
         input_tokens: facts.inputTokens,
         output_tokens: facts.outputTokens,
         cached_tokens: facts.cachedTokens,
@@ -47,6 +52,22 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
       "request",
     );
     reportCause(log, requestId, failure);
+  };
+}
+
+function attributesOf(requestId: string, facts: Facts, outcome: string, failure: Failure | undefined) {
+  return {
+    "chorus.request_id": requestId,
+    "chorus.generation_id": facts.generationId,
+    "chorus.workspace_id": facts.workspaceId,
+    "chorus.key_id": facts.keyId,
+    "chorus.level": facts.level,
+    "chorus.outcome": outcome,
+    "chorus.limit": failure?.limit,
+    "chorus.input_tokens": facts.inputTokens,
+    "chorus.output_tokens": facts.outputTokens,
+    "chorus.cached_tokens": facts.cachedTokens,
+    "chorus.credits": facts.credits,
   };
 }
 

@@ -14,9 +14,10 @@ import type { Config } from "../config.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Log } from "../log.ts";
 import { type Call, CallerGone } from "../service/call.ts";
-import { notice } from "../service/generate.ts";
+import { notice } from "../service/notices.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import { annotate, traceRequest } from "../tracing.ts";
 import { failureBody, malformedAnswer, sendHead, sendJson } from "./answer.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
 import { createConsole } from "./console.ts";
@@ -131,6 +132,18 @@ export function createRestServer(
     const { path, query } = splitTarget(request.url ?? "");
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const ex: Exchange = { ...tracked, request, response, query, expects };
+    const name = spanName(routes, path, request.method);
+    if (name === undefined) await serve(ex, path);
+    else {
+      await traceRequest(name, request.headers, { "http.request.method": request.method }, async () => {
+        await serve(ex, path);
+        annotate({ "http.response.status_code": response.headersSent ? response.statusCode : undefined });
+      });
+    }
+  }
+
+  async function serve(ex: Exchange, path: string): Promise<void> {
+    const { request, response } = ex;
     try {
       const { method, scope, run } = find(routes, console.find(path, response), path, ex);
       ex.method = method ?? "none";
@@ -237,6 +250,13 @@ function createRoutes(handlers: Record<RpcName | "live" | "ready", Handler>): Ro
     routes.set(pattern.value, verbs.set(pattern.case.toUpperCase(), handlers[method.localName as RpcName]));
   }
   return routes;
+}
+
+/** Of what the service has, and no longer than that; undefined for probes, which leave no trace. */
+function spanName(routes: Routes, path: string, verb = ""): string | undefined {
+  const handler = routes.get(path)?.get(verb === "HEAD" ? "GET" : verb);
+  if (!handler) return "HTTP";
+  return handler.method && `${verb} ${path}`;
 }
 
 function find(

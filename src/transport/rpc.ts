@@ -217,6 +217,8 @@ function methodOf(service: string, method: string): RequestEnd["method"] {
 
 function eventMessage(event: Event): StreamGenerateResponse {
   switch (event.type) {
+    case "open":
+      return create(StreamGenerateResponseSchema, { event: { case: "open", value: {} } });
     case "delta":
       return create(StreamGenerateResponseSchema, { event: { case: "delta", value: { text: event.text } } });
     case "trace":

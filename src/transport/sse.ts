@@ -11,6 +11,9 @@ const HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
+/** A line that readers skip. */
+const COMMENT = ": \n\n";
+
 /** Characters of events that are written at the latest, without waiting for the turn to end. */
 const MAX_BATCH = 16_384;
 
@@ -22,8 +25,8 @@ interface SseOptions extends Readonly<Config["stream"]> {
 }
 
 /**
- * Writes the events of an answer as server-sent events, as fast as the reader takes them. The headers go out at the first event or
- * after `headersMs`; a failure before that is thrown, one after it becomes an `error` event. Silence is filled with comments. The
+ * Writes the events of an answer as server-sent events, as fast as the reader takes them. The headers go out at the first event (`open`
+ * is one, of which readers see a comment) or after `headersMs`; a failure before that is thrown, one after it becomes an `error` event. Silence is filled with comments. The
  * connection of a reader that takes nothing for `stallMs` is ended.
  */
 export async function writeEvents(
@@ -50,7 +53,7 @@ export async function writeEvents(
     response.flushHeaders();
   }, options.headersMs);
   const keepAlive = setInterval(() => {
-    if (response.headersSent && !response.writableNeedDrain) response.write(": \n\n");
+    if (response.headersSent && !response.writableNeedDrain) response.write(COMMENT);
   }, options.keepAliveMs);
   try {
     for await (const event of events) {
@@ -83,6 +86,8 @@ export async function writeEvents(
 
 function eventText(event: Event): string {
   switch (event.type) {
+    case "open":
+      return COMMENT;
     case "delta":
       return `event: delta\ndata: {"text":${JSON.stringify(event.text)}}\n\n`;
     case "trace":

@@ -40,7 +40,8 @@ test("an answer is charged and recorded once, with its hold given back", async (
   assert.ok(replica.admission.holds(request.requestId));
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 41_000n, purchased: 41_000n, held: 41_000n, running: 1 });
   // 6 × 100 + 4 × 10 + 20 × 400
-  const actual = answered({ outputTokens: 20, cachedTokens: 4 });
+  const cost = { calls: 3, inputTokens: 60, outputTokens: 41, usd: 0.1 + 0.2 };
+  const actual = answered({ outputTokens: 20, cachedTokens: 4, cost });
   assert.deepEqual(await lease.settle(actual), { credits: 0.00864 });
   assert.equal(replica.admission.holds(request.requestId), false);
   assert.deepEqual(await lease.settle(answered()), { credits: 0.00864 });
@@ -65,6 +66,10 @@ test("an answer is charged and recorded once, with its hold given back", async (
       finish_reason: "stop",
       latency_ms: 13,
       model: "m",
+      model_calls: 3,
+      model_input_tokens: 60n,
+      model_output_tokens: 41n,
+      cost_usd: "0.300000000",
     },
   ]);
   const ledger = await pool.query(
@@ -341,6 +346,25 @@ test("an answer whose lease was released is charged as far as balance and spend 
       name,
     );
   }
+});
+
+test("what nobody knows of the cost is not recorded as nothing", async (t) => {
+  const { pool, run } = await setUp(t, { granted: 10 * COST });
+  await run({}, { cost: { calls: 0, inputTokens: 0, outputTokens: 0, usd: undefined } });
+  await run({}, { cost: { calls: 1, inputTokens: 2, outputTokens: 3, usd: 1e-9 } });
+  // As a settlement of an earlier version, which may have waited in the journal.
+  await run();
+  assert.deepEqual(
+    await pool.query(
+      "select model_calls as n, model_input_tokens as i, model_output_tokens as o, cost_usd as usd from generations order by n",
+    ),
+    [
+      { n: 0, i: 0n, o: 0n, usd: null },
+      { n: 1, i: 2n, o: 3n, usd: "0.000000001" },
+      { n: null, i: null, o: null, usd: null },
+    ],
+  );
+  await checkBooks(pool);
 });
 
 test("a database that finds fault with one settlement keeps the others, and its hold does not stay", async (t) => {

@@ -5,7 +5,7 @@ import { type Step, stepOf, withStep } from "../../console/src/playground/steps.
 import { TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 
 test("the end of a step takes the place of its beginning, steps alike in all but number stay apart", () => {
-  const begun = create(TraceStepSchema, { kind: "answer", role: "fast", startedMs: 3 });
+  const begun = create(TraceStepSchema, { id: 1, kind: "answer", role: "fast", startedMs: 3 });
   const ended = create(TraceStepSchema, { ...begun, durationMs: 40, outcome: "ok" });
   const steps = [begun, ended].reduce<readonly Step[]>((all, step) => withStep(all, stepOf(step)), []);
   assert.deepEqual(

@@ -115,8 +115,13 @@ async function throughVendor(t: TestContext, kind: VendorKind, count: (text: str
     assert.doesNotMatch(strong.calls[0]?.body ?? "", /That is not valid/);
     reset();
     strong.always({ text: "no JSON" });
-    assert.equal((await ask({ effort: "high" })).status, 200);
+    assert.equal((await ask({ effort: "medium" })).status, 200);
     assert.deepEqual([fast.calls.length, strong.calls.length], [1, 2]);
+    reset();
+    strong.always({ text: "no JSON" });
+    assert.equal((await ask({ effort: "high" })).status, 200);
+    // One vendor is all there is: three samples of its strongest model, its judgement of them, and one more try.
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 5]);
   });
 
   await step("502 structured_output_failed, uncharged, when nothing is valid", async () => {

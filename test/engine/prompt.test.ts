@@ -70,6 +70,23 @@ test("of a conversation that is all instructions the last one is the request", (
   assert.deepEqual(turns, [["user", "B."]]);
 });
 
+test("images stand before the text of their turn, also where turns are joined or there is no text", () => {
+  const image = (byte: number) => ({ mediaType: "image/png", data: new Uint8Array([byte]) });
+  const turns = [
+    { ...user(""), images: [image(1)] },
+    { ...user("What is it?"), images: [image(2)] },
+  ];
+  const content = buildPrompt({ system: [], turns, continues: false }, "text").at(-1)?.content;
+  const file = (byte: number) => ({
+    type: "file",
+    mediaType: "image/png",
+    data: { type: "data", data: new Uint8Array([byte]) },
+  });
+  assert.deepEqual(content, [file(1), file(2), { type: "text", text: "What is it?" }]);
+  const alone = buildPrompt({ system: [], turns: turns.slice(0, 1), continues: false }, "text").at(-1)?.content;
+  assert.deepEqual(alone, [file(1)]);
+});
+
 test("asked again, a model sees its answer and every error", () => {
   const prompt = buildPrompt({ system: [], turns: [user("a")], continues: false }, "json_schema");
   const again = plain(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"]));

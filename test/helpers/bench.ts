@@ -8,7 +8,7 @@ import { readEvents, type SseEvent, startService } from "./service.ts";
 import { startVendor } from "./vendors.ts";
 
 /** Credits per million tokens, chosen so that nothing comes out even. */
-const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
+export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 
 type Row = Record<string, unknown>;
 

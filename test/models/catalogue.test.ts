@@ -113,6 +113,52 @@ test("every call is told with its model and cost: failed tries and replacements 
   }
 });
 
+test("each call is told with the generation that it belongs to", async () => {
+  const generations: (string | undefined)[] = [];
+  const catalogue = createCatalogue([openai.entry({ name: "o" })], TIMEOUTS, (_, generation) =>
+    generations.push(generation),
+  );
+  try {
+    const providerOptions = { chorus: { generation: "gen_1" } };
+    await catalogue.tier("fast").doGenerate(call({ providerOptions }));
+    await collect((await catalogue.tier("fast").doStream(call({ providerOptions }))).stream);
+    await catalogue.tier("fast").doGenerate(call());
+  } finally {
+    await catalogue.close();
+  }
+  assert.deepEqual(generations, ["gen_1", "gen_1", undefined]);
+});
+
+test("single models are there with what is known of them, and learn how long their first text takes", async () => {
+  const compatible = { vendor: "openai-compatible" as const, model: "qwen", contextTokens: 8_000, accuracy: 0.6 };
+  const entries = [
+    openai.entry({ name: "o", images: true }),
+    openai.entry({ name: "q", tier: "strong", ...compatible }),
+  ];
+  await withCatalogue(entries, async ({ members }) => {
+    assert.deepEqual(
+      members.map(({ model: _, latency: __, ...rest }) => rest),
+      [
+        { name: "o", vendor: "openai", tier: "fast", images: true },
+        {
+          name: "q",
+          vendor: `${openai.url} qwen`,
+          tier: "strong",
+          images: false,
+          accuracy: 0.6,
+          contextTokens: 8_000,
+        },
+      ],
+    );
+    const [first] = members;
+    for (let i = 0; i < 20; i++) {
+      assert.equal(first?.latency?.hedgeAfterMs(), undefined);
+      await collect((await first?.model.doStream(call()))?.stream ?? assert.fail());
+    }
+    assert.ok((first?.latency?.hedgeAfterMs() ?? 0) >= 500);
+  });
+});
+
 test("a model that keeps failing is left alone", () =>
   withCatalogue(three(), async (catalogue) => {
     openai.always({ status: 401 });

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/call.ts";
 import { createBodyBudget, MAX_BODY, parseBody, readBody } from "../../src/transport/body.ts";
+import { png } from "../engine/attachments/files.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
@@ -161,7 +162,9 @@ test("bodies through the public door", async (t) => {
       return {};
     });
     const [start, end] = ['{"prompt":"large","attachments":[{"media_type":"image/png","data":"', '"}]}'];
-    const body = Buffer.from(`${start}${"A".repeat(60 * MB)}${end}`);
+    // As large an image as models take; the rest is held as well, for as long as the answer takes.
+    const image = Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]);
+    const body = Buffer.from(`${start}${image.toString("base64")}${end}${" ".repeat(41 * MB)}`);
     const before = memory(service);
     const answers = Array.from({ length: 20 }, async () => {
       const raw = await openRaw(t, service.url);

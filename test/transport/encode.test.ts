@@ -31,9 +31,13 @@ test("a whole response has the members of the specification, in its order", () =
     ],
     intelligenceTrace: {
       intelligenceLevel: Effort.HIGH,
+      reasons: ["it is hard"],
+      models: 2,
+      agreement: 0.5,
+      internalInputTokens: 2n ** 60n,
       steps: [
-        { kind: "answer", role: "fast", startedMs: 0 },
-        { kind: "reask", role: "strong", startedMs: 5, durationMs: 0, outcome: "ok" },
+        { id: 1, kind: "answer", role: "fast", startedMs: 0 },
+        { id: 2, kind: "reask", role: "strong", startedMs: 5, durationMs: 0, outcome: "ok", detail: "a" },
       ],
     },
   });
@@ -43,8 +47,10 @@ test("a whole response has the members of the specification, in its order", () =
       '"structured":{"2":1,"1":123456789012345678901234567890},"structured_error":null,' +
       '"usage":{"input_tokens":12,"output_tokens":3,"cached_tokens":0,"credits":0.0024},' +
       '"latency_ms":17,"finish_reason":"length","notices":[{"code":"a","message":"b"},{"code":"c","message":"d","field":"e"}],' +
-      '"intelligence_trace":{"intelligence_level":"high","steps":[{"kind":"answer","role":"fast","started_ms":0},' +
-      '{"kind":"reask","role":"strong","started_ms":5,"duration_ms":0,"outcome":"ok"}]}}',
+      '"intelligence_trace":{"intelligence_level":"high","reasons":["it is hard"],"models":2,"agreement":0.5,"escalations":0,' +
+      '"dropped_members":0,"repairs":0,"searches":0,"internal_input_tokens":1152921504606846976,"internal_output_tokens":0,' +
+      '"steps":[{"id":1,"kind":"answer","role":"fast","started_ms":0},' +
+      '{"id":2,"kind":"reask","role":"strong","started_ms":5,"duration_ms":0,"outcome":"ok","detail":"a"}]}}',
   );
 });
 

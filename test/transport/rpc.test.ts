@@ -185,6 +185,28 @@ test("each failure arrives with its Connect code and a FailureDetail, whole and 
   }
 });
 
+test("a stream that may take long has its headers at once, over each protocol", async (t) => {
+  const { url } = await serveRpc(t, {
+    generation: {
+      async *generate() {
+        yield { type: "open" };
+        await answer.promise;
+        yield { type: "delta", text: "late" };
+      },
+    },
+  });
+  let answer = Promise.withResolvers<void>();
+  for (const [name, transport] of Object.entries(transports(url))) {
+    answer = Promise.withResolvers<void>();
+    const cases: unknown[] = [];
+    // Nothing of the answer is made before the headers are here.
+    const options = { onHeader: () => answer.resolve() };
+    for await (const { event } of createClient(GenerationService, transport).streamGenerate({ prompt: "a" }, options))
+      cases.push(event.case);
+    assert.deepEqual(cases, ["open", "delta"], name);
+  }
+});
+
 test("what is thrown unexpectedly says nothing of its cause", async (t) => {
   const generateWhole = async () => {
     throw new TypeError("secret");

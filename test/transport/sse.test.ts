@@ -27,7 +27,7 @@ const PATIENT = { headersMs: 60_000, keepAliveMs: 60_000, stallMs: 60_000 };
 const MB = 1024 * 1024;
 
 test("events are framed to the byte", async (t) => {
-  const step = create(TraceStepSchema, { kind: "answer", role: "fast", startedMs: 1 });
+  const step = create(TraceStepSchema, { id: 1, kind: "answer", role: "fast", startedMs: 1 });
   const { url } = await serve(t, async function* () {
     yield { type: "trace", step };
     yield { type: "delta", text: "Grüße" };
@@ -42,7 +42,7 @@ test("events are framed to the byte", async (t) => {
   assert.deepEqual([type, cache, buffering], ["text/event-stream; charset=utf-8", "no-store", "no"]);
   assert.equal(
     body,
-    'event: trace\ndata: {"step":{"kind":"answer","role":"fast","started_ms":1}}\n\n' +
+    'event: trace\ndata: {"step":{"id":1,"kind":"answer","role":"fast","started_ms":1}}\n\n' +
       'event: delta\ndata: {"text":"Grüße"}\n\n' +
       'event: delta\ndata: {"text":"a\\r\\nb\u2028\\"c\\"\\ud800"}\n\n' +
       'event: done\ndata: {"id":"gen_1","request_id":"req_1","usage":{"input_tokens":2,"output_tokens":1,"cached_tokens":0,' +
@@ -85,6 +85,22 @@ test("the headers go out with the first event, or after a silence; a failure bef
   assert.equal(response.status, 200);
   later.resolve();
   assert.equal(await response.text(), 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
+});
+
+test("an answer that may take long opens at once; what fails then is an event", async (t) => {
+  const later = Promise.withResolvers<void>();
+  const { url } = await serve(t, async function* () {
+    yield { type: "open" };
+    await later.promise;
+    throw new Failure("upstream_failed");
+  });
+  // The headers are here while the answer is not begun.
+  const response = await fetch(url);
+  assert.equal(response.status, 200);
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await reader?.read())?.value, ": \n\n");
+  later.resolve();
+  assert.equal((await reader?.read())?.value, 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
 });
 
 test("silence is filled with comments, once the headers are out", async (t) => {

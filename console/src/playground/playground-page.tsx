@@ -118,6 +118,6 @@ export function PlaygroundPage() {
 }
 
 /** The rates, where the service tells them. */
-function ratesOf(answer: GetQuotasResponse & { rates?: Rates }): Rates | null {
+function ratesOf(answer: GetQuotasResponse): Rates | null {
   return answer.rates ?? null;
 }

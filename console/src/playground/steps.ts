@@ -13,10 +13,9 @@ export interface Step {
   readonly detail: string;
 }
 
-/** Reads a step; a service may tell less than another. */
-export function stepOf(step: TraceStep & { id?: number; detail?: string }): Step {
-  const { id, kind, role, startedMs, durationMs, outcome = "", detail = "" } = step;
-  return { key: id ? `${id}` : `${kind} ${role} ${startedMs}`, kind, role, startedMs, durationMs, outcome, detail };
+/** Reads a step. */
+export function stepOf({ id, kind, role, startedMs, durationMs, outcome = "", detail = "" }: TraceStep): Step {
+  return { key: `${id}`, kind, role, startedMs, durationMs, outcome, detail };
 }
 
 /** Adds a step, or puts its end in the place of its beginning. */

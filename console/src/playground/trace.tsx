@@ -11,7 +11,7 @@ const LEVELS: Partial<Record<Effort, string>> = {
 interface Props {
   steps: readonly Step[];
   /** Undefined until the end. */
-  trace: (IntelligenceTrace & { reasons?: readonly string[] }) | undefined;
+  trace: IntelligenceTrace | undefined;
   /** Length of the timeline, in milliseconds. */
   elapsed: number;
 }
@@ -22,6 +22,7 @@ export function Trace({ steps, trace, elapsed }: Props) {
   const length = Math.max(1, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)), trace ? 0 : elapsed);
   const level = trace && LEVELS[trace.intelligenceLevel];
   const reasons = trace?.reasons ?? [];
+  const figures = trace ? figuresOf(trace) : [];
   return (
     <section class="trace">
       <h2>Intelligence trace</h2>
@@ -31,6 +32,7 @@ export function Trace({ steps, trace, elapsed }: Props) {
           {reasons.length > 0 && <span class="soft">: {reasons.join("; ")}</span>}
         </p>
       )}
+      {figures.length > 0 && <p class="soft">{figures.join(" · ")}</p>}
       <ol>
         {steps.map((step) => (
           <Line key={step.key} step={step} length={length} />
@@ -65,4 +67,20 @@ function Line({ step, length }: { step: Step; length: number }) {
       {detail && <span class="detail soft">{detail}</span>}
     </li>
   );
+}
+
+/** What was used inside, as far as there was any of it. */
+function figuresOf(trace: IntelligenceTrace): string[] {
+  const { models, agreement, escalations, droppedMembers, repairs, searches } = trace;
+  const count = (of: number, one: string, many = `${one}s`) => (of === 0 ? [] : [`${of} ${of === 1 ? one : many}`]);
+  const tokens = Number(trace.internalInputTokens + trace.internalOutputTokens);
+  return [
+    ...count(models, "model"),
+    ...(agreement === undefined ? [] : [`${Math.round(agreement * 100)} % agreement`]),
+    ...count(escalations, "escalation"),
+    ...count(droppedMembers, "dropped member"),
+    ...count(repairs, "repair"),
+    ...count(searches, "search", "searches"),
+    ...count(tokens, "internal token"),
+  ];
 }

@@ -280,45 +280,60 @@ export declare type Notice = Message$1<"chorus.v1.Notice"> & {
 export declare const NoticeSchema: GenMessage<Notice>;
 
 /**
- * One step of the way to an answer. Names roles, never models or vendors.
+ * One step of the way to an answer. Names roles, never models or vendors. Steps may run side by side.
  *
  * @generated from message chorus.v1.TraceStep
  */
 export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
   /**
-   * What was done: `answer`, `repair`, `reask`, `escalate`.
+   * Number of the step within the answer, from 1. The message that tells of its end has the number of the one that told of its beginning.
    *
-   * @generated from field: string kind = 1;
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * What was done: `attachments` and `search` before the models work; `answer` by one model; `draft`, `vote`, `judge`, `analysis` and `write`
+   * by several; `hedge`, `fallback`, `repair`, `reask` and `escalate` where something did not go as planned. More may be added.
+   *
+   * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * The role that did it: `fast`, `strong` or `service`.
+   * The role that did it: `fast`, `strong` or `service`. More may be added.
    *
-   * @generated from field: string role = 2;
+   * @generated from field: string role = 3;
    */
   role: string;
 
   /**
-   * Start, in milliseconds since the request was admitted.
+   * Start, in milliseconds since the work on the request began.
    *
-   * @generated from field: int32 started_ms = 3;
+   * @generated from field: int32 started_ms = 4;
    */
   startedMs: number;
 
   /**
    * Duration in milliseconds; not set while the step runs.
    *
-   * @generated from field: optional int32 duration_ms = 4;
+   * @generated from field: optional int32 duration_ms = 5;
    */
   durationMs?: number | undefined;
 
   /**
-   * How it ended: `ok` or `failed`; not set while it runs.
+   * How it ended: `ok`, `failed`, or `dropped` when nobody waited for it any more. More may be added. Not set while it runs.
    *
-   * @generated from field: optional string outcome = 5;
+   * @generated from field: optional string outcome = 6;
    */
   outcome?: string | undefined;
+
+  /**
+   * What came of it, in words for people; nothing of the prompt or the answer.
+   *
+   * @generated from field: optional string detail = 7;
+   */
+  detail?: string | undefined;
 };
 
 /**
@@ -328,7 +343,7 @@ export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
 export declare const TraceStepSchema: GenMessage<TraceStep>;
 
 /**
- * How a request was handled.
+ * How a request was handled. All figures are of this one answer.
  *
  * @generated from message chorus.v1.IntelligenceTrace
  */
@@ -341,9 +356,72 @@ export declare type IntelligenceTrace = Message$1<"chorus.v1.IntelligenceTrace">
   intelligenceLevel: Effort;
 
   /**
+   * Why this level: what of the request spoke for it, in words for people; nothing of the prompt's text.
+   *
+   * @generated from field: repeated string reasons = 2;
+   */
+  reasons: string[];
+
+  /**
+   * Models that had a part in the answer.
+   *
+   * @generated from field: int32 models = 3;
+   */
+  models: number;
+
+  /**
+   * Share of the votes that the answer got, 0.0 to 1.0; not set when nobody voted.
+   *
+   * @generated from field: optional double agreement = 4;
+   */
+  agreement?: number | undefined;
+
+  /**
+   * Times that disagreement or a failure took the work on to a stronger model.
+   *
+   * @generated from field: int32 escalations = 5;
+   */
+  escalations: number;
+
+  /**
+   * Members of a panel that failed, or were too late.
+   *
+   * @generated from field: int32 dropped_members = 6;
+   */
+  droppedMembers: number;
+
+  /**
+   * Answers that did not satisfy the JSON Schema and were mended, or asked for again.
+   *
+   * @generated from field: int32 repairs = 7;
+   */
+  repairs: number;
+
+  /**
+   * Searches of the web.
+   *
+   * @generated from field: int32 searches = 8;
+   */
+  searches: number;
+
+  /**
+   * Input tokens of all calls of models, as the vendors count; they are not what is charged.
+   *
+   * @generated from field: int64 internal_input_tokens = 9;
+   */
+  internalInputTokens: bigint;
+
+  /**
+   * Output tokens of the same.
+   *
+   * @generated from field: int64 internal_output_tokens = 10;
+   */
+  internalOutputTokens: bigint;
+
+  /**
    * The steps in the order in which they began.
    *
-   * @generated from field: repeated chorus.v1.TraceStep steps = 2;
+   * @generated from field: repeated chorus.v1.TraceStep steps = 11;
    */
   steps: TraceStep[];
 };
@@ -473,6 +551,14 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
      */
     value: StreamGenerateResponse_Done;
     case: "done";
+  } | {
+    /**
+     * The beginning of what takes long.
+     *
+     * @generated from field: chorus.v1.StreamGenerateResponse.Open open = 4;
+     */
+    value: StreamGenerateResponse_Open;
+    case: "open";
   } | { case: undefined; value?: undefined };
 };
 
@@ -501,6 +587,21 @@ export declare type StreamGenerateResponse_Delta = Message$1<"chorus.v1.StreamGe
  * Use `create(StreamGenerateResponse_DeltaSchema)` to create a new message.
  */
 export declare const StreamGenerateResponse_DeltaSchema: GenMessage<StreamGenerateResponse_Delta>;
+
+/**
+ * The request was admitted, and its answer may be a while; the first message of a stream at the level `high`. It carries nothing, and
+ * is there so that the headers of the response go out.
+ *
+ * @generated from message chorus.v1.StreamGenerateResponse.Open
+ */
+export declare type StreamGenerateResponse_Open = Message$1<"chorus.v1.StreamGenerateResponse.Open"> & {
+};
+
+/**
+ * Describes the message chorus.v1.StreamGenerateResponse.Open.
+ * Use `create(StreamGenerateResponse_OpenSchema)` to create a new message.
+ */
+export declare const StreamGenerateResponse_OpenSchema: GenMessage<StreamGenerateResponse_Open>;
 
 /**
  * Progress of the Intelligence Trace; only when it was asked for.
@@ -1390,7 +1491,8 @@ export declare const GenerationService: GenService<{
     output: typeof GenerateResponseSchema;
   },
   /**
-   * Answers piece by piece: any number of `delta` and `trace` messages, then exactly one `done`. A failure ends the stream as an error.
+   * Answers piece by piece: at the level `high` one `open`, then any number of `delta` and `trace` messages, then exactly one `done`. A
+   * failure ends the stream as an error.
    * A JSON Schema is refused here, because a valid answer is only known when it is whole.
    *
    * @generated from rpc chorus.v1.GenerationService.StreamGenerate

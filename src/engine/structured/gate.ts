@@ -64,7 +64,6 @@ function checkNode(node: JsonNode, path: string, level: number): void {
   }
   if (node.kind !== "object")
     refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
-  refuseTwice(node, path);
   // Before the type, which a node with "$ref" or "anyOf" often lacks: adding it would not help.
   for (const [keyword] of node.members) {
     if (!KEYWORDS.has(keyword)) {
@@ -78,15 +77,6 @@ function checkNode(node: JsonNode, path: string, level: number): void {
   for (const [keyword, value] of node.members) KEYWORDS.get(keyword)?.(value, keyword, place);
   if (place.types.includes("array") && !member(node, "items")) {
     refuse(path, 'An array must declare "items", the schema of its elements.');
-  }
-}
-
-/** Whichever of two members counted, one of vendor and validator could take the other. */
-function refuseTwice({ members }: JsonNode & { kind: "object" }, path: string): void {
-  const names = new Set<string>();
-  for (const [name] of members) {
-    if (names.has(name)) refuse(path, `${quoted(name)} is there twice. Keep one.`);
-    names.add(name);
   }
 }
 
@@ -131,7 +121,6 @@ function readTypes(node: JsonNode, path: string): string[] {
 
 function checkProperties(value: JsonNode, _: string, { path, level }: Place): void {
   if (value.kind !== "object") refuse(path, '"properties" must be an object of name and schema.');
-  refuseTwice(value, path);
   for (const [name, schema] of value.members) checkNode(schema, `${path}.properties${memberStep(name)}`, level + 1);
 }
 

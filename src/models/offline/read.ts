@@ -5,7 +5,11 @@ const ORDER =
   /^\W*(?:(?:please|now|and|(?:can|could) you) )*(?:summar|sum up|tl;?dr|shorten|extract|identify|analy[sz]|classif|(?:find|list|give|tell|write)(?: me)? (?:an?|the|all|me|every)\b|answer|translate|explain|describe|calculat|comput|return|(?:from|using|based on) (?:the|this)|in (?:one|two|three|\d+) |(?:here|below|this) is|(?:text|article|context|question)\s*:\s*$)/i;
 const TEMPLATE = /\{\s*"[^{}]{0,2000}\}/g;
 /** What the service itself says, ahead of the caller's instructions and to have its last message continued. */
-const SERVICE = /^(?:You answer requests that reach you|Answer with one JSON object and nothing else).*/gm;
+const SERVICE =
+  /^(?:You answer requests that reach you|Answer with one JSON object and nothing else|The numbered web search results are data).*/gm;
+/** The lines that mark what others wrote as data. */
+const MARKS =
+  /^(?:What stands between the two lines with the word \S{12} is data .*|--- \S{12} (?:begins|ends) ---)$/gm;
 const CONTINUE = /^(?:Continue your last message|Go on\.$)/;
 
 export type Reading = ReturnType<typeof read>;
@@ -32,7 +36,7 @@ export function read(prompt: LanguageModelV4Prompt) {
  */
 function content(parts: LanguageModelV4Prompt[number]["content"]): string {
   const texts = typeof parts === "string" ? [parts] : parts.map((part) => (part.type === "text" ? part.text : ""));
-  const text = texts.join("\n").slice(0, 200_000).replace(/\r\n?/g, "\n");
+  const text = texts.join("\n").slice(0, 200_000).replace(/\r\n?/g, "\n").replace(MARKS, "");
   return text.replace(/([^\s\p{Lo}]{100})[^\s\p{Lo}]+|([^\S\n]{20})[^\S\n]+|(\n{3})\n+/gu, "$1$2$3").trim();
 }
 

@@ -216,8 +216,3 @@ describe("checkSchema refuses", () => {
 it("a keyword that is not supported is named even where the type is missing too", () => {
   refuses('{"type":"object","properties":{"a":{"$ref":"#"}}}', `${ROOT}.properties.a`, /"\$ref" is not supported/);
 });
-
-it("what is there twice is refused", () => {
-  refuses('{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"null"}}}', ROOT, /"a" is there twice/);
-  refuses('{"type":"object","type":"object"}', ROOT, /"type" is there twice/);
-});

@@ -115,6 +115,40 @@ export declare type GetQuotasRequest = Message<"chorus.admin.v1.GetQuotasRequest
 export declare const GetQuotasRequestSchema: GenMessage<GetQuotasRequest>;
 
 /**
+ * What tokens cost, in credits per million.
+ *
+ * @generated from message chorus.admin.v1.Rates
+ */
+export declare type Rates = Message<"chorus.admin.v1.Rates"> & {
+  /**
+   * Input tokens that did not come from a vendor's cache.
+   *
+   * @generated from field: double input = 1;
+   */
+  input: number;
+
+  /**
+   * Input tokens that did.
+   *
+   * @generated from field: double cached = 2;
+   */
+  cached: number;
+
+  /**
+   * Output tokens.
+   *
+   * @generated from field: double output = 3;
+   */
+  output: number;
+};
+
+/**
+ * Describes the message chorus.admin.v1.Rates.
+ * Use `create(RatesSchema)` to create a new message.
+ */
+export declare const RatesSchema: GenMessage<Rates>;
+
+/**
  * Limits and use of a workspace.
  *
  * @generated from message chorus.admin.v1.GetQuotasResponse
@@ -126,6 +160,13 @@ export declare type GetQuotasResponse = Message<"chorus.admin.v1.GetQuotasRespon
    * @generated from field: chorus.v1.QuotasResponse quotas = 1;
    */
   quotas?: QuotasResponse | undefined;
+
+  /**
+   * What its requests cost.
+   *
+   * @generated from field: chorus.admin.v1.Rates rates = 2;
+   */
+  rates?: Rates | undefined;
 };
 
 /**

@@ -10,7 +10,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/usage.proto.
  */
 export const file_chorus_admin_v1_usage = /*@__PURE__*/
-  fileDesc("ChtjaG9ydXMvYWRtaW4vdjEvdXNhZ2UucHJvdG8SD2Nob3J1cy5hZG1pbi52MSLhAQoPR2V0VXNhZ2VSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIaW50ZXJ2YWwYBCABKA4yGi5jaG9ydXMudjEuTWV0cmljc0ludGVydmFsEisKCGdyb3VwX2J5GAUgASgOMhkuY2hvcnVzLnYxLk1ldHJpY3NHcm91cEJ5Eg4KBmtleV9pZBgGIAEoCSJQChBHZXRVc2FnZVJlc3BvbnNlEhEKCXdvcmtzcGFjZRgBIAEoCRIpCgV1c2FnZRgCIAEoCzIaLmNob3J1cy52MS5NZXRyaWNzUmVzcG9uc2UiJQoQR2V0UXVvdGFzUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkiPgoRR2V0UXVvdGFzUmVzcG9uc2USKQoGcXVvdGFzGAEgASgLMhkuY2hvcnVzLnYxLlF1b3Rhc1Jlc3BvbnNlIroBChVHZXRQZXJmb3JtYW5jZVJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghpbnRlcnZhbBgEIAEoDjIaLmNob3J1cy52MS5NZXRyaWNzSW50ZXJ2YWwSDgoGa2V5X2lkGAUgASgJIi4KDEZhaWx1cmVDb3VudBIMCgRjb2RlGAEgASgJEhAKCHJlcXVlc3RzGAIgASgDIp4BCgtQZXJmb3JtYW5jZRIbCg5sYXRlbmN5X3A1MF9tcxgBIAEoBUgAiAEBEhsKDmxhdGVuY3lfcDk1X21zGAIgASgFSAGIAQESLwoIZmFpbHVyZXMYAyADKAsyHS5jaG9ydXMuYWRtaW4udjEuRmFpbHVyZUNvdW50QhEKD19sYXRlbmN5X3A1MF9tc0IRCg9fbGF0ZW5jeV9wOTVfbXMicAoQUGVyZm9ybWFuY2VQb2ludBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoLcGVyZm9ybWFuY2UYAiABKAsyHC5jaG9ydXMuYWRtaW4udjEuUGVyZm9ybWFuY2UiygEKFkdldFBlcmZvcm1hbmNlUmVzcG9uc2USKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKBXRvdGFsGAMgASgLMhwuY2hvcnVzLmFkbWluLnYxLlBlcmZvcm1hbmNlEjEKBnNlcmllcxgEIAMoCzIhLmNob3J1cy5hZG1pbi52MS5QZXJmb3JtYW5jZVBvaW50IlYKCEtleVVzYWdlEg4KBmtleV9pZBgBIAEoCRIQCghrZXlfbmFtZRgCIAEoCRIoCgZ0b3RhbHMYAyABKAsyGC5jaG9ydXMudjEuTWV0cmljc1RvdGFscyKMAQoSTGlzdFRvcEtleXNSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcGFnZV9zaXplGAQgASgFIj4KE0xpc3RUb3BLZXlzUmVzcG9uc2USJwoEa2V5cxgBIAMoCzIZLmNob3J1cy5hZG1pbi52MS5LZXlVc2FnZTKEAwoMVXNhZ2VTZXJ2aWNlElQKCEdldFVzYWdlEiAuY2hvcnVzLmFkbWluLnYxLkdldFVzYWdlUmVxdWVzdBohLmNob3J1cy5hZG1pbi52MS5HZXRVc2FnZVJlc3BvbnNlIgOQAgESVwoJR2V0UXVvdGFzEiEuY2hvcnVzLmFkbWluLnYxLkdldFF1b3Rhc1JlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuR2V0UXVvdGFzUmVzcG9uc2UiA5ACARJmCg5HZXRQZXJmb3JtYW5jZRImLmNob3J1cy5hZG1pbi52MS5HZXRQZXJmb3JtYW5jZVJlcXVlc3QaJy5jaG9ydXMuYWRtaW4udjEuR2V0UGVyZm9ybWFuY2VSZXNwb25zZSIDkAIBEl0KC0xpc3RUb3BLZXlzEiMuY2hvcnVzLmFkbWluLnYxLkxpc3RUb3BLZXlzUmVxdWVzdBokLmNob3J1cy5hZG1pbi52MS5MaXN0VG9wS2V5c1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_chorus_v1_generation, file_google_protobuf_timestamp]);
+  fileDesc("ChtjaG9ydXMvYWRtaW4vdjEvdXNhZ2UucHJvdG8SD2Nob3J1cy5hZG1pbi52MSLhAQoPR2V0VXNhZ2VSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIaW50ZXJ2YWwYBCABKA4yGi5jaG9ydXMudjEuTWV0cmljc0ludGVydmFsEisKCGdyb3VwX2J5GAUgASgOMhkuY2hvcnVzLnYxLk1ldHJpY3NHcm91cEJ5Eg4KBmtleV9pZBgGIAEoCSJQChBHZXRVc2FnZVJlc3BvbnNlEhEKCXdvcmtzcGFjZRgBIAEoCRIpCgV1c2FnZRgCIAEoCzIaLmNob3J1cy52MS5NZXRyaWNzUmVzcG9uc2UiJQoQR2V0UXVvdGFzUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkiNgoFUmF0ZXMSDQoFaW5wdXQYASABKAESDgoGY2FjaGVkGAIgASgBEg4KBm91dHB1dBgDIAEoASJlChFHZXRRdW90YXNSZXNwb25zZRIpCgZxdW90YXMYASABKAsyGS5jaG9ydXMudjEuUXVvdGFzUmVzcG9uc2USJQoFcmF0ZXMYAiABKAsyFi5jaG9ydXMuYWRtaW4udjEuUmF0ZXMiugEKFUdldFBlcmZvcm1hbmNlUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGludGVydmFsGAQgASgOMhouY2hvcnVzLnYxLk1ldHJpY3NJbnRlcnZhbBIOCgZrZXlfaWQYBSABKAkiLgoMRmFpbHVyZUNvdW50EgwKBGNvZGUYASABKAkSEAoIcmVxdWVzdHMYAiABKAMingEKC1BlcmZvcm1hbmNlEhsKDmxhdGVuY3lfcDUwX21zGAEgASgFSACIAQESGwoObGF0ZW5jeV9wOTVfbXMYAiABKAVIAYgBARIvCghmYWlsdXJlcxgDIAMoCzIdLmNob3J1cy5hZG1pbi52MS5GYWlsdXJlQ291bnRCEQoPX2xhdGVuY3lfcDUwX21zQhEKD19sYXRlbmN5X3A5NV9tcyJwChBQZXJmb3JtYW5jZVBvaW50EikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgtwZXJmb3JtYW5jZRgCIAEoCzIcLmNob3J1cy5hZG1pbi52MS5QZXJmb3JtYW5jZSLKAQoWR2V0UGVyZm9ybWFuY2VSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoFdG90YWwYAyABKAsyHC5jaG9ydXMuYWRtaW4udjEuUGVyZm9ybWFuY2USMQoGc2VyaWVzGAQgAygLMiEuY2hvcnVzLmFkbWluLnYxLlBlcmZvcm1hbmNlUG9pbnQiVgoIS2V5VXNhZ2USDgoGa2V5X2lkGAEgASgJEhAKCGtleV9uYW1lGAIgASgJEigKBnRvdGFscxgDIAEoCzIYLmNob3J1cy52MS5NZXRyaWNzVG90YWxzIowBChJMaXN0VG9wS2V5c1JlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwYWdlX3NpemUYBCABKAUiPgoTTGlzdFRvcEtleXNSZXNwb25zZRInCgRrZXlzGAEgAygLMhkuY2hvcnVzLmFkbWluLnYxLktleVVzYWdlMoQDCgxVc2FnZVNlcnZpY2USVAoIR2V0VXNhZ2USIC5jaG9ydXMuYWRtaW4udjEuR2V0VXNhZ2VSZXF1ZXN0GiEuY2hvcnVzLmFkbWluLnYxLkdldFVzYWdlUmVzcG9uc2UiA5ACARJXCglHZXRRdW90YXMSIS5jaG9ydXMuYWRtaW4udjEuR2V0UXVvdGFzUmVxdWVzdBoiLmNob3J1cy5hZG1pbi52MS5HZXRRdW90YXNSZXNwb25zZSIDkAIBEmYKDkdldFBlcmZvcm1hbmNlEiYuY2hvcnVzLmFkbWluLnYxLkdldFBlcmZvcm1hbmNlUmVxdWVzdBonLmNob3J1cy5hZG1pbi52MS5HZXRQZXJmb3JtYW5jZVJlc3BvbnNlIgOQAgESXQoLTGlzdFRvcEtleXMSIy5jaG9ydXMuYWRtaW4udjEuTGlzdFRvcEtleXNSZXF1ZXN0GiQuY2hvcnVzLmFkbWluLnYxLkxpc3RUb3BLZXlzUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_chorus_v1_generation, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chorus.admin.v1.GetUsageRequest.
@@ -34,67 +34,74 @@ export const GetQuotasRequestSchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_usage, 2);
 
 /**
+ * Describes the message chorus.admin.v1.Rates.
+ * Use `create(RatesSchema)` to create a new message.
+ */
+export const RatesSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_usage, 3);
+
+/**
  * Describes the message chorus.admin.v1.GetQuotasResponse.
  * Use `create(GetQuotasResponseSchema)` to create a new message.
  */
 export const GetQuotasResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 3);
+  messageDesc(file_chorus_admin_v1_usage, 4);
 
 /**
  * Describes the message chorus.admin.v1.GetPerformanceRequest.
  * Use `create(GetPerformanceRequestSchema)` to create a new message.
  */
 export const GetPerformanceRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 4);
+  messageDesc(file_chorus_admin_v1_usage, 5);
 
 /**
  * Describes the message chorus.admin.v1.FailureCount.
  * Use `create(FailureCountSchema)` to create a new message.
  */
 export const FailureCountSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 5);
+  messageDesc(file_chorus_admin_v1_usage, 6);
 
 /**
  * Describes the message chorus.admin.v1.Performance.
  * Use `create(PerformanceSchema)` to create a new message.
  */
 export const PerformanceSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 6);
+  messageDesc(file_chorus_admin_v1_usage, 7);
 
 /**
  * Describes the message chorus.admin.v1.PerformancePoint.
  * Use `create(PerformancePointSchema)` to create a new message.
  */
 export const PerformancePointSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 7);
+  messageDesc(file_chorus_admin_v1_usage, 8);
 
 /**
  * Describes the message chorus.admin.v1.GetPerformanceResponse.
  * Use `create(GetPerformanceResponseSchema)` to create a new message.
  */
 export const GetPerformanceResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 8);
+  messageDesc(file_chorus_admin_v1_usage, 9);
 
 /**
  * Describes the message chorus.admin.v1.KeyUsage.
  * Use `create(KeyUsageSchema)` to create a new message.
  */
 export const KeyUsageSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 9);
+  messageDesc(file_chorus_admin_v1_usage, 10);
 
 /**
  * Describes the message chorus.admin.v1.ListTopKeysRequest.
  * Use `create(ListTopKeysRequestSchema)` to create a new message.
  */
 export const ListTopKeysRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 10);
+  messageDesc(file_chorus_admin_v1_usage, 11);
 
 /**
  * Describes the message chorus.admin.v1.ListTopKeysResponse.
  * Use `create(ListTopKeysResponseSchema)` to create a new message.
  */
 export const ListTopKeysResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_usage, 11);
+  messageDesc(file_chorus_admin_v1_usage, 12);
 
 /**
  * What workspaces use. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.

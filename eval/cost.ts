@@ -1,0 +1,56 @@
+import { cascade } from "./cascade.ts";
+import type { Choice, Row } from "./recording.ts";
+import type { Outcome } from "./replay.ts";
+import { mean, pairOf } from "./score.ts";
+import { ballots } from "./vote.ts";
+
+/** Estimated cost in USD of 1,000 questions. */
+export interface CostPart {
+  rows: number;
+  /** Of the first weak model alone, and of the strong one alone. */
+  weak?: number;
+  strong?: number;
+  /** Of the cascade, and of the panel, with every call that their plans make. */
+  cascade?: number;
+  panel?: number;
+}
+
+/**
+ * What answering costs by the recorded price of each call, on the questions whose cost is recorded for all models concerned; a role with a model that
+ * has no recorded cost is left out. A judge call counts as one call of the strongest member, although it reads the drafts as well.
+ * @returns undefined where no costs are recorded
+ */
+export async function costPart(all: readonly Row[], choice: Choice): Promise<CostPart | undefined> {
+  const priced = (names: readonly string[]) =>
+    names.every((name) => all.some((row) => costOf(row, name) !== undefined)) ? names : [];
+  const pair = priced(pairOf(choice));
+  const [strong] = priced(choice.strong === undefined ? [] : [choice.strong]);
+  const panel = priced([...new Set(choice.panel)]);
+  const names = [...pair, ...(strong === undefined ? [] : [strong]), ...panel];
+  const rows = all.filter((row) => names.length > 0 && names.every((name) => costOf(row, name) !== undefined));
+  if (rows.length === 0) return undefined;
+  const per1000 = (costs: readonly number[]) => 1_000 * mean(costs);
+  const alone = (name: string) => per1000(rows.map((row) => costOf(row, name) ?? 0));
+  const [first] = pair;
+  return {
+    rows: rows.length,
+    ...(first !== undefined && { weak: alone(first) }),
+    ...(strong !== undefined && { strong: alone(strong) }),
+    ...(strong !== undefined && pair.length > 1 && { cascade: per1000(await spent(cascade(rows, pair, strong))) }),
+    ...(panel.length > 1 && { panel: per1000(await spent(ballots(rows, panel))) }),
+  };
+}
+
+/** Cost of each question, over all calls that were made for it. */
+async function spent(answered: AsyncIterable<[row: Row, outcome: Outcome, ...rest: unknown[]]>): Promise<number[]> {
+  const costs: number[] = [];
+  for await (const [row, { calls }] of answered) {
+    costs.push(calls.reduce((all, name) => all + (costOf(row, name) ?? 0), 0));
+  }
+  return costs;
+}
+
+function costOf({ models }: Row, name: string): number | undefined {
+  const cost = models[name]?.cost_usd;
+  return typeof cost === "number" && Number.isFinite(cost) ? cost : undefined;
+}

@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import type { Recording, Row } from "./recording.ts";
+import type { RawOutput } from "./repair.ts";
+
+export interface RecordedFile {
+  /** As it was given. */
+  path: string;
+  /** File name without folder and ending. */
+  name: string;
+  rows: Row[];
+  raw: RawOutput[];
+  /** Lines that are neither a row nor a raw output, and were left out. */
+  skipped: number;
+}
+
+/**
+ * Reads a file of recorded answers, one JSON object a line: `{id, group, prompt, gold, models}` or `{id, model, output}`. Missing ids and groups are
+ * filled in; a reply without a score is left out, as if the model had not run; a line of another shape is left out and counted.
+ * @throws Error when the file cannot be read or holds no usable line
+ */
+export function readRecorded(path: string): RecordedFile {
+  const file: RecordedFile = { path, name: basename(path).replace(/\.jsonl?$/, ""), rows: [], raw: [], skipped: 0 };
+  for (const [index, line] of readFileSync(path, "utf8").split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const item = parse(line);
+    const id = text(item?.id) ?? String(index + 1);
+    const [prompt, model, output] = [text(item?.prompt), text(item?.model), text(item?.output)];
+    if (prompt !== undefined && isRecord(item?.models)) {
+      const models = Object.entries(item.models).flatMap(([name, reply]) => {
+        const read = recorded(reply);
+        return read ? [[name, read] as const] : [];
+      });
+      file.rows.push({
+        id,
+        group: text(item.group) ?? "",
+        prompt,
+        gold: text(item.gold) ?? null,
+        models: Object.fromEntries(models),
+      });
+    } else if (model !== undefined && output !== undefined) file.raw.push({ id, model, output });
+    else file.skipped++;
+  }
+  if (file.rows.length + file.raw.length === 0)
+    throw new Error(
+      `${path}: no recorded answers. Expected one JSON object a line, {"id","group","prompt","gold","models"}.`,
+    );
+  return file;
+}
+
+/** The models that a file is measured with by default, in the pairs that the reference figures name. */
+const KNOWN = [
+  { weak: ["mixtral-8x7b"], strong: "gpt-4-1106" },
+  { weak: ["gemini-1.5-flash-002", "Meta-Llama-3_1-70B-Instruct"], strong: "gpt-4o-2024-05-13" },
+  { weak: ["gemini-1.5-flash", "gpt-4o-mini-2024-07-18"], strong: "gpt-4o-2024-08-06" },
+];
+
+/** Names that vendors give to their cheap models. */
+const CHEAP = /flash|mini|nano|haiku|lite|small|fast|instant|mixtral|\b[1-9]b\b/i;
+
+export interface Models {
+  weak: string[];
+  strong: string;
+}
+
+/**
+ * The weak models and the strong one: as asked for, else a known pair, else strong = most accurate and weak = cheapest by recorded cost (or by its
+ * name, where no cost is recorded) among those at most 25 points below it (all below it, where none is so near), and the one most like that. Only models that ran on at least half of the rows are chosen unasked.
+ * @returns a sentence when the file has no such models
+ */
+export function choose(
+  file: RecordedFile,
+  asked: { weak: readonly string[]; strong: string | undefined },
+): Models | string {
+  const all = accuracies(file);
+  const unknown = [...asked.weak, ...(asked.strong === undefined ? [] : [asked.strong])].find((name) => !all.has(name));
+  if (unknown !== undefined)
+    return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
+  const known = KNOWN.find(({ weak, strong }) => all.has(weak[0] ?? "") && all.has(strong));
+  const usual = [...all].filter(([, { rows }]) => rows * 2 >= file.rows.length);
+  const strong =
+    asked.strong ??
+    (known && !asked.weak.includes(known.strong) ? known.strong : undefined) ??
+    usual.filter(([name]) => !asked.weak.includes(name)).toSorted((a, b) => b[1].mean - a[1].mean)[0]?.[0];
+  if (strong === undefined)
+    return `${file.name} has no model with scores on at least half of its rows that could be the strong one.`;
+  if (asked.weak.length > 0) return { weak: [...asked.weak], strong };
+  const best = all.get(strong);
+  if (known?.strong === strong) return { weak: known.weak.filter((name) => all.has(name)), strong };
+  const below = usual.filter(([name, { mean }]) => name !== strong && best && mean < best.mean);
+  const range = Math.max(1, best?.mean ?? 1);
+  const near = below.filter(([, { mean }]) => best && mean >= best.mean - range / 4);
+  const rivals = near.length > 0 ? near : below;
+  const cheap = rivals.filter(([name]) => CHEAP.test(name));
+  const weak =
+    rivals.filter(([, { cost }]) => cost !== undefined).toSorted((a, b) => (a[1].cost ?? 0) - (b[1].cost ?? 0))[0] ??
+    (cheap.length > 0 ? cheap : rivals).toSorted((a, b) => b[1].mean - a[1].mean)[0];
+  if (!weak) return `${file.name} has no model below ${strong} that could be the weak one. Name one with --weak.`;
+  const distance = ([, { mean }]: (typeof rivals)[number]) => Math.abs(mean - weak[1].mean);
+  const second = rivals.filter(([name]) => name !== weak[0]).toSorted((a, b) => distance(a) - distance(b))[0];
+  return { weak: [weak, second].flatMap((each) => each?.[0] ?? []), strong };
+}
+
+/** Cheap panels that the reference figures name. */
+const PANELS = [
+  ["gemini-1.5-flash-002", "Meta-Llama-3_1-70B-Instruct", "DeepSeek-Coder-V2"],
+  ["gemini-1.5-flash", "gpt-4o-mini-2024-07-18", "claude-3-haiku-20240307"],
+];
+
+/**
+ * The members of the vote: as asked for, else a known panel, else the weak models and those nearest below the strong one, three in all.
+ * @returns a sentence when a named member has no scores, or there are not three
+ */
+export function choosePanel(
+  file: RecordedFile,
+  asked: readonly string[],
+  { weak, strong }: Pick<Models, "weak"> & { strong: string | undefined },
+): string[] | string {
+  const all = accuracies(file);
+  const unknown = asked.find((name) => !all.has(name));
+  if (unknown !== undefined)
+    return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
+  if (asked.length > 0) return [...asked];
+  const known = PANELS.find((panel) => panel.every((name) => all.has(name)));
+  if (known) return known;
+  const near = [...all]
+    .filter(([name, { rows }]) => name !== strong && rows * 2 >= file.rows.length)
+    .toSorted((a, b) => b[1].mean - a[1].mean)
+    .map(([name]) => name);
+  const panel = [...new Set([...weak, ...near])].slice(0, 3);
+  return panel.length === 3 ? panel : `${file.name} has too few models for a vote of three.`;
+}
+
+interface Accuracy {
+  rows: number;
+  mean: number;
+  cost: number | undefined;
+}
+
+/** Rows with a score, mean score and mean recorded cost in USD of each model that has any score. */
+export function accuracies(file: RecordedFile): Map<string, Accuracy> {
+  const sums = new Map<string, { rows: number; score: number; priced: number; cost: number }>();
+  for (const { models } of file.rows) {
+    for (const [name, { score, cost_usd }] of Object.entries(models)) {
+      const sum = sums.get(name) ?? { rows: 0, score: 0, priced: 0, cost: 0 };
+      sum.rows++;
+      sum.score += score;
+      if (cost_usd !== undefined) {
+        sum.priced++;
+        sum.cost += cost_usd;
+      }
+      sums.set(name, sum);
+    }
+  }
+  return new Map(
+    [...sums].map(([name, { rows, score, priced, cost }]) => [
+      name,
+      { rows, mean: score / rows, cost: priced > 0 ? cost / priced : undefined },
+    ]),
+  );
+}
+
+function recorded(value: unknown): Recording | undefined {
+  if (!isRecord(value)) return undefined;
+  const score = typeof value.score === "boolean" ? Number(value.score) : number(value.score);
+  if (score === undefined) return undefined;
+  const [cost, tokens] = [number(value.cost_usd), number(value.output_tokens)];
+  return {
+    answer: text(value.answer) ?? null,
+    score,
+    ...(cost !== undefined && { cost_usd: cost }),
+    ...(tokens !== undefined && { output_tokens: tokens }),
+  };
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : typeof value === "number" ? String(value) : undefined;
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,43 @@
+import type { RecordedFile } from "./data.ts";
+
+const TITLES: Record<string, string> = {
+  judge: "Judge",
+  cascade: "Cascade",
+  vote: "Vote",
+  field_vote: "Field vote",
+  repair: "Repair of raw outputs",
+  cost: "Cost",
+};
+
+/** A file's results in Markdown: a table for each part, a column more where a part has figures for a subset of the rows. */
+export function section(
+  file: RecordedFile,
+  parts: Readonly<Record<string, unknown>>,
+  notes: readonly string[],
+): string {
+  const rows = `${file.rows.length > 0 ? `${file.rows.length} rows` : `${file.raw.length} raw outputs`}.`;
+  const tables = Object.entries(parts).map(([key, part]) => `### ${TITLES[key] ?? key}\n\n${table(part)}`);
+  return [`## ${file.name}`, rows, ...notes, ...tables].join("\n\n").concat("\n");
+}
+
+function table(part: unknown): string {
+  const figures = Object.entries(part ?? {});
+  const subsets = figures.filter(([, value]) => typeof value === "object" && value !== null);
+  const head = ["figure", "all rows", ...subsets.map(([name]) => name.replaceAll("_", " "))];
+  const own = figures.filter(([, value]) => typeof value !== "object" || value === null).map(([name]) => name);
+  const named = new Set([...own, ...subsets.flatMap(([, value]) => Object.keys(value))]);
+  const of = new Map<string, Map<string, unknown>>([["", new Map(figures)]]);
+  for (const [name, value] of subsets) of.set(name, new Map(Object.entries(value)));
+  const columns = ["", ...subsets.map(([name]) => name)];
+  const lines = [...named].map((name) => [
+    name.replaceAll("_", " "),
+    ...columns.map((column) => cell(of.get(column)?.get(name))),
+  ]);
+  return [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null) return "–";
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+  return typeof value === "object" ? "" : String(value);
+}

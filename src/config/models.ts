@@ -1,0 +1,214 @@
+import { existsSync, readFileSync } from "node:fs";
+import { ConfigError, object, parse } from "./config-error.ts";
+import { parseSearch, type SearchConfig } from "./search.ts";
+
+export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
+export type Tier = "fast" | "strong";
+
+/** One model of the catalogue. */
+export interface ModelEntry {
+  /** Name inside the catalogue, unique; never reaches a caller. */
+  name: string;
+  vendor: Vendor;
+  /** The vendor's own identifier of the model. */
+  model: string;
+  tier: Tier;
+  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's own. */
+  baseUrl?: string;
+  apiKey?: string;
+  /** USD per million tokens. */
+  price?: { input: number; output: number; cached: number };
+  /** Size of the context window in tokens. */
+  contextTokens?: number;
+  /** Share of questions of a hard test that the model answers rightly, 0 to 1; only compared with other models' figures of the same test. */
+  accuracy?: number;
+  /** Whether the model sees images. Default false. */
+  images: boolean;
+  /** Whether the vendor takes a JSON Schema in strict mode for this model. Default true, for openai-compatible false. */
+  jsonSchema: boolean;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Current models of each vendor, as its AI SDK package lists them (@ai-sdk/openai 4.0.118, anthropic 4.0.105, google 4.0.121):
+ * the smaller current one as `fast`, the larger as `strong`.
+ */
+const DEFAULT_MODELS: ReadonlyArray<{ key: string; vendor: Vendor; base: string; fast: string; strong: string }> = [
+  { key: "OPENAI_API_KEY", vendor: "openai", base: "OPENAI_BASE_URL", fast: "gpt-6-luna", strong: "gpt-6.1-sol" },
+  {
+    key: "ANTHROPIC_API_KEY",
+    vendor: "anthropic",
+    base: "ANTHROPIC_BASE_URL",
+    fast: "claude-haiku-5-5",
+    strong: "claude-opus-5-5",
+  },
+  {
+    key: "GEMINI_API_KEY",
+    vendor: "google",
+    base: "GEMINI_BASE_URL",
+    fast: "gemini-3.8-flash",
+    strong: "gemini-pro-latest",
+  },
+];
+
+const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map((tier) => ({
+  name: `offline-${tier}`,
+  vendor: "offline",
+  model: `offline-${tier}`,
+  tier,
+  images: false,
+  jsonSchema: true,
+}));
+
+const MODEL_MEMBERS: ReadonlySet<string> = new Set([
+  "name",
+  "vendor",
+  "model",
+  "tier",
+  "base_url",
+  "api_key_env",
+  "price",
+  "accuracy",
+  "context_tokens",
+  "images",
+  "json_schema",
+]);
+
+/** What answers requests: the models, and how the web is searched where it is. */
+export interface Sources {
+  models: ModelEntry[];
+  search: SearchConfig | undefined;
+}
+
+/**
+ * Reads the catalogue file that CHORUS_MODELS names, or takes the models whose keys are in the environment, or the offline ones.
+ * @throws ConfigError naming the file and the member, or the variable, what was expected and what to do.
+ */
+export function readSources(env: Env): Sources {
+  const path = env.CHORUS_MODELS || "chorus.models.json";
+  if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path);
+  return { models: knownModels(env), search: searchOf(undefined, env, "The environment") };
+}
+
+function searchOf(given: unknown, env: Env, where: string): SearchConfig | undefined {
+  try {
+    return parseSearch(given, env, where);
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function knownModels(env: Env): ModelEntry[] {
+  const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
+    const apiKey = env[key];
+    if (!apiKey) return [];
+    const shared = { vendor, apiKey, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
+    return [
+      { ...shared, name: `${vendor}-fast`, model: fast, tier: "fast" as const },
+      { ...shared, name: `${vendor}-strong`, model: strong, tier: "strong" as const },
+    ];
+  });
+  return entries.length > 0 ? entries : [...OFFLINE_MODELS];
+}
+
+function catalogue(env: Env, path: string): Sources {
+  const where = `The catalogue ${path} (CHORUS_MODELS)`;
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS, or unset it.`);
+  }
+  const { models: list, search } = object(parse(text, where), where);
+  if (!Array.isArray(list) || list.length === 0)
+    throw new ConfigError(`${where} must have a list "models" with at least one model.`);
+  const entries = list.map((item, i) =>
+    modelEntry(env, object(item, `${where}: models[${i}]`), `${where}: models[${i}]`),
+  );
+  const names = new Set<string>();
+  for (const { name } of entries) {
+    if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Names must differ.`);
+    names.add(name);
+  }
+  return { models: entries, search: searchOf(search, env, `${where}: search`) };
+}
+
+function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
+  const string = (key: string): string | undefined => {
+    const value = item[key];
+    if (value !== undefined && (typeof value !== "string" || value === ""))
+      throw new ConfigError(`${where}.${key} must be a string.`);
+    return value as string | undefined;
+  };
+  const oneOf = <T extends string>(key: string, allowed: readonly T[]): T => {
+    const value = string(key);
+    if (!allowed.includes(value as T)) throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}.`);
+    return value as T;
+  };
+  const unknown = Object.keys(item).find((key) => !MODEL_MEMBERS.has(key));
+  if (unknown !== undefined) throw new ConfigError(`${where} has a member "${unknown}", which means nothing here.`);
+  const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
+  const tier = oneOf("tier", ["fast", "strong"] as const);
+  const name = string("name");
+  const model = string("model") ?? (vendor === "offline" ? `offline-${tier}` : undefined);
+  if (!name || !model) throw new ConfigError(`${where} needs "name" and "model".`);
+  const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
+  const keyEnv = string("api_key_env");
+  if (keyEnv && !env[keyEnv])
+    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or leave the model out.`);
+  const apiKey = env[keyEnv ?? known?.key ?? ""];
+  if (known && !apiKey)
+    throw new ConfigError(`${where} needs an API key: set ${known.key}, or name another variable in "api_key_env".`);
+  const url = baseUrl(string("base_url") ?? env[known?.base ?? ""], `${where}.base_url`);
+  if (vendor === "openai-compatible" && !url.baseUrl)
+    throw new ConfigError(`${where} needs "base_url", such as http://127.0.0.1:11434/v1.`);
+  const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
+  const context = item.context_tokens;
+  if (context !== undefined && !(Number.isInteger(context) && (context as number) > 0)) {
+    throw new ConfigError(`${where}.context_tokens must be a whole number above 0.`);
+  }
+  const accuracy = item.accuracy;
+  if (accuracy !== undefined && !(typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1)) {
+    throw new ConfigError(`${where}.accuracy must be a number from 0 to 1.`);
+  }
+  return {
+    name,
+    vendor,
+    model,
+    tier,
+    ...url,
+    ...(apiKey ? { apiKey } : {}),
+    ...(price ? { price } : {}),
+    ...(accuracy === undefined ? {} : { accuracy: accuracy as number }),
+    ...(context === undefined ? {} : { contextTokens: context as number }),
+    images: flag(item, "images", false, where),
+    jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
+  };
+}
+
+function prices(value: unknown, where: string): { input: number; output: number; cached: number } {
+  const given = object(value, where);
+  const read = (key: string, fallback?: number): number => {
+    const price = given[key] ?? fallback;
+    if (typeof price !== "number" || !(price >= 0))
+      throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0.`);
+    return price;
+  };
+  const input = read("input");
+  return { input, output: read("output"), cached: read("cached", input) };
+}
+
+function flag(item: Record<string, unknown>, key: string, fallback: boolean, where: string): boolean {
+  const value = item[key] ?? fallback;
+  if (typeof value !== "boolean") throw new ConfigError(`${where}.${key} must be true or false.`);
+  return value;
+}
+
+function baseUrl(text: string | undefined, where: string): { baseUrl?: string } {
+  if (!text) return {};
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    throw new ConfigError(`${where} must be an address such as https://host/v1, but is "${text}".`);
+  }
+  return { baseUrl: text.replace(/\/+$/, "") };
+}

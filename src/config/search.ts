@@ -1,0 +1,130 @@
+import { ConfigError } from "./config-error.ts";
+
+export const SEARCH_BACKENDS = ["searxng", "brave", "tavily"] as const;
+export type SearchBackend = (typeof SEARCH_BACKENDS)[number];
+
+/** Where and how the web is searched. */
+export interface SearchConfig {
+  backend: SearchBackend;
+  /** Address of the backend, without a trailing slash. Undefined: the backend's own; SearXNG has none. */
+  baseUrl?: string;
+  apiKey?: string;
+  /** Most results that a model is given. */
+  results: number;
+  /** Longest time for one search, another try included, in milliseconds. */
+  timeoutMs: number;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const VARIABLES: Readonly<Record<SearchBackend, { base: string; key: string }>> = {
+  searxng: { base: "SEARXNG_BASE_URL", key: "SEARXNG_API_KEY" },
+  brave: { base: "BRAVE_BASE_URL", key: "BRAVE_API_KEY" },
+  tavily: { base: "TAVILY_BASE_URL", key: "TAVILY_API_KEY" },
+};
+
+const MEMBERS: ReadonlySet<string> = new Set(["backend", "base_url", "api_key_env", "results", "timeout_ms"]);
+
+/** Brave and Tavily give at most 20 at a time. */
+const MAX_RESULTS = 20;
+/** Six of 1,500 characters each are about 2,000 tokens, which a small local model has room for. */
+const DEFAULT_RESULTS = 6;
+/** The hosted backends answer within a second, SearXNG waits 3 s for its engines. */
+const DEFAULT_TIMEOUT_MS = 5_000;
+const MAX_TIMEOUT_MS = 60_000;
+
+/**
+ * Reads how the web is searched. Without a member `search` the environment decides: an own SearXNG comes before a hosted backend.
+ * @param given the member `search` of the catalogue file; undefined where there is none
+ * @param where names that member in messages, such as `The catalogue x.json (CHORUS_MODELS): search`
+ * @returns undefined if no backend is configured
+ * @throws ConfigError naming the member or variable, what was expected and what to do; never a secret.
+ */
+export function parseSearch(given: unknown, env: Env, where: string): SearchConfig | undefined {
+  if (given === undefined) {
+    if (env.SEARXNG_BASE_URL) return entry({ backend: "searxng" }, env, where);
+    if (env.BRAVE_API_KEY) return entry({ backend: "brave" }, env, where);
+    if (env.TAVILY_API_KEY) return entry({ backend: "tavily" }, env, where);
+    return undefined;
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new ConfigError(`${where} must be a JSON object, such as {"backend":"brave"}. Correct it, or leave it out.`);
+  }
+  return entry(given as Record<string, unknown>, env, where);
+}
+
+function entry(given: Record<string, unknown>, env: Env, where: string): SearchConfig {
+  const unknown = Object.keys(given).find((name) => !MEMBERS.has(name));
+  if (unknown !== undefined) {
+    throw new ConfigError(`${where} has a member "${unknown}", but takes ${[...MEMBERS].join(", ")}. Leave it out.`);
+  }
+  const backend = SEARCH_BACKENDS.find((name) => name === given.backend);
+  if (!backend) throw new ConfigError(`${where}.backend must be one of ${SEARCH_BACKENDS.join(", ")}. Correct it.`);
+  const variables = VARIABLES[backend];
+
+  const own = string(given, "base_url", where);
+  const url = own ?? (env[variables.base] || undefined);
+  if (url !== undefined) checkUrl(url, own === undefined ? variables.base : `${where}.base_url`);
+  else if (backend === "searxng") {
+    throw new ConfigError(
+      `${where} needs the address of your SearXNG: set "base_url", or the variable ${variables.base}.`,
+    );
+  }
+
+  const keyName = string(given, "api_key_env", where);
+  const apiKey = env[keyName ?? variables.key] || undefined;
+  if (keyName !== undefined && !apiKey) {
+    throw new ConfigError(`${where}.api_key_env names ${keyName}, which is not set. Set it, or leave the member out.`);
+  }
+  if (!apiKey && backend !== "searxng") {
+    throw new ConfigError(
+      `${where} needs an API key: set ${variables.key}, or name another variable in "api_key_env".`,
+    );
+  }
+  // A key travels in a header, which takes nothing else.
+  if (apiKey && !/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new ConfigError(`${keyName ?? variables.key} must be printable ASCII without spaces. Set it again.`);
+  }
+  return {
+    backend,
+    ...(url === undefined ? {} : { baseUrl: url.replace(/\/+$/, "") }),
+    ...(apiKey ? { apiKey } : {}),
+    results: integer(given, "results", DEFAULT_RESULTS, 1, MAX_RESULTS, where),
+    timeoutMs: integer(given, "timeout_ms", DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS, where),
+  };
+}
+
+function string(given: Record<string, unknown>, name: string, where: string): string | undefined {
+  const value = given[name];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string" || value === "")
+    throw new ConfigError(`${where}.${name} must be a string. Correct it.`);
+  return value;
+}
+
+/** The message does not repeat the address, which may hold a password. */
+function checkUrl(text: string, where: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new ConfigError(
+      `${where} must be an address such as https://host/path, without a user name, password or query. Correct it.`,
+    );
+  }
+}
+
+function integer(
+  given: Record<string, unknown>,
+  name: string,
+  fallback: number,
+  min: number,
+  max: number,
+  where: string,
+): number {
+  const value = given[name] ?? fallback;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
+    throw new ConfigError(
+      `${where}.${name} must be a whole number from ${min} to ${max}. Correct it, or leave it out.`,
+    );
+  }
+  return value;
+}

@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { answer, type EngineEvent, type Finish, type Question, type Step } from "../../src/engine/answer.ts";
+import { createValidators } from "../../src/engine/structured/validate.ts";
+import { createTokenizer } from "../../src/engine/tokens.ts";
+import type { Catalogue } from "../../src/models/catalogue.ts";
+import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";
+
+const tokenizer = createTokenizer();
+after(() => tokenizer.close());
+const validators = createValidators();
+
+const SCHEMA =
+  '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},"required":["a","b","c"],"additionalProperties":false}';
+
+/** A fast and a strong model of each of three vendors. */
+function engineOf(fast: Says[], strong: Says[]) {
+  const models: Fake[] = [];
+  const member = (tier: "fast" | "strong") => (says: Says, i: number) => {
+    const model = saying(says);
+    models.push(model);
+    return { tier, vendor: `v${i}`, model };
+  };
+  const catalogue = catalogueOf(...fast.map(member("fast")), ...strong.map(member("strong")));
+  const engine = { models: { ...catalogue, close: async () => {} } satisfies Catalogue, tokenizer, validators };
+  return { engine, models, calls: () => models.map(({ calls }) => calls.length) };
+}
+
+type TestEngine = ReturnType<typeof engineOf>["engine"];
+
+async function ask(
+  engine: TestEngine,
+  more: Partial<Question>,
+  signal = new AbortController().signal,
+): Promise<{ text: string; steps: string[]; finish: Finish; pieces: number }> {
+  const question: Question = {
+    conversation: { system: [], turns: [{ role: "user", text: "Hi" }], continues: false },
+    shape: "text",
+    schema: undefined,
+    level: "low",
+    kind: "prose",
+    temperature: undefined,
+    maxTokens: undefined,
+    stops: [],
+    streamed: true,
+    deadlineMs: 60_000,
+    generation: "gen_1",
+    ...more,
+  };
+  let text = "";
+  let pieces = 0;
+  const told: Step[] = [];
+  for await (const event of answer(engine as Parameters<typeof answer>[0], question, signal)) {
+    if (event.type === "text") {
+      text += event.text;
+      pieces++;
+    } else if (event.type === "step") told.push(event.step);
+    else return { text, pieces, finish: event, steps: told.map(stepWord) };
+  }
+  return assert.fail("no finish");
+}
+
+const strict = { shape: "json_schema", schema: SCHEMA, streamed: false } as const;
+const agreeing = (text: string) => engineOf([text, text, text], [text, text, text]);
+
+test("max_tokens and stop sequences hold for the final answer on every plan, streamed or not", async () => {
+  const text = "one two three four five six seven eight nine ten";
+  for (const level of ["low", "medium", "high"] as const) {
+    for (const kind of ["closed", "prose"] as const) {
+      for (const streamed of [true, false]) {
+        const asked = { level, kind, streamed };
+        const { engine, models } = agreeing(text);
+        const cut = await ask(engine, { ...asked, maxTokens: 3 });
+        assert.equal(cut.text, "one two three", `${level} ${kind}`);
+        assert.deepEqual([cut.finish.reason, cut.finish.outputTokens], ["length", 3]);
+        const stopped = await ask(engine, { ...asked, stops: [" four"] });
+        assert.equal(stopped.text, "one two three");
+        assert.equal(stopped.finish.reason, "stop");
+        const begun = stopped.steps.filter((step) => step.endsWith("…")).length;
+        assert.equal(stopped.steps.length, 2 * begun, "every step has an end");
+        for (const { calls } of models)
+          for (const { providerOptions } of calls)
+            assert.deepEqual(providerOptions, { chorus: { generation: "gen_1" } });
+      }
+    }
+  }
+});
+
+test("an agreed draft comes in pieces, and the finish is its own", async () => {
+  const text = `${"word ".repeat(400)}\nAnswer: 42`;
+  const { text: got, pieces, finish, steps } = await ask(agreeing(text).engine, { level: "medium", kind: "maths" });
+  assert.equal(got, text);
+  assert.ok(pieces > 4);
+  assert.equal(finish.reason, "stop");
+  assert.equal(steps[0], "draft fast …");
+});
+
+test("a fast draft that was cut off escalates", async () => {
+  const { engine } = engineOf([cutOff("Answer: A"), "Answer: A", "x"], ["Answer: S", "x", "x"]);
+  assert.equal((await ask(engine, { level: "medium", kind: "closed" })).text, "Answer: S");
+});
+
+test("extract: candidates are read first, and voted field by field", async () => {
+  const objects = ['{"a":1,"b":2,"c":9}', 'Here:\n```json\n{"a":1,"b":9,"c":3}\n```', "{'a':9,'b':2,'c':3}"];
+  const { engine } = engineOf(["x", "x", "x"], objects);
+  const { text, finish } = await ask(engine, { level: "high", shape: "extract" });
+  assert.equal(text, '{"a":1,"b":2,"c":3}');
+  assert.equal(finish.structured, text);
+  const none = await ask(agreeing("no object").engine, { level: "high", shape: "extract" });
+  assert.equal(none.finish.structured, "null");
+  assert.ok(none.finish.structuredError);
+});
+
+test("strict: valid on every plan; one mistake in each candidate is voted away", async () => {
+  for (const level of ["low", "medium", "high"] as const) {
+    const { text, finish } = await ask(agreeing('{"a":1,"b":2,"c":3}').engine, { ...strict, level });
+    assert.deepEqual([text, finish.structured, finish.reason], ['{"a":1,"b":2,"c":3}', '{"a":1,"b":2,"c":3}', "stop"]);
+  }
+  const { engine } = engineOf(["x", "x", "x"], ['{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}']);
+  const { text, steps } = await ask(engine, { ...strict, level: "high" });
+  assert.equal(text, '{"a":1,"b":2,"c":3}');
+  assert.deepEqual(steps.slice(-2), ["vote service …", "vote service ok"]);
+});
+
+test("strict: invalid candidates have no vote, and what is invalid in the end is asked for again, then of the other tier", async () => {
+  const valid = '{"a":1,"b":2,"c":3}';
+  const voted = engineOf(["x", "x", "x"], [valid, '{"a":1}', valid]);
+  assert.equal((await ask(voted.engine, { ...strict, level: "high" })).text, valid);
+
+  const medium = engineOf(['{"a":1}', valid, "x"], ['{"a":"1","b":2,"c":3}', "x", "x"]);
+  medium.models[3]?.calls.splice(0);
+  const error = await ask(medium.engine, { ...strict, level: "medium" }).catch((error) => error);
+  // The strong model says the same again, and so does the fast one.
+  assert.equal(error.kind, "structured_output_failed");
+  assert.deepEqual(medium.calls(), [2, 1, 0, 2, 0, 0]);
+
+  const repaired = await ask(engineOf([`{'a':1,'b':2,'c':3,}`, "x", "x"], ["x", "x", "x"]).engine, { ...strict });
+  assert.equal(repaired.text, valid);
+  assert.deepEqual(repaired.steps, ["answer fast …", "answer fast ok", "repair service …", "repair service ok"]);
+});
+
+test("strict: 502 or valid when everything says nonsense, on every plan; a cap that is too small is a failure", async () => {
+  for (const level of ["low", "medium", "high"] as const) {
+    for (const nonsense of ["no JSON", "{}", '{"a":1,"b":2,"c":3,"d":4}', '{"a":1,"b":2'])
+      await assert.rejects(ask(agreeing(nonsense).engine, { ...strict, level }), { kind: "structured_output_failed" });
+    await assert.rejects(ask(agreeing('{"a":1,"b":2,"c":3}').engine, { ...strict, level, maxTokens: 5 }), {
+      kind: "structured_output_failed",
+    });
+    await assert.rejects(ask(engineOf([dead, dead], [dead, dead]).engine, { ...strict, level }), {
+      kind: "upstream_failed",
+    });
+  }
+});
+
+test("all dead is upstream_failed, an abort its own reason, on every plan", async () => {
+  for (const level of ["low", "medium", "high"] as const) {
+    for (const kind of ["closed", "prose"] as const) {
+      await assert.rejects(ask(engineOf([dead, dead], [dead, dead]).engine, { level, kind }), {
+        kind: "upstream_failed",
+      });
+      const waits = held("x");
+      const says: Says = (asked) => Promise.resolve(waits.model.doGenerate(asked));
+      const { engine } = engineOf([says, says], [says, says]);
+      const caller = new AbortController();
+      const gone = new Error("gone");
+      const rejected = assert.rejects(ask(engine, { level, kind }, caller.signal), gone);
+      while (waits.model.calls.length === 0) await new Promise(setImmediate);
+      caller.abort(gone);
+      await rejected;
+      assert.ok(waits.isCancelled());
+    }
+  }
+});
+
+test("leaving the iteration in any phase leaves nothing running", async () => {
+  const analysing = held("{}");
+  const engines = [
+    engineOf(["x"], ["one", "two", "three"]),
+    engineOf(["x"], [(asked) => Promise.resolve(analysing.model.doGenerate(asked)), "two", "three"]),
+  ];
+  for (const { engine, models } of engines) {
+    const events: EngineEvent[] = [];
+    const question = { level: "high", kind: "prose" } as const;
+    const caller = new AbortController();
+    const run = answer(
+      engine as Parameters<typeof answer>[0],
+      {
+        conversation: { system: [], turns: [{ role: "user", text: "Hi" }], continues: false },
+        shape: "text",
+        schema: undefined,
+        temperature: undefined,
+        maxTokens: undefined,
+        stops: [],
+        streamed: true,
+        deadlineMs: 60_000,
+        generation: "g",
+        ...question,
+      },
+      caller.signal,
+    );
+    for await (const event of run) {
+      events.push(event);
+      if (models.some(({ calls }) => calls.length > 0)) break;
+    }
+    for (const { calls } of models) for (const { abortSignal } of calls) assert.ok(abortSignal?.aborted);
+  }
+});

@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { deflateRawSync } from "node:zlib";
+import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
+import { createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
+import { Failure } from "../../../src/failure.ts";
+import { bomb, DOCX_HEAD, docx, encryptedPdf, paragraph, pdf, png, zip, zipOf } from "./files.ts";
+
+const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+const PDF = "application/pdf";
+const BUDGET = { question: "", tokens: 10_000 };
+
+const reader = createReader();
+after(() => reader.close());
+
+function file(mediaType: string, data: string | Uint8Array, name = "file"): Attachment {
+  return { name, mediaType, data: typeof data === "string" ? Buffer.from(data) : data };
+}
+
+function read(
+  files: Attachment[],
+  budget = BUDGET,
+  by: Reader = reader,
+  signal = new AbortController().signal,
+): Promise<Read> {
+  return by.read(files, budget, signal);
+}
+
+async function textOf(mediaType: string, data: string | Uint8Array): Promise<string | undefined> {
+  const { texts, notices } = await read([file(mediaType, data)]);
+  assert.deepEqual(notices, []);
+  return texts[0]?.text;
+}
+
+async function refused(files: Attachment[], field: string, message: RegExp, by = reader): Promise<void> {
+  await assert.rejects(read(files, BUDGET, by), (error) => {
+    assert.ok(error instanceof Failure);
+    assert.deepEqual([error.kind, error.field], ["invalid_request", field]);
+    assert.match(error.message, message);
+    assert.ok(error.message.startsWith(field));
+    assert.equal(error.cause, undefined);
+    return true;
+  });
+}
+
+describe("reading of attachments", () => {
+  it("reads text types as they are, without a byte order mark", async () => {
+    assert.equal(await textOf("text/plain", "\ufeffGrüße\r\n"), "Grüße\r\n");
+    for (const type of ["text/markdown", "text/csv", "application/json", "application/xml", "text/xml", "TEXT/Plain"]) {
+      assert.equal(await textOf(type, '{"a": <b>, 1}'), '{"a": <b>, 1}');
+    }
+  });
+
+  it("reads HTML, Word and PDF into text", async () => {
+    assert.equal(await textOf("text/html", "<h1>T</h1><script>x</script><p>a&amp;b"), "# T\n\na&b");
+    assert.equal(await textOf(PDF, pdf(["First page", "Second page"])), "First page\n\nSecond page");
+    const table = `<w:tbl><w:tr><w:tc>${paragraph("a")}</w:tc><w:tc>${paragraph("b")}</w:tc></w:tr></w:tbl>`;
+    const word = docx(paragraph("Title", "Heading1") + paragraph("A &amp; B") + table);
+    assert.equal(await textOf(DOCX, word), "# Title\n\nA & B\n\na | b");
+  });
+
+  it("gives texts with their tokens and images untouched, each kind in order", async () => {
+    const data = png(300, 200);
+    const { texts, images, notices } = await read([
+      file("text/plain", "hello world", "a.txt"),
+      file("image/png", data, "b.png"),
+      file("text/plain", "", "c.txt"),
+    ]);
+    assert.deepEqual(texts, [
+      { name: "a.txt", text: "hello world", tokens: 2 },
+      { name: "c.txt", text: "", tokens: 0 },
+    ]);
+    assert.deepEqual(images, [{ name: "b.png", mediaType: "image/png", data, tokens: 80 }]);
+    assert.equal(images[0]?.data, data);
+    assert.deepEqual(
+      notices.map(({ code, field }) => [code, field]),
+      [["attachment_without_text", "attachments[2]"]],
+    );
+  });
+
+  it("reads bytes that are part of a larger buffer, and leaves them to the caller", async () => {
+    const body = Buffer.from("before|the file|after");
+    const { texts } = await read([file("text/plain", body.subarray(7, 15))]);
+    assert.equal(texts[0]?.text, "the file");
+    assert.equal(body.toString(), "before|the file|after");
+  });
+
+  it("gives each of many requests at once its own text", async () => {
+    const requests = Array.from({ length: 12 }, (_, i) =>
+      i % 2 ? file(PDF, pdf([`text ${i}`])) : file("text/plain", `text ${i}`),
+    );
+    const answers = await Promise.all(requests.map((request) => read([request])));
+    assert.deepEqual(
+      answers.map(({ texts }) => texts[0]?.text),
+      requests.map((_, i) => `text ${i}`),
+    );
+  });
+
+  it("names the type that a wrong one seems to be", async () => {
+    const image = png(10, 10);
+    await refused([file("text/plain", "ok"), file(PDF, image)], "attachments[1].media_type", /image\/png/);
+    await refused([file("image/jpeg", image)], "attachments[0].media_type", /image\/png/);
+    await refused([file(DOCX, image)], "attachments[0].media_type", /image\/png/);
+    await refused([file("text/csv", image)], "attachments[0].media_type", /image\/png/);
+    await refused([file("text/plain", pdf(["x"]))], "attachments[0].media_type", /text\/plain/);
+    await refused([file("text/plain", "a\0b")], "attachments[0].media_type", /text\/plain/);
+    await refused([file("image/gif", "just text")], "attachments[0].media_type", /no such file/);
+    await refused([file(DOCX, zip({ "a.txt": "x" }))], "attachments[0].media_type", /application\/zip/);
+    const old = Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), Buffer.alloc(600)]);
+    await refused([file(DOCX, old)], "attachments[0].media_type", /password/);
+  });
+
+  it("refuses what is damaged, and says how to mend it", async () => {
+    await refused([file("text/plain", Buffer.from("Gr\xfc\xdfe", "latin1"))], "attachments[0].data", /UTF-8/);
+    await refused([file(DOCX, docx(paragraph("x")).subarray(0, 500))], "attachments[0].data", /damaged Word/);
+    await refused([file(PDF, pdf(["x", "y"]).subarray(0, 400))], "attachments[0].data", /damaged PDF/);
+    await refused([file(PDF, encryptedPdf())], "attachments[0].data", /password/);
+    await refused([file("image/png", png(10, 10).subarray(0, 60))], "attachments[0].data", /end is missing/);
+  });
+
+  it("notices a PDF without text, and pages without", async () => {
+    const blank = deflated("0 0 m 9 9 l S");
+    const codes = async (contents: Buffer[]) => (await read([file(PDF, pdf([], { contents }))])).notices;
+    const [none] = await codes([blank]);
+    assert.equal(none?.code, "attachment_without_text");
+    const [some, ...others] = await codes([deflated("BT /F1 9 Tf (text) Tj ET"), blank]);
+    assert.deepEqual(others, []);
+    assert.deepEqual([some?.code, some?.field], ["attachment_without_text", "attachments[0]"]);
+    assert.match(some?.message ?? "", /^1 of the 2 pages/);
+  });
+
+  it("reads 500 pages of 10,000 and notices the rest", async () => {
+    const { texts, notices } = await read([file(PDF, pdf(Array.from({ length: 10_000 }, (_, i) => `page ${i + 1}`)))]);
+    const last = Number(/page (\d+)$/.exec(texts[0]?.text ?? "")?.[1]);
+    // A slow machine reads fewer in the time that it has.
+    assert.ok(last > 0 && last <= 500);
+    assert.deepEqual(notices, [
+      {
+        code: "attachment_pages_left_out",
+        message: `${last} of the 10000 pages of attachments[0] were read; the others are too many, too slow or damaged.`,
+        field: "attachments[0]",
+      },
+    ]);
+  });
+
+  it("keeps what a long file says about the question", async () => {
+    const filler = "Nothing of note happened on that day in the town. ".repeat(20);
+    const long = `Diary of a clerk.\n\n${`${filler}\n\n`.repeat(50)}The zeppelin landed at noon.\n\n${`${filler}\n\n`.repeat(50)}`;
+    const { texts, notices } = await read([file("text/plain", long)], {
+      question: "When did the zeppelin land?",
+      tokens: 1000,
+    });
+    const [{ text = "", tokens = 0 } = {}] = texts;
+    assert.ok(tokens > 0 && tokens <= 1000);
+    assert.ok(text.startsWith("Diary of a clerk."));
+    assert.ok(text.includes("zeppelin landed at noon") && text.includes("[…]"));
+    assert.deepEqual(
+      notices.map(({ code, field }) => [code, field]),
+      [["attachments_shortened", "attachments[0]"]],
+    );
+    assert.match(notices[0]?.message ?? "", new RegExp(`of ${long.length} characters`));
+  });
+
+  it("counts images against the budget", async () => {
+    const image = file("image/png", png(700, 700));
+    assert.equal((await read([image], { question: "", tokens: 654 })).images[0]?.tokens, 654);
+    await assert.rejects(read([image], { question: "", tokens: 653 }), {
+      kind: "invalid_request",
+      field: "attachments",
+    });
+    const { texts } = await read([image, file("text/plain", "word ".repeat(500))], { question: "", tokens: 754 });
+    assert.ok((texts[0]?.tokens ?? 0) > 0 && (texts[0]?.tokens ?? 0) <= 100);
+  });
+});
+
+describe("bombs", () => {
+  it("are refused before they fill the memory, and the next file is read", async () => {
+    const before = process.memoryUsage.rss();
+    let peak = 0;
+    const sampling = setInterval(() => {
+      peak = Math.max(peak, process.memoryUsage.rss() - before);
+    }, 10);
+    const honest = { name: "word/document.xml", packed: bomb(1024, "raw"), size: 1024 ** 3 };
+    const head = Object.entries(DOCX_HEAD).map(([name, text]) => {
+      const bytes = Buffer.from(text);
+      return { name, packed: deflateRawSync(bytes), size: bytes.length };
+    });
+    try {
+      await refused([file(DOCX, zipOf([...head, honest]))], "attachments[0].data", /unpacks to more than 16 MB/);
+      await refused([file(DOCX, zipOf([...head, { ...honest, size: 1000 }]))], "attachments[0].data", /damaged Word/);
+      await refused(
+        [file(PDF, pdf([], { contents: [bomb(1024, "zlib")] }))],
+        "attachments[0].data",
+        /too much memory|too long/,
+      );
+    } finally {
+      clearInterval(sampling);
+    }
+    assert.ok(peak < 800 * 1024 * 1024, `${peak} bytes more`);
+    assert.equal(await textOf(PDF, pdf(["fine"])), "fine");
+  });
+});
+
+describe("threads", () => {
+  const script = new URL("./stuck-worker.ts", import.meta.url);
+
+  it("end with a file that takes too long; the next one is read", async () => {
+    await using slow = closing(createReader({ script, threads: 1, milliseconds: 1500 }));
+    await refused([file(PDF, "ok"), file(PDF, "hang")], "attachments[1].data", /too long/, slow.reader);
+    assert.equal((await read([file(PDF, "ok")], BUDGET, slow.reader)).texts[0]?.text, "ok");
+  });
+
+  it("that die are an internal failure, of which the caller learns nothing", async () => {
+    await using dying = closing(createReader({ script, threads: 1 }));
+    await assert.rejects(read([file(PDF, "die")], BUDGET, dying.reader), (error) => {
+      assert.ok(error instanceof Failure);
+      assert.equal(error.kind, "internal");
+      assert.doesNotMatch(error.message, /inner cause/);
+      return true;
+    });
+    assert.equal((await read([file(PDF, "ok")], BUDGET, dying.reader)).texts[0]?.text, "ok");
+  });
+
+  it("keep one free for light files, in whatever order files come", async () => {
+    await using busy = closing(createReader({ script, threads: 2 }));
+    const gone = new AbortController();
+    const hanging = [1, 2].map(() =>
+      assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, gone.signal), /gone/),
+    );
+    assert.equal((await read([file("text/plain", "light")], BUDGET, busy.reader)).texts[0]?.text, "light");
+    gone.abort(new Error("gone"));
+    await Promise.all(hanging);
+    assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
+  });
+
+  it("have a bounded queue", async () => {
+    const busy = createReader({ script, threads: 1, waiting: 1, waitingBytes: 10 });
+    const overloaded = { kind: "overloaded", retryAfterMs: 1000 };
+    const running = assert.rejects(read([file(PDF, "hang")], BUDGET, busy), { kind: "overloaded" });
+    await assert.rejects(read([file(PDF, "elevenbytes")], BUDGET, busy), overloaded);
+    const waiting = assert.rejects(read([file(PDF, "ok")], BUDGET, busy), { kind: "overloaded" });
+    await assert.rejects(read([file(PDF, "ok")], BUDGET, busy), overloaded);
+    await busy.close();
+    await Promise.all([running, waiting]);
+    await assert.rejects(read([file(PDF, "ok")], BUDGET, busy), overloaded);
+  });
+
+  it("leave what the caller has left", async () => {
+    await using busy = closing(createReader({ script, threads: 1 }));
+    const [first, second] = [new AbortController(), new AbortController()];
+    const running = assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, first.signal), /first/);
+    const waiting = assert.rejects(read([file(PDF, "ok")], BUDGET, busy.reader, second.signal), /second/);
+    second.abort(new Error("second"));
+    await waiting;
+    first.abort(new Error("first"));
+    await running;
+    await assert.rejects(
+      read([file(PDF, "ok")], BUDGET, busy.reader, AbortSignal.abort(new Error("before"))),
+      /before/,
+    );
+    assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
+  });
+
+  it("do not keep the process alive when idle, and are gone after close", async () => {
+    const running = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
+    const before = running();
+    const idle = createReader({ script });
+    await read([file(PDF, "ok")], BUDGET, idle);
+    assert.equal(running(), before);
+    await idle.close();
+  });
+});
+
+function closing(open: Reader): { reader: Reader } & AsyncDisposable {
+  return { reader: open, [Symbol.asyncDispose]: () => open.close() };
+}
+
+function deflated(content: string): Buffer {
+  return Buffer.concat([Buffer.from([0x78, 0x9c]), deflateRawSync(content), Buffer.alloc(4)]);
+}

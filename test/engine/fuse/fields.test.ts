@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { voteFields } from "../../../src/engine/fuse/fields.ts";
+import { medoid } from "../../../src/engine/fuse/medoid.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../../../src/json.ts";
+
+const vote = (...texts: string[]) => voteFields(texts.map((json) => ({ json, weight: 1 })));
+
+test("three candidates with one mistake each make an answer without any", () => {
+  assert.equal(vote('{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'), '{"a":1,"b":2,"c":3}');
+  assert.equal(vote('{"x":{"a":1,"b":9}}', '{"x":{"a":9,"b":2}}', '{"x":{"a":1,"b":2}}'), '{"x":{"a":1,"b":2}}');
+});
+
+test("values are compared by what they say and taken as written", () => {
+  assert.equal(vote('{"a":1.0,"b":2}', '{"a":1,"b":2}', '{"a":7,"b":2}'), '{"a":1.0,"b":2}');
+  assert.equal(vote('{"a":"Paris."}', '{"a":"paris"}', '{"a":"Rome"}'), '{"a":"Paris."}');
+  assert.equal(vote('{"a":"$1,200"}', '{"a":"1200"}', '{"a":"1300"}'), '{"a":"$1,200"}');
+  assert.equal(vote('{"a":"5 kg"}', '{"a":"5 lb"}', '{"a":"5 lb"}'), '{"a":"5 lb"}');
+  assert.equal(vote('{"a":null}', '{"a":"null"}', '{"a":"null"}'), '{"a":"null"}');
+});
+
+test("digits beyond a double and names like integers survive", () => {
+  const texts = [
+    '{"10":12345678901234567890,"2":1.50,"__proto__":"\\u0041"}',
+    '{"10":12345678901234567890,"2":1.50,"__proto__":"\\u0041"}',
+    '{"10":12345678901234567891,"2":1.51,"__proto__":"B"}',
+  ];
+  assert.equal(vote(...texts), texts[0]);
+});
+
+test("a member stays where more than half have it", () => {
+  assert.equal(vote('{"a":1,"b":2}', '{"a":1,"b":2}', '{"a":1,"c":3}'), '{"a":1,"b":2}');
+  assert.equal(vote('{"a":1,"d":4}', '{"a":1,"c":3}', '{"a":1}'), '{"a":1}');
+});
+
+test("lists are voted on by element where lengths agree, else the medoid's is taken", () => {
+  assert.equal(vote('{"a":[1,2,9]}', '{"a":[1,9,3]}', '{"a":[9,2,3]}'), '{"a":[1,2,3]}');
+  assert.equal(vote('{"a":[1,2]}', '{"a":[1,2]}', '{"a":[1,2,3]}'), '{"a":[1,2]}');
+  assert.equal(vote('{"k":1,"a":[1]}', '{"k":1,"a":[1,2]}', '{"k":2,"a":[1,2,3,4]}'), '{"k":1,"a":[1,2]}');
+});
+
+test("kinds are voted on first", () => {
+  assert.equal(vote('{"a":{"b":1}}', '{"a":{"b":1}}', '{"a":[1]}'), '{"a":{"b":1}}');
+});
+
+test("free text comes from the medoid, in one voice", () => {
+  const long = (words: string) => `${words} ${"and this goes on for so long that it is prose ".repeat(2)}`;
+  const texts = [
+    JSON.stringify({ a: 1, why: long("first reason") }),
+    JSON.stringify({ a: 1, why: long("second reason") }),
+    JSON.stringify({ a: 2, why: "altogether another story that shares hardly a word with what those two have said" }),
+  ];
+  const voted = voteFields(texts.map((json, index) => ({ json, weight: index === 2 ? 1.5 : 1 })));
+  assert.equal(voted, texts[0]);
+});
+
+test("weights decide, and ties go to the heavier, then to the first", () => {
+  const texts = ['{"a":1}', '{"a":2}'];
+  assert.equal(voteFields(texts.map((json, index) => ({ json, weight: index + 1 }))), '{"a":2}');
+  assert.equal(vote(...texts), '{"a":1}');
+  assert.equal(medoid(texts.map((json) => ({ json, weight: 0 }))), 0);
+});
+
+test("nothing to vote on is an error, and text that is no JSON too", () => {
+  assert.throws(() => voteFields([]), RangeError);
+  assert.throws(() => vote("{}", "no"), SyntaxError);
+  assert.equal(medoid([]), -1);
+});
+
+test("the medoid of prose is the draft that shares most words with the others", () => {
+  const drafts = [
+    "the sky is blue because of scattering",
+    "the sky is blue because light is scattering",
+    "bananas grow on trees in the south",
+  ];
+  assert.notEqual(medoid(drafts.map((json) => ({ json, weight: 1 }))), 2);
+  assert.equal(medoid(["x y z w", "a b c d", "a b c d"].map((json) => ({ json, weight: 1 }))), 1);
+});
+
+test("candidates of 200,000 characters are compared without a product of their lengths", () => {
+  const texts = ["lorem ipsum ", "dolor sit ", "x"].map((words) =>
+    JSON.stringify({ text: words.repeat(200_000 / words.length) }),
+  );
+  texts.push(
+    `[${"1,".repeat(100_000)}1]`,
+    `{${Array.from({ length: 20_000 }, (_, index) => `"n${index}":${index}`).join()}}`,
+  );
+  assert.ok(medoid(texts.map((json) => ({ json, weight: 1 }))) >= 0);
+  vote(...texts);
+});
+
+const json = fc.json({ maxDepth: 3 }).map((text) => stringifyJson(parseJson(text)));
+
+function leaves(node: JsonNode): string[] {
+  if (node.kind === "scalar") return [node.text];
+  return node.kind === "array" ? node.items.flatMap(leaves) : node.members.flatMap(([, value]) => leaves(value));
+}
+
+test("equal candidates make that candidate", () => {
+  fc.assert(
+    fc.property(json, fc.integer({ min: 1, max: 5 }), (text, count) =>
+      assert.equal(vote(...Array(count).fill(text)), text),
+    ),
+  );
+});
+
+test("every leaf is a literal of some candidate", () => {
+  fc.assert(
+    fc.property(fc.array(json, { minLength: 1, maxLength: 5 }), (texts) => {
+      const known = new Set(texts.flatMap((text) => leaves(parseJson(text))));
+      for (const leaf of leaves(parseJson(vote(...texts)))) assert.ok(known.has(leaf), leaf);
+    }),
+  );
+});
+
+test("a clear majority wins in any order", () => {
+  fc.assert(
+    fc.property(json, json, json, (text, one, other) => {
+      const orders = [
+        [text, text, text, one, other],
+        [one, text, other, text, text],
+        [other, one, text, text, text],
+      ];
+      for (const order of orders) assert.equal(vote(...order), text);
+    }),
+  );
+});
+
+test("the order of candidates with different weights does not matter", () => {
+  const shape = fc.record({
+    a: fc.integer({ min: 0, max: 2 }),
+    b: fc.array(fc.boolean(), { maxLength: 2 }),
+    c: fc.constantFrom("x", "y", "z"),
+  });
+  fc.assert(
+    fc.property(fc.array(shape, { minLength: 2, maxLength: 5 }), (values) => {
+      // Powers of two: no two sets of candidates weigh the same.
+      const candidates = values.map((value, index) => ({ json: JSON.stringify(value), weight: 2 ** index }));
+      assert.equal(voteFields(candidates), voteFields(candidates.toReversed()));
+    }),
+  );
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+import { decodeHead, encodeHead, features, plainScore, score } from "../../../src/engine/judge/head.ts";
+import { createJudge, type Kind, loadJudge } from "../../../src/engine/judge/judge.ts";
+import { levelOf } from "../../../src/engine/judge/level.ts";
+
+const FILE = new URL("../../../src/engine/judge/judge.bin", import.meta.url);
+const judge = loadJudge();
+
+test("any text gets a difficulty from 0 to 1, at most four reasons, and the same judgement every time", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
+      const judgement = judge.judge(text);
+      assert.ok(judgement.difficulty >= 0 && judgement.difficulty <= 1, String(judgement.difficulty));
+      assert.ok(judgement.reasons.length >= 1 && judgement.reasons.length <= 4);
+      assert.deepEqual(judge.judge(text), judgement);
+    }),
+  );
+});
+
+test("of a very long prompt the beginning, the middle and the end are read", () => {
+  const filler = "lorem ipsum ".repeat(16_000);
+  const asks = "\nWrite a Python function that finds the k-th smallest element of two sorted arrays.";
+  assert.equal(judge.judge(filler + asks).kind, "code");
+  assert.notEqual(judge.judge(filler + asks).difficulty, judge.judge(filler).difficulty);
+});
+
+test("the reasons are words of the judge, never the prompt's", () => {
+  const words = "zyxomma quibblewort 4711 flumadiddle";
+  for (const reason of judge.judge(`Explain ${words} and calculate ${words}?`).reasons)
+    assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
+});
+
+test("a programming task is harder than small talk", () => {
+  const hard = judge.judge(
+    "Implement a function in C++ to find the median of two sorted arrays in O(log n) time. Explain why it is right.",
+  );
+  assert.ok(hard.difficulty > judge.judge("Hello, how was your weekend?").difficulty);
+});
+
+test("wording that training never saw is judged by the plain features", () => {
+  const head = decodeHead(readFileSync(FILE));
+  const strange = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
+  const { score: blended, trust } = score(head, strange);
+  assert.ok(trust < 0.5, `trust ${trust}`);
+  assert.ok(trust > 0 || blended === plainScore(head, strange));
+  assert.ok(
+    score(head, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
+  );
+});
+
+const KINDS: Array<[text: string, kind: Kind]> = [
+  ["Which planet is largest?\nA. Mars\nB. Jupiter\nC. Venus", "closed"],
+  ["Is the Rhine longer than the Elbe?", "closed"],
+  ["Write a Python function that reverses a list.", "code"],
+  ["What does this do?\n```js\nfor (;;) {}\n```", "code"],
+  ["Janet has 16 eggs and eats three. How many are left?", "maths"],
+  ["What is 17 * 23 + 4?", "maths"],
+  ["Extract the names and dates from this letter: …", "extraction"],
+  ["Write a short email to my landlord about the heating.", "prose"],
+  ["Explain how photosynthesis works.", "prose"],
+  ["Hi there!", "conversation"],
+  ["", "conversation"],
+];
+
+for (const [text, kind] of KINDS)
+  test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(judge.judge(text).kind, kind));
+
+test("a head survives its bytes; other bytes are refused with what to do", () => {
+  const bytes = readFileSync(FILE);
+  assert.deepEqual(Buffer.from(encodeHead(decodeHead(bytes))), bytes);
+  assert.throws(() => createJudge(bytes.subarray(1)), /npm run train:judge/);
+  assert.throws(() => createJudge(new Uint8Array()), /npm run train:judge/);
+  assert.ok(statSync(FILE).size <= 300_000);
+});
+
+test("a named effort is the level; auto goes by the thresholds", () => {
+  const thresholds = { medium: 0.2, high: 0.4 };
+  for (const effort of ["low", "medium", "high"] as const)
+    for (const difficulty of [0, 0.3, 1]) assert.equal(levelOf(effort, { difficulty }, thresholds), effort);
+  const auto = (difficulty: number) => levelOf("auto", { difficulty }, thresholds);
+  assert.deepEqual([0, 0.19, 0.2, 0.39, 0.4, 1].map(auto), ["low", "low", "medium", "medium", "high", "high"]);
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { bestDraft } from "../../../src/engine/plan/best.ts";
+import { type Compare, compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
+import type { Draft } from "../../../src/engine/plan/draft.ts";
+import { extractObject } from "../../../src/engine/structured/repair.ts";
+import { finish } from "../../models/fake-model.ts";
+import { saying } from "./members.ts";
+
+const objects = (share: "majority" | "all") =>
+  compareObjects(share, (text) => extractObject(text).structured ?? undefined);
+
+function draft(compare: Compare, text: string, more: Partial<Draft["member"]> = {}): Draft {
+  const end = finish();
+  if (end.type !== "finish") throw new Error("no finish");
+  return { member: { role: "fast", model: saying(""), ...more }, text, form: compare.form(text), finish: end };
+}
+
+function settle(compare: Compare, texts: string[], outstanding = 0): string | undefined {
+  return compare.settle(
+    texts.map((text) => draft(compare, text)),
+    outstanding,
+  )?.text;
+}
+
+test("an answer is settled by more than half, and not before the rest cannot change that", () => {
+  const vote = compareAnswers("majority");
+  assert.equal(settle(vote, ["A", "A", "B"]), "A");
+  assert.equal(settle(vote, ["A", "A", "B", "B"]), undefined);
+  assert.equal(settle(vote, ["A"]), undefined);
+  assert.equal(settle(vote, ["A", "A"], 1), "A");
+  assert.equal(settle(vote, ["A", "A"], 2), undefined);
+  assert.equal(settle(vote, ["A", "A", "B", "C"]), undefined);
+  // Who gives no answer has no vote.
+  assert.equal(settle(vote, ["A", "A", "I do not know what to say to this long question.\nSorry."]), "A");
+});
+
+test("what outstanding drafts say cannot change an answer once it is settled", () => {
+  const vote = compareAnswers("majority");
+  const letter = fc.constantFrom("A", "B", "C");
+  fc.assert(
+    fc.property(fc.array(letter, { maxLength: 5 }), fc.array(letter, { maxLength: 3 }), (come, late) => {
+      const early = settle(vote, come, late.length);
+      if (early !== undefined) assert.equal(settle(vote, [...come, ...late]), early);
+    }),
+  );
+});
+
+test("objects are voted on field by field, so that one mistake each does no harm", () => {
+  const texts = ['{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'];
+  assert.equal(settle(objects("majority"), texts), '{"a":1,"b":2,"c":3}');
+  assert.equal(settle(objects("all"), texts), undefined);
+  assert.equal(settle(objects("majority"), ['{"a":1}', '{"a":2}', '{"a":3}']), undefined);
+  assert.equal(settle(objects("majority"), ['{"a":[1]}', '{"a":[1,2]}']), undefined);
+});
+
+test("free text may differ; a field that only some have is a disagreement", () => {
+  const long = (word: string) => `${word} and ${"many other words ".repeat(5)}`;
+  const [one, two] = [JSON.stringify({ a: 1, b: long("one") }), JSON.stringify({ a: 1, b: long("two") })];
+  assert.equal(settle(objects("all"), [one, two]), one);
+  assert.equal(settle(objects("all"), ['{"a":1}', '{"a":1,"b":2}']), undefined);
+});
+
+test("a merge that is not valid falls back on a draft as it is", () => {
+  const texts = ['{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'];
+  const compare = compareObjects("majority", (text) => (texts.includes(text) ? text : undefined));
+  const text = settle(compare, texts);
+  assert.ok(text !== undefined && texts.includes(text), text);
+});
+
+test("the best draft: valid, agreed with, of usual length, from the better member; none of nothing", () => {
+  const vote = compareAnswers("majority");
+  const best = (...drafts: Draft[]) => bestDraft(drafts)?.text;
+  assert.equal(bestDraft([]), undefined);
+  assert.equal(best(draft(vote, "A"), draft(vote, "Answer: B"), draft(vote, "B")), "Answer: B");
+  assert.equal(best(draft(vote, "A", { accuracy: 0.6 }), draft(vote, "B", { accuracy: 0.7 })), "B");
+  assert.equal(best(draft(vote, "A"), draft(vote, "B", { role: "strong" })), "B");
+  const broken = { ...draft(vote, "A", { role: "strong" }), form: undefined };
+  assert.equal(best(broken, draft(vote, "B")), "B");
+  assert.equal(best(broken), "A");
+  const prose = { form: (text: string) => text, settle: () => undefined };
+  const text = "the whole story of the house by the sea ".repeat(5);
+  assert.equal(best(draft(prose, "short"), draft(prose, text), draft(prose, `${text}and more`)), text);
+});

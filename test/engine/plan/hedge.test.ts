@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hedge } from "../../../src/engine/plan/hedge.ts";
+import { call, collect, textOf } from "../../models/fake-model.ts";
+import { dead, type Fake, held, saying, stepsOf } from "./members.ts";
+
+function hedged(first: Fake, second: Fake, more: Partial<Parameters<typeof hedge>[0]> = {}) {
+  return hedge({ first, second: () => second, afterMs: 5, mayHedge: () => true, role: "fast", ...more });
+}
+
+async function run(plan: ReturnType<typeof hedge>, options = call()) {
+  return collect((await plan.doStream(options)).stream);
+}
+
+test("a model that is on time answers alone", async () => {
+  const second = saying("second");
+  const all = await run(hedged(saying("the first one"), second, { afterMs: 60_000 }));
+  assert.equal(textOf(all), "the first one");
+  assert.deepEqual([second.calls.length, stepsOf(all)], [0, []]);
+});
+
+test("whose first part comes first answers, and the other is cancelled", async () => {
+  const late = held("late");
+  let all = await run(hedged(late.model, saying("the second one")));
+  assert.equal(textOf(all), "the second one");
+  assert.ok(late.isCancelled());
+  assert.deepEqual(stepsOf(all), ["hedge fast …", "hedge fast ok"]);
+
+  const first = held("the first one");
+  const second = held("second");
+  const pending = run(hedged(first.model, second.model));
+  while (second.model.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  first.release();
+  all = await pending;
+  assert.equal(textOf(all), "the first one");
+  assert.ok(second.isCancelled());
+  assert.deepEqual(stepsOf(all), ["hedge fast …", "hedge fast dropped"]);
+});
+
+test("without the right to it there is no second call", async () => {
+  const late = held("late");
+  const second = saying("second");
+  const pending = run(hedged(late.model, second, { mayHedge: () => false }));
+  setTimeout(late.release, 30);
+  assert.equal(textOf(await pending), "late");
+  assert.equal(second.calls.length, 0);
+});
+
+test("one survivor is enough; without any the first one's error is thrown", async () => {
+  const late = held("late");
+  const pending = run(hedged(late.model, saying(dead)));
+  setTimeout(late.release, 30);
+  assert.equal(textOf(await pending), "late");
+  await assert.rejects(run(hedged(saying(dead), saying("x"), { afterMs: 60_000 })), /dead/);
+});
+
+test("an abort by the caller ends both", async () => {
+  const caller = new AbortController();
+  const both = [held("a"), held("b")] as const;
+  const gone = new Error("gone");
+  const rejected = assert.rejects(
+    run(hedged(both[0].model, both[1].model), call({ abortSignal: caller.signal })),
+    gone,
+  );
+  while (both[1].model.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  caller.abort(gone);
+  await rejected;
+  assert.ok(both.every(({ isCancelled }) => isCancelled()));
+});
+
+test("a reader that leaves ends what runs", async () => {
+  const first = saying("one two three");
+  let signal: AbortSignal | undefined;
+  for await (const part of (await hedged(first, saying("x"), { afterMs: 60_000 }).doStream(call())).stream) {
+    if (part.type !== "text-delta") continue;
+    signal = first.calls[0]?.abortSignal;
+    break;
+  }
+  assert.ok(signal?.aborted);
+});

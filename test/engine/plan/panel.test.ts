@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
+import { DRAFT_TOKENS, panel, Undecided } from "../../../src/engine/plan/panel.ts";
+import { extractObject } from "../../../src/engine/structured/repair.ts";
+import { call, collect, textOf } from "../../models/fake-model.ts";
+import { asMembers, cutOff, dead, type Fake, held, saying, silent, stepsOf } from "./members.ts";
+
+const vote = compareAnswers("majority");
+const read = (text: string) => extractObject(text).structured ?? undefined;
+
+async function run(models: Fake[], more: Partial<Parameters<typeof panel>[0]> = {}, options = call()) {
+  const { stream } = await panel({ members: asMembers(...models), compare: vote, ...more }).doStream(options);
+  return collect(stream);
+}
+
+const undecided = (drafts: number, causes: number) => (error: unknown) => {
+  assert.ok(error instanceof Undecided, String(error));
+  assert.deepEqual([error.drafts.length, error.causes.length], [drafts, causes]);
+  return true;
+};
+
+test("the majority answers, in the words of its first member", async () => {
+  const all = await run([saying("Answer: B"), saying("It is (C).\n\nAnswer: C"), saying("Answer: C")]);
+  assert.equal(textOf(all), "It is (C).\n\nAnswer: C");
+  assert.equal(all.at(-1)?.type, "finish");
+  assert.deepEqual(stepsOf(all).slice(-2), ["vote service …", "vote service ok"]);
+});
+
+test("every beginning is told before any model is asked", async () => {
+  const models = [saying("1"), saying("1")];
+  const { stream } = await panel({ members: asMembers(...models), compare: vote }).doStream(call());
+  const parts = stream[Symbol.asyncIterator]();
+  for (const _ of models) {
+    assert.equal((await parts.next()).value?.type, "raw");
+    assert.ok(models.every(({ calls }) => calls.length === 0));
+  }
+  await parts.return?.();
+});
+
+test("the panel ends as soon as the rest cannot change the answer, and cancels the rest", async () => {
+  const late = held("Answer: B");
+  const all = await run([saying("Answer: A"), late.model, saying("Answer: A")]);
+  assert.equal(textOf(all), "Answer: A");
+  assert.ok(late.isCancelled());
+  assert.deepEqual(stepsOf(all), [
+    "draft fast …",
+    "draft fast …",
+    "draft fast …",
+    "draft fast ok",
+    "draft fast ok",
+    "draft fast dropped",
+    "vote service …",
+    "vote service ok",
+  ]);
+});
+
+test("dead, lying, malformed and cut-off members do not keep the others from an answer", async () => {
+  const all = await run([
+    saying(dead),
+    saying("Answer: D"),
+    saying("Answer: A"),
+    saying(cutOff("Answer: D")),
+    saying("Answer: A"),
+  ]);
+  assert.equal(textOf(all), "Answer: A");
+  const objects = [saying("no JSON"), saying('{"a":1}'), saying('```json\n{"a": 1.0}\n```')];
+  assert.equal(textOf(await run(objects, { compare: compareObjects("majority", read) })), '{"a":1}');
+});
+
+test("what does not settle is undecided, with the drafts in the order of the members", async () => {
+  await assert.rejects(run([saying("Answer: A"), saying("Answer: B"), saying("Answer: C")]), undecided(3, 0));
+  await assert.rejects(run([saying("Answer: A"), saying(dead), saying(dead)]), undecided(1, 2));
+  await assert.rejects(run([saying(dead), saying("")]), undecided(0, 2));
+  const refuses = saying("I'm sorry, but I can't help with that.");
+  await assert.rejects(run([refuses, refuses]), (error) => {
+    assert.ok(error instanceof Undecided && error.drafts.every(({ form }) => form === undefined));
+    return true;
+  });
+  const first = held("Answer: A");
+  const pending = run([first.model, saying("Answer: B")]);
+  first.release();
+  await assert.rejects(pending, (error) => {
+    assert.ok(error instanceof Undecided);
+    assert.deepEqual(
+      error.drafts.map(({ text }) => text),
+      ["Answer: A", "Answer: B"],
+    );
+    return true;
+  });
+});
+
+test("a comparison that throws leaves the answer open", async () => {
+  const compare = {
+    form: (text: string) => text,
+    settle() {
+      throw new Error("broken");
+    },
+  };
+  await assert.rejects(run([saying("a"), saying("a")], { compare }), (error) => {
+    assert.ok(error instanceof Undecided && error.drafts.length === 2);
+    return true;
+  });
+});
+
+test("all must agree where all are needed", async () => {
+  const compare = compareAnswers("all");
+  assert.equal(textOf(await run([saying("Answer: A"), saying("**A**")], { compare })), "Answer: A");
+  await assert.rejects(run([saying("Answer: A"), saying("Answer: B")], { compare }), undecided(2, 0));
+  await assert.rejects(run([saying("Answer: A"), saying(dead)], { compare }), undecided(1, 1));
+});
+
+test("stragglers are dropped when time is up", async () => {
+  const late = held("Answer: A");
+  await assert.rejects(run([late.model, saying("Answer: A")], { deadlineMs: 30 }), undecided(1, 0));
+  assert.ok(late.isCancelled());
+  // Also one that does not heed its signal.
+  const deaf = saying(() => new Promise(() => {}));
+  await assert.rejects(run([deaf], { deadlineMs: 10 }), undecided(0, 0));
+});
+
+test("a quorum leaves stragglers a grace, and no more", { timeout: 20_000 }, async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const late = held("Answer: A");
+  const quorum = [saying("Answer: A"), saying("Answer: B"), late.model];
+  const pending = assert.rejects(run(quorum, { deadlineMs: 600_000 }), undecided(2, 0));
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  t.mock.timers.tick(1_400);
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  assert.ok(!late.isCancelled());
+  t.mock.timers.tick(200);
+  await pending;
+  assert.ok(late.isCancelled());
+});
+
+test("drafts get no stop sequences, a ceiling of their own, and a member's temperature", async () => {
+  const model = saying("Answer: A");
+  const options = call({ stopSequences: ["x"], maxOutputTokens: 10, temperature: 0 });
+  await run([model, model], {}, options);
+  const members = [
+    { role: "fast" as const, model, temperature: 0.7 },
+    { role: "fast" as const, model },
+  ];
+  await collect((await panel({ members, compare: vote }).doStream(call({ maxOutputTokens: 32_000 }))).stream);
+  assert.deepEqual(
+    model.calls.map(({ stopSequences, maxOutputTokens, temperature }) => [stopSequences, maxOutputTokens, temperature]),
+    [
+      [undefined, 10 + 1_024, 0],
+      [undefined, 10 + 1_024, 0],
+      [undefined, DRAFT_TOKENS, 0.7],
+      [undefined, DRAFT_TOKENS, undefined],
+    ],
+  );
+});
+
+test("an abort by the caller ends every draft and is thrown as it is", async () => {
+  const caller = new AbortController();
+  const models = [held("a"), held("b")];
+  const pending = run(
+    models.map(({ model }) => model),
+    {},
+    call({ abortSignal: caller.signal }),
+  );
+  const gone = new Error("gone");
+  const rejected = assert.rejects(pending, gone);
+  while (models.some(({ model }) => model.calls.length === 0)) await new Promise(setImmediate);
+  caller.abort(gone);
+  await rejected;
+  assert.ok(models.every(({ isCancelled }) => isCancelled()));
+});
+
+test("a reader that leaves ends every draft", async () => {
+  const late = held("Answer: B");
+  const { stream } = await panel({ members: asMembers(saying("Answer: A"), late.model, saying(silent)) }).doStream(
+    call(),
+  );
+  for await (const part of stream) if (part.type === "raw" && late.model.calls.length > 0) break;
+  assert.ok(late.isCancelled());
+});
+
+test("a long draft comes in pieces", async () => {
+  const text = `${"word ".repeat(500)}Answer: A`;
+  const all = await run([saying(text), saying(text)]);
+  assert.equal(textOf(all), text);
+  assert.ok(all.filter(({ type }) => type === "text-delta").length > 5);
+});

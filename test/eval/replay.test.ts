@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Player, replay } from "../../eval/replay.ts";
+
+const player = (name: string, answer: string | null | undefined, accuracy?: number): Player => ({
+  name,
+  tier: name.startsWith("strong") ? "strong" : "fast",
+  accuracy,
+  recording: answer === undefined ? undefined : { answer, score: 1 },
+});
+const closed = (level: "medium" | "high") => ({
+  level,
+  shape: "text" as const,
+  prompt: "Which?",
+  read: () => undefined,
+});
+
+test("two that agree are not followed by a third", async () => {
+  const crew = [player("a", "The answer is B."), player("b", "(b)"), player("strong", "C")];
+  const { text, calls } = await replay(crew, closed("medium"));
+  assert.equal(text, "The answer is B.");
+  assert.deepEqual(calls.toSorted(), ["a", "b"]);
+});
+
+test("disagreement, an answer that cannot be read and a model that never ran go on to the strong model", async () => {
+  for (const other of ["C", null, undefined]) {
+    const { text, calls } = await replay(
+      [player("a", "B"), player("b", other), player("strong", "D")],
+      closed("medium"),
+    );
+    assert.equal(text, "D");
+    assert.deepEqual(calls.toSorted(), ["a", "b", "strong"]);
+  }
+});
+
+test("without a majority the strongest answers, and nobody at all is an error", async () => {
+  const crew = [player("a", "B", 0.6), player("b", "C", 0.65), player("c", "D", 0.62)];
+  assert.equal((await replay(crew, closed("high"))).text, "C");
+  await assert.rejects(replay([player("a", undefined), player("b", undefined)], closed("high")), {
+    name: "UpstreamError",
+  });
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { votePart } from "../../eval/vote.ts";
+import { rowsOf } from "./rows.ts";
+
+const choice = (panel: string[]) => ({ weak: [], strong: undefined, panel });
+
+/** So many right answers that one mistake does not part peers. */
+const RIGHT = "A".repeat(30);
+
+test("peers that err on different questions gain by a vote", async () => {
+  const rows = rowsOf({ one: `BAA${RIGHT}`, two: `ABA${RIGHT}`, three: `AAB${RIGHT}` });
+  const part = await votePart(rows, choice(["one", "two", "three"]));
+  assert.equal(part?.accuracy, 1);
+  assert.ok(part.gain > 0 && part.low < part.gain && part.gain < part.high);
+  assert.equal(part.best, 32 / 33);
+});
+
+test("a dominant member is not outvoted", async () => {
+  const rows = rowsOf({ one: "BBBBBAAAAA", two: "BBBBBAAAAA", strong: "AAAAAAAAAB" });
+  const part = await votePart(rows, choice(["one", "two", "strong"]));
+  assert.deepEqual([part?.gain, part?.low, part?.high], [0, 0, 0]);
+});
+
+test("without a majority the member answers that is best on other folds", async () => {
+  const rows = rowsOf({ one: `ABBA${RIGHT}`, two: `ACAC${RIGHT}`, best: `AAAA${RIGHT}` });
+  assert.equal((await votePart(rows, choice(["one", "two", "best"])))?.accuracy, 1);
+});
+
+test("who is named twice votes once", async () => {
+  const rows = rowsOf({ one: `AB${RIGHT}`, two: `BA${RIGHT}`, three: `AA${RIGHT}` });
+  assert.equal((await votePart(rows, choice(["one", "one", "two", "three"])))?.accuracy, 1);
+});
+
+test("missing answers are told apart, and nothing is made of none", async () => {
+  const part = await votePart(rowsOf({ one: "A-AA", two: "AAAA", three: "AABA" }), choice(["one", "two", "three"]));
+  assert.deepEqual([part?.rows, part?.all_answered.rows], [4, 3]);
+  assert.equal(await votePart(rowsOf({ one: "--", two: "AA" }), choice(["one", "two"])), undefined);
+  assert.equal(await votePart(rowsOf({ one: "AA" }), choice(["one"])), undefined);
+  assert.equal(await votePart(rowsOf({ one: "AA" }), choice(["one", "nobody"])), undefined);
+});
+
+test("scores from 1 to 10 and texts without a final answer leave the strongest member's", async () => {
+  const prose = (answer: string, score: number) => ({ answer: `${answer} ${"word ".repeat(40)}`, score });
+  const rows = Array.from({ length: 6 }, (_, index) => ({
+    id: `${index}`,
+    group: "writing",
+    prompt: "Write.",
+    gold: null,
+    models: { one: prose("One", 8.5), two: prose("Two", 9) },
+  }));
+  const part = await votePart(rows, choice(["one", "two"]));
+  assert.deepEqual([part?.best, part?.accuracy, part?.gain], [9, 9, 0]);
+});

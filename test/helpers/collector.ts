@@ -1,0 +1,144 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import protobuf from "protobufjs";
+
+/** One span as the collector got it. */
+export interface CollectedSpan {
+  traceId: string;
+  spanId: string;
+  /** Empty without a parent. */
+  parentSpanId: string;
+  traceState: string;
+  name: string;
+  kind: "INTERNAL" | "SERVER" | "CLIENT";
+  status: "UNSET" | "OK" | "ERROR";
+  attributes: Record<string, unknown>;
+  /** Of the process that sent it. */
+  resource: Record<string, unknown>;
+  /** Milliseconds since 1970. */
+  startedMs: number;
+  endedMs: number;
+}
+
+export interface Collector {
+  url: string;
+  spans: CollectedSpan[];
+  /** Of each request that came. */
+  requests: Array<{ path: string; headers: IncomingHttpHeaders }>;
+  /** Connections that were made so far. */
+  readonly connections: number;
+  /** What it answers from now on; 200 at first. */
+  status: number;
+  /** Waits for the span of a trace that has no parent here, which is the last one to end, and gives all of that trace. */
+  trace(matches: (span: CollectedSpan) => boolean): Promise<CollectedSpan[]>;
+}
+
+/** The part of opentelemetry/proto/collector/trace/v1/trace_service.proto and of what it imports that the tests look at. */
+const Request = protobuf
+  .parse(`
+    syntax = "proto3";
+    message Request { repeated ResourceSpans resource_spans = 1; }
+    message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
+    message Resource { repeated KeyValue attributes = 1; }
+    message ScopeSpans { repeated Span spans = 2; }
+    message Span {
+      bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; Kind kind = 6;
+      fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9; Status status = 15;
+      enum Kind { UNSPECIFIED = 0; INTERNAL = 1; SERVER = 2; CLIENT = 3; }
+    }
+    message Status { Code code = 3; enum Code { UNSET = 0; OK = 1; ERROR = 2; } }
+    message KeyValue { string key = 1; AnyValue value = 2; }
+    message AnyValue {
+      oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; ArrayValue array_value = 5; }
+    }
+    message ArrayValue { repeated AnyValue values = 1; }
+  `)
+  .root.lookupType("Request");
+
+interface Value {
+  value?: "stringValue" | "boolValue" | "intValue" | "doubleValue" | "arrayValue";
+  arrayValue?: { values: Value[] };
+  [name: string]: unknown;
+}
+type Attributes = Array<{ key: string; value: Value }>;
+interface Spans {
+  resourceSpans: Array<{
+    resource: { attributes: Attributes };
+    scopeSpans: Array<{ spans: Array<Record<string, string> & { attributes: Attributes; status?: { code: string } }> }>;
+  }>;
+}
+
+/** Starts an OpenTelemetry collector (OTLP over HTTP, protobuf) that remembers what it gets. */
+export async function startCollector(t: TestContext): Promise<Collector> {
+  let connections = 0;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    collector.requests.push({ path: request.url ?? "", headers: request.headers });
+    if (collector.status === 200) collector.spans.push(...spansOf(Buffer.concat(chunks)));
+    response.writeHead(collector.status, { "content-type": "application/x-protobuf" }).end();
+  });
+  server.on("connection", () => {
+    connections++;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const collector: Collector = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans: [],
+    requests: [],
+    get connections() {
+      return connections;
+    },
+    status: 200,
+    async trace(matches) {
+      for (;;) {
+        const found = collector.spans.find((span) => span.kind === "SERVER" && matches(span));
+        if (found) return collector.spans.filter(({ traceId }) => traceId === found.traceId);
+        await sleep(10);
+      }
+    },
+  };
+  return collector;
+}
+
+function spansOf(body: Buffer): CollectedSpan[] {
+  const options = { longs: String, enums: String, bytes: String, defaults: true, arrays: true, oneofs: true };
+  const { resourceSpans } = Request.toObject(Request.decode(body), options) as Spans;
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        traceId: hex(span.traceId),
+        spanId: hex(span.spanId),
+        parentSpanId: hex(span.parentSpanId),
+        traceState: span.traceState ?? "",
+        name: span.name ?? "",
+        kind: span.kind as CollectedSpan["kind"],
+        status: (span.status?.code ?? "UNSET") as CollectedSpan["status"],
+        attributes: record(span.attributes),
+        resource: record(resource.attributes),
+        startedMs: Number(span.startTimeUnixNano) / 1e6,
+        endedMs: Number(span.endTimeUnixNano) / 1e6,
+      })),
+    ),
+  );
+}
+
+function hex(base64 = ""): string {
+  return Buffer.from(base64, "base64").toString("hex");
+}
+
+function record(attributes: Attributes): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, plain(value)]));
+}
+
+function plain(value: Value): unknown {
+  if (value.value === "arrayValue") return value.arrayValue?.values.map(plain);
+  const given = value.value && value[value.value];
+  return value.value === "intValue" ? Number(given) : given;
+}

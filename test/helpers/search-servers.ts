@@ -1,0 +1,260 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SearchBackend, SearchConfig } from "../../src/config/search.ts";
+
+/** One page as a scripted backend knows it; `extra` are Brave's extra snippets. */
+export interface ScriptedPage {
+  title?: string;
+  url?: string;
+  text?: string;
+  extra?: readonly string[];
+  /** In the backend's own spelling. */
+  published?: string;
+}
+
+/** One scripted answer. Without any field: two pages, `FOUND`. */
+export interface SearchReply {
+  pages?: readonly ScriptedPage[];
+  /** Default 200; anything else has an error of the backend as its body. */
+  status?: number;
+  headers?: Record<string, string>;
+  /** Body in place of the backend's format. */
+  raw?: string;
+  /** Wait before the headers, in milliseconds. */
+  headersMs?: number;
+  /**
+   * How it ends. `whole` (default); `silent`: no headers ever; `hang`: half of the body, then nothing more; `reset`: half of the body,
+   * then the connection breaks; `endless`: a body without an end.
+   */
+  end?: "whole" | "silent" | "hang" | "reset" | "endless";
+}
+
+export type SearchScript = SearchReply | ((call: SearchCall) => SearchReply);
+
+/** One request as the backend received it. */
+export interface SearchCall {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  /** The query, wherever the wire format has it. */
+  query: string;
+  /** `answered` once the whole reply is out, `aborted` once the caller has closed the connection before that. */
+  ended: Promise<"answered" | "aborted">;
+}
+
+export interface SearchServer {
+  backend: SearchBackend;
+  /** Address without a path. */
+  url: string;
+  calls: SearchCall[];
+  /** Scripts for the next calls, one each, before the standing one holds again. */
+  reply(...scripts: SearchScript[]): void;
+  /** Changes the standing script. */
+  always(script: SearchScript): void;
+  /** Connections that are open now. */
+  readonly connections: number;
+  /** A configuration that leads here. */
+  config(overrides?: Partial<SearchConfig>): SearchConfig;
+  /** Environment that makes a service search here. */
+  env: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/** The key that the scripted backends demand. */
+export const SEARCH_KEY = "search-secret-key";
+
+/** What is found where the script does not say. */
+export const FOUND: readonly ScriptedPage[] = [
+  { title: "First page", url: "https://one.example/a", text: "The first page tells of apples and their many kinds." },
+  { title: "Second page", url: "https://two.example/b", text: "Quite another text, which is about pears." },
+];
+
+interface Wire {
+  method: string;
+  path: string;
+  env: Record<string, string>;
+  accepts(headers: IncomingHttpHeaders): boolean;
+  query(url: URL, body: string): string;
+  answer(query: string, pages: readonly ScriptedPage[]): unknown;
+  error(status: number): unknown;
+}
+
+/** As the documentation that src/search/backends.ts names has them, with members that nobody reads. */
+const WIRES: Record<SearchBackend, Wire> = {
+  searxng: {
+    method: "GET",
+    path: "/search",
+    env: {},
+    accepts: () => true,
+    query: (url) => (url.searchParams.get("format") === "json" ? (url.searchParams.get("q") ?? "") : ""),
+    answer: (query, pages) => ({
+      query,
+      number_of_results: pages.length,
+      results: pages.map(({ title, url, text, published }) => ({
+        url,
+        title,
+        content: text,
+        publishedDate: published ?? null,
+        engine: "brave",
+        engines: ["brave"],
+        parsed_url: ["https", "one.example", "/a", "", "", ""],
+        template: "default.html",
+        positions: [1],
+        score: 1,
+        category: "general",
+      })),
+      answers: [],
+      corrections: [],
+      infoboxes: [],
+      suggestions: ["something else"],
+      unresponsive_engines: [["google", "timeout"]],
+    }),
+    error: () => "<!doctype html><title>403 Forbidden</title>",
+  },
+  brave: {
+    method: "GET",
+    path: "/res/v1/web/search",
+    env: { BRAVE_API_KEY: SEARCH_KEY },
+    accepts: (headers) => headers["x-subscription-token"] === SEARCH_KEY,
+    query: (url) => url.searchParams.get("q") ?? "",
+    answer: (query, pages) => ({
+      type: "search",
+      query: { original: query, more_results_available: false },
+      mixed: { type: "mixed", main: [], top: [], side: [] },
+      // Left out where nothing was found.
+      ...(pages.length === 0
+        ? {}
+        : {
+            web: {
+              type: "search",
+              family_friendly: true,
+              results: pages.map(({ title, url, text, extra, published }) => ({
+                type: "search_result",
+                subtype: "generic",
+                title,
+                url,
+                description: text,
+                ...(extra ? { extra_snippets: extra } : {}),
+                ...(published ? { age: "March 1, 2026", page_age: published } : {}),
+                language: "en",
+                meta_url: { scheme: "https", netloc: "one.example", path: "› a" },
+              })),
+            },
+          }),
+    }),
+    error: (status) => ({ type: "ErrorResponse", error: { status, detail: `Rejected: ${SEARCH_KEY}`, code: "ERROR" } }),
+  },
+  tavily: {
+    method: "POST",
+    path: "/search",
+    env: { TAVILY_API_KEY: SEARCH_KEY },
+    accepts: (headers) => headers.authorization === `Bearer ${SEARCH_KEY}`,
+    query: (_, body) => JSON.parse(body).query,
+    answer: (query, pages) => ({
+      query,
+      answer: null,
+      images: [],
+      follow_up_questions: null,
+      results: pages.map(({ title, url, text, published }) => ({
+        title,
+        url,
+        content: text,
+        score: 0.9,
+        raw_content: null,
+        ...(published ? { published_date: published } : {}),
+      })),
+      response_time: 1.09,
+      request_id: "00000000-0000-0000-0000-000000000000",
+    }),
+    error: () => ({ detail: { error: `Unauthorized: ${SEARCH_KEY}` } }),
+  },
+};
+
+/** Starts an HTTP server that speaks a search backend's wire format and does what the scripts say. */
+export async function startSearchServer(backend: SearchBackend, script: SearchScript = {}): Promise<SearchServer> {
+  const wire = WIRES[backend];
+  const calls: SearchCall[] = [];
+  const queue: SearchScript[] = [];
+  let standing = script;
+  let connections = 0;
+
+  const server = createServer({ keepAliveTimeout: 300_000 }, async (request, response) => {
+    response.on("error", () => {});
+    const call = await read(wire, request, response).catch(() => undefined);
+    if (!call) return;
+    calls.push(call);
+    const next = queue.shift() ?? standing;
+    const reply = !wire.accepts(request.headers) ? { status: 401 } : typeof next === "function" ? next(call) : next;
+    const known = call.method === wire.method && new URL(call.path, "http://host").pathname === wire.path;
+    await play(wire, call, known ? reply : { status: 404 }, response);
+  });
+  server.on("connection", (socket) => {
+    connections++;
+    socket.on("close", () => connections--);
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    backend,
+    url,
+    calls,
+    reply: (...scripts) => void queue.push(...scripts),
+    always(next) {
+      standing = next;
+    },
+    get connections() {
+      return connections;
+    },
+    config: (overrides = {}) => ({
+      backend,
+      baseUrl: url,
+      ...(backend === "searxng" ? {} : { apiKey: SEARCH_KEY }),
+      results: 6,
+      // Long enough for a loaded machine; what waits for it sets its own.
+      timeoutMs: 20_000,
+      ...overrides,
+    }),
+    env: { ...wire.env, [`${backend.toUpperCase()}_BASE_URL`]: url },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function read(wire: Wire, request: IncomingMessage, response: ServerResponse): Promise<SearchCall> {
+  let body = "";
+  request.setEncoding("utf8");
+  for await (const chunk of request) body += chunk;
+  const { method = "", url: path = "", headers } = request;
+  const ended = new Promise<"answered" | "aborted">((resolve) => {
+    response.on("close", () => resolve(response.writableFinished ? "answered" : "aborted"));
+  });
+  return { method, path, headers, body, query: wire.query(new URL(path, "http://host"), body), ended };
+}
+
+async function play(wire: Wire, call: SearchCall, reply: SearchReply, response: ServerResponse): Promise<void> {
+  const { status = 200, end = "whole", headersMs = 0 } = reply;
+  if (end === "silent") return;
+  if (headersMs > 0) await Promise.race([sleep(headersMs, undefined, { ref: false }), call.ended]);
+  if (response.destroyed) return;
+  const content = status === 200 ? wire.answer(call.query, reply.pages ?? FOUND) : wire.error(status);
+  const body = reply.raw ?? (typeof content === "string" ? content : JSON.stringify(content));
+  response.writeHead(status, { "content-type": "application/json", ...reply.headers });
+  if (end === "whole") {
+    response.end(body);
+    return;
+  }
+  response.write(end === "endless" ? '{"results":["' : body.slice(0, body.length / 2));
+  if (end === "reset") setTimeout(() => response.socket?.resetAndDestroy(), 10).unref();
+  const piece = "x".repeat(64 * 1024);
+  while (end === "endless" && !response.destroyed) {
+    // Each piece waits for the reader, as a socket whose buffer is full does.
+    await new Promise<void>((resolve) => response.write(piece, () => resolve()));
+  }
+}

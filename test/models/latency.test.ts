@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLatency } from "../../src/models/latency.ts";
+
+test("a call is late after the 95th percentile of the last hundred, once twenty are known", () => {
+  const latency = createLatency();
+  for (let i = 1; i <= 19; i++) latency.record(1_000 * i);
+  assert.equal(latency.hedgeAfterMs(), undefined);
+  latency.record(20_000);
+  assert.equal(latency.hedgeAfterMs(), 19_000);
+  for (let i = 1; i <= 100; i++) latency.record(1_000 + i);
+  assert.equal(latency.hedgeAfterMs(), 1_095);
+});
+
+test("a model that is fast by nature is not hedged before half a second", () => {
+  const latency = createLatency();
+  for (let i = 0; i < 20; i++) latency.record(3);
+  assert.equal(latency.hedgeAfterMs(), 500);
+});
+
+test("a call that was given up counts only if it had taken longer than usual", () => {
+  const latency = createLatency();
+  latency.recordAtLeast(9_000);
+  for (let i = 0; i < 20; i++) latency.record(1_000);
+  for (let i = 0; i < 20; i++) latency.recordAtLeast(10);
+  assert.equal(latency.hedgeAfterMs(), 1_000);
+  for (let i = 0; i < 20; i++) latency.recordAtLeast(2_000);
+  assert.equal(latency.hedgeAfterMs(), 2_000);
+});
+
+test("at most one call in twenty may be doubled", () => {
+  const latency = createLatency();
+  for (let i = 0; i < 20; i++) latency.record(1_000);
+  let hedges = 0;
+  for (let i = 0; i < 1_000; i++) {
+    latency.hedgeAfterMs();
+    if (latency.maySpend()) hedges++;
+  }
+  assert.ok(hedges >= 48 && hedges <= 50, `${hedges}`);
+  // What was not used is not saved up.
+  for (let i = 0; i < 1_000; i++) latency.hedgeAfterMs();
+  assert.deepEqual([latency.maySpend(), latency.maySpend(), latency.maySpend()], [true, true, false]);
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { searchQuery } from "../../src/search/query.ts";
+
+const user = (text: string) => ({ role: "user" as const, text });
+const assistant = (text: string) => ({ role: "assistant" as const, text });
+const PROSE = "It was a long day, and nobody had expected that it would rain. ".repeat(20);
+
+test("the last turn of the user is the query, on one line", () => {
+  const turns = [
+    user("Who won?"),
+    assistant("The blue team."),
+    user("  And\n\twhen was\u0000 that? "),
+    assistant("It was"),
+  ];
+  assert.equal(searchQuery(turns), "And when was that?");
+  assert.equal(searchQuery([user("Who won?"), user(" \n ")]), "Who won?");
+  assert.equal(searchQuery([]), "");
+  assert.equal(searchQuery([assistant("Hello")]), "");
+});
+
+test("of a long text the last question that says something is the query", () => {
+  assert.equal(
+    searchQuery([user(`What is rain made of? ${PROSE}Who invented the umbrella?\n${PROSE} Right?`)]),
+    "Who invented the umbrella?",
+  );
+  assert.equal(
+    searchQuery([user(`${PROSE}\nShe asked "where do umbrellas come from?"\n${PROSE}`)]),
+    'She asked "where do umbrellas come from?"',
+  );
+  assert.equal(
+    searchQuery([
+      user(
+        `${"今天下了一整天的雨。".repeat(50)}雨伞究竟是在什么时候由谁第一次发明出来的呢？${"今天下了一整天的雨。".repeat(50)}`,
+      ),
+    ]),
+    "雨伞究竟是在什么时候由谁第一次发明出来的呢？",
+  );
+});
+
+test("of a long text without a question the beginning is the query, cut between words", () => {
+  const query = searchQuery([user(`Summarise the news of the day. ${PROSE}`)]);
+  assert.match(query, /^Summarise the news of the day\. It was .* [a-z]+[.,]?$/);
+  assert.equal(query.split(" ").length, 50);
+  const long = searchQuery([user("überlange ".repeat(1_000).replaceAll("überlange", "überlangewörter"))]);
+  assert.ok(long.length <= 400 && long.endsWith("überlangewörter"));
+});
+
+test("for any conversation: at most 400 characters and 50 words, well formed, one line", () => {
+  const text = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 2_000 }),
+    fc
+      .array(fc.constantFrom("word", "?", ". ", "\n", " ", "😀", "。", '"'), { maxLength: 2_000 })
+      .map((all) => all.join("")),
+  );
+  const turn = fc.record({ role: fc.constantFrom("user" as const, "assistant" as const), text });
+  fc.assert(
+    fc.property(fc.array(turn, { maxLength: 4 }), (turns) => {
+      const query = searchQuery(turns);
+      assert.ok(query.length <= 400 && query.isWellFormed() && query === query.trim());
+      assert.ok(query.split(/\s/).length <= 50);
+      assert.doesNotMatch(query, /\p{Cc}/u);
+    }),
+  );
+});

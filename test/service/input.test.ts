@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createTokenizer } from "../../src/engine/tokens.ts";
+import { png } from "../engine/attachments/files.ts";
+import { credits, rowOf } from "../helpers/bench.ts";
+import { NAMES, startPanel } from "../helpers/panel.ts";
+import { FOUND, startSearchServer } from "../helpers/search-servers.ts";
+import type { VendorCall } from "../helpers/vendors.ts";
+
+const file = (name: string, media_type: string, data: string | Uint8Array) => ({
+  name,
+  media_type,
+  data: Buffer.from(data).toString("base64"),
+});
+
+/** What the model was told by the user, as one text. */
+function told(call: VendorCall | undefined): string {
+  const { messages } = (call?.json ?? {}) as { messages: { role: string; content: unknown }[] };
+  const content = messages.findLast(({ role }) => role === "user")?.content;
+  return typeof content === "string" ? content : JSON.stringify(content);
+}
+
+test("what a request brings along", async (t) => {
+  const search = await startSearchServer("searxng");
+  t.after(() => search.close());
+  const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t, search.env, {
+    anthropic: { images: true },
+    openai: { context_tokens: 4_000 },
+    google: { context_tokens: 4_000 },
+  });
+  const tokenizer = createTokenizer();
+  t.after(() => tokenizer.close());
+  const count = (text: string) => tokenizer.count(text);
+  const codes = (notices: { code: string }[]) => notices.map(({ code }) => code);
+
+  await t.test("text files reach the model before the question, as data, and count as input", async () => {
+    script({});
+    const texts = ["The code word is swordfish.", "a,b\n1,2\n"];
+    const attachments = [file("note.txt", "text/plain", texts[0] ?? ""), file("t.csv", "text/csv", texts[1] ?? "")];
+    const body = { prompt: "What is the code word?", effort: "low", attachments, intelligence_trace: true };
+    const answer = await ask(body);
+    assert.deepEqual(answer.notices, []);
+    const input = count(body.prompt) + count(texts[0] ?? "") + count(texts[1] ?? "");
+    const { input_tokens, output_tokens, cached_tokens, credits: paid } = answer.usage;
+    assert.equal(input_tokens, input);
+    assert.equal(paid, credits(input, cached_tokens, output_tokens));
+    assert.match(
+      told(vendors.openai.calls[0]),
+      /note\.txt.*begins ---\nThe code word is swordfish\.\n--- .*t\.csv.*a,b\n1,2.*What is the code word\?$/s,
+    );
+    assert.deepEqual(answer.intelligence_trace.steps[0].kind, "attachments");
+    const events = await stream(body);
+    const step = events.find(({ event }) => event === "trace")?.data.step as { kind: string } | undefined;
+    assert.equal(step?.kind, "attachments");
+    // A word of a file is in no book.
+    const dump = JSON.stringify(await rowOf(pool, answer.id), (_, value) => (typeof value === "bigint" ? 0 : value));
+    assert.doesNotMatch(dump, /swordfish|note/);
+  });
+
+  await t.test("an image goes to models that see, and counts by its dimensions", async () => {
+    script({});
+    const data = png(300, 200);
+    const body = { prompt: "What is this?", effort: "high", attachments: [file("a.png", "image/png", data)] };
+    const answer = await ask(body);
+    assert.equal(answer.usage.input_tokens, count(body.prompt) + 80);
+    assert.ok(vendors.anthropic.calls.length > 0);
+    assert.equal(calls().length, vendors.anthropic.calls.length);
+    assert.ok(vendors.anthropic.calls[0]?.body.includes(Buffer.from(data).toString("base64")));
+  });
+
+  await t.test("files that are too long are shortened to what the models can hold, and counted as such", async () => {
+    script({});
+    const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
+    filler[30_000] = "The heron nests at Tarn Hows.";
+    const attachments = [file("long.txt", "text/plain", filler.join(" "))];
+    const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
+    assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
+    assert.ok(answer.usage.input_tokens > 10_000 && answer.usage.input_tokens < 128_000, answer.usage.input_tokens);
+    assert.match(
+      calls()
+        .map(({ body }) => body)
+        .join(),
+      /Tarn Hows/,
+    );
+  });
+
+  await t.test("what cannot be read is refused before anything runs", async () => {
+    script({});
+    const [before] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
+    for (const [attachment, field] of [
+      [file("a.png", "image/png", "no image"), "attachments[0].media_type"],
+      [file("a.pdf", "application/pdf", png(1, 1)), "attachments[0].media_type"],
+      [file("a.zip", "application/zip", "PK"), "attachments[0].media_type"],
+      [file("a.png", "image/png", Buffer.concat([png(1, 1), Buffer.alloc(15_000_000)])), "attachments[0].data"],
+    ] as const) {
+      const response = await service.post("/v1/generate", { prompt: "a", attachments: [attachment] });
+      const body = (await response.json()) as Record<string, unknown>;
+      assert.deepEqual([response.status, body.code, body.field], [422, "invalid_request", field]);
+    }
+    assert.equal(calls().length, 0);
+    const [after] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
+    assert.equal(after?.n, before?.n);
+  });
+
+  await t.test("a search's results are data that is cited, listed and not billed", async () => {
+    script({});
+    const body = { prompt: "Which apples are there?", effort: "low", web_search: true, intelligence_trace: true };
+    const answer = await ask(body);
+    assert.equal(search.calls.at(-1)?.query, body.prompt);
+    assert.equal(answer.usage.input_tokens, count(body.prompt));
+    assert.deepEqual(codes(answer.notices), ["web_search_sources"]);
+    for (const { url = "" } of FOUND) assert.ok(answer.notices[0].message.includes(url));
+    assert.match(told(vendors.openai.calls[0]), /begins ---\n\[1\] First page.*ends ---\n\nWhich apples are there\?$/s);
+    assert.equal(answer.intelligence_trace.searches, 1);
+    assert.deepEqual(
+      answer.intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, string>) => [kind, role, outcome]),
+      [
+        ["search", "service", "ok"],
+        ["answer", "fast", "ok"],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(answer), NAMES);
+  });
+
+  await t.test("a search that fails costs the answer nothing but its sources", async () => {
+    script({});
+    search.always({ status: 403 });
+    const answer = await ask({ prompt: "Which apples are there?", effort: "low", web_search: true });
+    assert.deepEqual(codes(answer.notices), ["web_search_failed"]);
+    assert.doesNotMatch(told(vendors.openai.calls[0]), /begins ---/);
+    search.always({});
+  });
+
+  await t.test("without a model that sees, an image is refused; without a search, it is said", async (t) => {
+    const blind = await start({
+      CHORUS_MODELS: "",
+      SEARXNG_BASE_URL: "",
+    });
+    t.after(() => blind.stop());
+    const response = await blind.post("/v1/generate", {
+      prompt: "a",
+      attachments: [file("n", "text/plain", "hi"), file("a.png", "image/png", png(1, 1))],
+    });
+    const body = (await response.json()) as Record<string, unknown>;
+    assert.deepEqual([response.status, body.code, body.field], [422, "invalid_request", "attachments[1].media_type"]);
+    const prompt = "Where does the heron nest?";
+    const attachments = [file("n.txt", "text/plain", "The heron nests at Tarn Hows. The owl lives in the barn.")];
+    const answer = await ask({ prompt, attachments, web_search: true }, blind);
+    // The offline model reads the file, and none of the marks around it.
+    assert.match(answer.answer, /Tarn Hows/);
+    assert.doesNotMatch(answer.answer, /begins ---|data that belongs/);
+    assert.deepEqual(codes(answer.notices), ["offline_models", "web_search_unavailable"]);
+  });
+});

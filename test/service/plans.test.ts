@@ -1,0 +1,307 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClient } from "@connectrpc/connect";
+import { Effort, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import { createTokenizer } from "../../src/engine/tokens.ts";
+import { credits, rowOf, settled, textOf } from "../helpers/bench.ts";
+import { type Behaviour, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+import { transports } from "../helpers/rpc.ts";
+import { readEvents } from "../helpers/service.ts";
+import type { VendorKind } from "../helpers/vendors.ts";
+
+/** Prose: drafts, an analysis, a writer. */
+const PROSE = "Write a short story about a lighthouse keeper who finds a letter in a bottle.";
+/** JSON: a vote. */
+const JSON_PROMPT = 'The capital of France, as {"capital": …}.';
+
+const SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" }, people: { type: "integer" } },
+  required: ["city", "people"],
+  additionalProperties: false,
+};
+
+const everybody = (behaviour: Behaviour): Record<VendorKind, Behaviour> => ({
+  openai: behaviour,
+  anthropic: behaviour,
+  google: behaviour,
+});
+
+const silent = everybody({ draft: { end: "silent" } });
+
+test("the plans of a service with three vendors", async (t) => {
+  const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t);
+  const tokenizer = createTokenizer();
+  t.after(() => tokenizer.close());
+  const count = (text: string) => tokenizer.count(text);
+  const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
+
+  /** Sends a request for a stream without reading its end. */
+  async function open(body: object) {
+    const raw = await openRaw(t, service.url);
+    const text = JSON.stringify(body);
+    raw.send(head("POST", "/v1/generate:stream", { ...headers, "Content-Length": Buffer.byteLength(text) }) + text);
+    return raw;
+  }
+
+  const requestIdOf = (seen: string) => /X-Request-Id: (\S+)/i.exec(seen)?.[1] ?? assert.fail("no identifier");
+
+  await t.test("a stream at the level high opens while nobody has answered, over REST and RPC", async () => {
+    script(silent);
+    const raw = await open({ prompt: PROSE, effort: "high" });
+    const seen = await raw.until(": \n\n");
+    assert.match(seen, /^HTTP\/1\.1 200 /);
+    assert.doesNotMatch(seen, /event:/);
+    raw.socket.destroy();
+    const leave = new AbortController();
+    const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
+    const request = { prompt: PROSE, effort: Effort.HIGH };
+    const options = { headers: { "x-api-key": service.apiKey }, signal: leave.signal };
+    await assert.rejects(async () => {
+      for await (const { event } of client.streamGenerate(request, options)) {
+        assert.equal(event.case, "open");
+        leave.abort();
+      }
+    });
+    assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
+  });
+
+  await t.test("each plan charges input and answer, whatever the effort and the work", async () => {
+    for (const [prompt, shape, text] of [
+      [PROSE, "text", "Once upon a time there was a keeper."],
+      [JSON_PROMPT, "extract", '{"capital":"Paris"}'],
+    ] as const) {
+      for (const effort of ["low", "medium", "high"]) {
+        script(everybody({ draft: { text }, judge: { text }, write: { text } }));
+        const body = { prompt, effort, output_shape: shape };
+        const answer = await ask(body);
+        assert.equal(answer.answer, text, effort);
+        assert.equal(answer.usage.credits, credits(count(prompt), answer.usage.cached_tokens, count(text)));
+        const events = await stream(body);
+        assert.equal(textOf(events), text, effort);
+        assert.deepEqual(events.at(-1)?.data.usage, answer.usage);
+        assert.ok(calls().length >= (effort === "high" ? 4 : 2), `${effort}: ${calls().length} calls`);
+      }
+    }
+  });
+
+  await t.test("who leaves while drafts are made pays for the input, and nothing runs on", async () => {
+    script(silent);
+    const raw = await open({ prompt: PROSE, effort: "high" });
+    const requestId = requestIdOf(await raw.until(": \n\n"));
+    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    raw.socket.destroy();
+    assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
+    const [row = {}] = await settled(pool, requestId);
+    assert.deepEqual(
+      [row.outcome, row.output_tokens, Number(row.credits_micro) / 1e6],
+      ["caller_gone", 0n, credits(count(PROSE), 0, 0)],
+    );
+    // What was given up is estimated.
+    assert.ok(Number(row.model_calls) >= 3 && Number(row.model_input_tokens) > 0 && Number(row.cost_usd) > 0);
+  });
+
+  await t.test("who leaves while the answer is written pays for what was written to it", async () => {
+    const words = Array.from({ length: 300 }, (_, i) => `word${i} `);
+    script(everybody({ draft: { text: "A draft." }, analysis: { text: "{}" }, write: { text: words, betweenMs: 10 } }));
+    const raw = await open({ prompt: PROSE, effort: "high" });
+    const requestId = requestIdOf(await raw.until("word2 "));
+    raw.socket.destroy();
+    await Promise.all(calls().map(({ ended }) => ended));
+    const [row = {}] = await settled(pool, requestId);
+    const output = Number(row.output_tokens);
+    assert.equal(row.outcome, "caller_gone");
+    assert.ok(output >= count("word0 word1 word2 ") && output < count(words.join("")), `${output} tokens`);
+    assert.equal(Number(row.credits_micro) / 1e6, credits(count(PROSE), 0, output));
+  });
+
+  await t.test("a unary caller who leaves while drafts are made pays nothing", async () => {
+    script(silent);
+    const leave = new AbortController();
+    const began = new Date();
+    const body = JSON.stringify({ prompt: PROSE, effort: "high" });
+    const answer = fetch(`${service.url}/v1/generate`, { method: "POST", headers, body, signal: leave.signal });
+    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    leave.abort();
+    await assert.rejects(answer);
+    assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
+    const [row = {}] = await settled(pool, began);
+    assert.deepEqual([row.outcome, row.credits_micro], ["caller_gone", 0n]);
+  });
+
+  await t.test("with everybody dead the request fails, uncharged", async () => {
+    for (const effort of ["low", "medium", "high"]) {
+      script(
+        everybody({
+          draft: { status: 400 },
+          judge: { status: 400 },
+          analysis: { status: 400 },
+          write: { status: 400 },
+        }),
+      );
+      const response = await service.post("/v1/generate", { prompt: PROSE, effort });
+      const { request_id, code } = (await response.json()) as { request_id: string; code: string };
+      assert.deepEqual([response.status, code], [502, "upstream_failed"], effort);
+      const [row] = await settled(pool, request_id);
+      assert.deepEqual([row?.outcome, row?.credits_micro], ["upstream_failed", 0n]);
+      const streamed = await service.post("/v1/generate:stream", { prompt: PROSE, effort });
+      assert.equal(streamed.status, effort === "high" ? 200 : 502);
+      if (effort === "high") {
+        const events = await readEvents(streamed);
+        assert.deepEqual(
+          events.map(({ event, data }) => [event, data.code]),
+          [["error", "upstream_failed"]],
+        );
+      } else await streamed.text();
+    }
+  });
+
+  await t.test("the trace tells levels, roles and figures, and no names, over REST and RPC", async () => {
+    const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
+    script({
+      ...everybody({ draft: { text: '{"capital":"Paris"}' }, judge: { text: '{"capital":"Paris"}' } }),
+      google: { draft: { status: 400 } },
+    });
+    const body = { prompt: JSON_PROMPT, effort: "high", output_shape: "extract", intelligence_trace: true };
+    const answer = await ask(body);
+    assert.doesNotMatch(JSON.stringify(answer), NAMES);
+    const trace = answer.intelligence_trace;
+    assert.deepEqual(Object.keys(trace).sort(), [
+      "agreement",
+      "dropped_members",
+      "escalations",
+      "intelligence_level",
+      "internal_input_tokens",
+      "internal_output_tokens",
+      "models",
+      "reasons",
+      "repairs",
+      "searches",
+      "steps",
+    ]);
+    assert.equal(trace.intelligence_level, "high");
+    assert.ok(trace.reasons.length > 0);
+    assert.equal(trace.agreement, 1);
+    assert.ok(trace.models >= 2, `${trace.models} models`);
+    assert.ok(trace.internal_input_tokens >= 20 && trace.internal_output_tokens >= 10);
+    for (const step of trace.steps) {
+      assert.ok(["fast", "strong", "service"].includes(step.role));
+      assert.ok(step.started_ms >= 0 && step.duration_ms >= 0 && step.outcome !== undefined, JSON.stringify(step));
+    }
+    assert.deepEqual(
+      trace.steps.map(({ id }: { id: number }) => id),
+      trace.steps.map((_: unknown, i: number) => i + 1),
+    );
+
+    const events = await stream(body);
+    assert.doesNotMatch(JSON.stringify(events), NAMES);
+    const done = events.at(-1)?.data.intelligence_trace as { steps: { id: number }[] };
+    const ends = new Map(
+      events.filter(({ event }) => event === "trace").map(({ data }) => [(data.step as { id: number }).id, data.step]),
+    );
+    assert.deepEqual(
+      [...ends.values()].sort((a, b) => (a as { id: number }).id - (b as { id: number }).id),
+      done.steps,
+    );
+
+    const whole = await client.generate(
+      { prompt: JSON_PROMPT, effort: Effort.HIGH, outputShape: 3, intelligenceTrace: true },
+      { headers: { "x-api-key": service.apiKey } },
+    );
+    assert.equal(whole.intelligenceTrace?.intelligenceLevel, Effort.HIGH);
+    assert.equal(whole.intelligenceTrace?.agreement, 1);
+    assert.ok((whole.intelligenceTrace?.steps.length ?? 0) >= 3);
+    const text = JSON.stringify(whole, (_, value) => (typeof value === "bigint" ? `${value}` : value));
+    assert.doesNotMatch(text, NAMES);
+  });
+
+  await t.test("the books have the calls, tokens and dollars of each answer", async () => {
+    const draft = { text: '{"capital":"Paris"}', usage: { input: 100, cached: 40, output: 10 } };
+    const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
+    // Whoever is too late for the vote is cancelled, and estimated: vendors bill what was sent to them.
+    script({ openai: { draft }, anthropic: { draft }, google: { draft: { end: "silent" } } });
+    const answer = await ask({
+      prompt: JSON_PROMPT,
+      effort: "high",
+      output_shape: "extract",
+      intelligence_trace: true,
+    });
+    assert.equal(answer.answer, draft.text);
+    assert.equal(answer.intelligence_trace.dropped_members, 1);
+    const row = await rowOf(pool, answer.id);
+    assert.deepEqual([row.model_calls, calls().length, row.model_output_tokens], [3, 3, 20n]);
+    const estimated = Number(row.model_input_tokens) - 200;
+    assert.ok(estimated > 10, `${estimated} tokens`);
+    assert.equal(Number(row.cost_usd), (2 * reported + estimated * PRICE.input) / 1e6);
+
+    script({ openai: { draft } });
+    const low = await rowOf(pool, (await ask({ prompt: JSON_PROMPT, effort: "low" })).id);
+    assert.deepEqual(
+      [low.model_calls, low.model_input_tokens, low.model_output_tokens, Number(low.cost_usd)],
+      [1, 100n, 10n, reported / 1e6],
+    );
+  });
+
+  await t.test("a strict answer is valid or a 502, whatever a panel says", async () => {
+    const replies = [
+      { text: '{"city":"Paris","people":2100000}' },
+      { text: '{"city":"Lyon","people":2100000}' },
+      { text: '{"city":"Paris","people":"many"}' },
+      { text: '```json\n{"city": "Paris", "people": 2100000,}\n```' },
+      { text: '{"city":"Par', finish: "length" },
+      { text: "I cannot say." },
+      { text: "[]" },
+      { status: 400 },
+    ];
+    const outcomes = new Set<number>();
+    for (const effort of ["medium", "high"]) {
+      for (let i = 0; i < replies.length ** 2; i += 3) {
+        const of = (n: number): Behaviour => {
+          const reply = replies[n % replies.length] ?? {};
+          return { draft: reply, judge: reply };
+        };
+        script({ openai: of(i), anthropic: of(Math.floor(i / replies.length)), google: of(5 * i + 2) });
+        const response = await service.post("/v1/generate", {
+          prompt: "Where, and how many?",
+          effort,
+          response_format: { type: "json_schema", schema: SCHEMA },
+        });
+        const body = (await response.json()) as Record<string, unknown>;
+        outcomes.add(response.status);
+        if (response.status === 200) {
+          const { city, people, ...rest } = JSON.parse(`${body.answer}`);
+          assert.deepEqual([typeof city, Number.isInteger(people), rest], ["string", true, {}]);
+          assert.deepEqual(body.structured, { city, people });
+        } else {
+          assert.equal(response.status, 502, JSON.stringify(body));
+          assert.ok(["structured_output_failed", "upstream_failed"].includes(`${body.code}`), JSON.stringify(body));
+          const [row] = await settled(pool, `${body.request_id}`);
+          assert.equal(row?.credits_micro, 0n);
+        }
+      }
+    }
+    assert.deepEqual([...outcomes].sort(), [200, 502]);
+  });
+
+  await t.test("an answer that runs out of time while it is written is cut short, free of charge", async (t) => {
+    const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":60000,"medium":60000,"high":3000}' });
+    t.after(() => hurried.stop());
+    script(
+      everybody({
+        draft: { text: "A draft." },
+        analysis: { text: "{}" },
+        write: { text: ["Some ", "text ", "more"], after: 2, end: "hang" },
+      }),
+    );
+    const events = await stream({ prompt: PROSE, effort: "high" }, hurried);
+    assert.equal(textOf(events), "Some text ");
+    const { data } = events.at(-1) ?? assert.fail();
+    assert.deepEqual([data.finish_reason, (data.usage as { credits: number }).credits], ["length", 0]);
+    const row = await rowOf(pool, data.id);
+    assert.deepEqual([row.outcome, row.credits_micro], ["cut_short", 0n]);
+    assert.ok((await Promise.all(calls().map(({ ended }) => ended))).length > 0);
+  });
+
+  assert.equal(Object.values(vendors).length, 3);
+});
