@@ -190,7 +190,7 @@ test("operators and owners over the internal listener", async (t) => {
     const next = await operator.workspaces.getNextTier({ workspace: "acme" });
     assert.equal(next.tier?.name, "1");
     assert.equal(next.tier?.purchased, "500");
-    assert.equal(next.tier?.limits.requests_per_minute, 300n);
+    assert.equal(next.tier?.limits.requests_per_minute, 2000n);
     assert.equal(next.missing, "0.000001");
     const first = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
     const again = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });

@@ -54,6 +54,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
           "chorus.admin.v1.CreditService",
           "chorus.admin.v1.KeyService",
           "chorus.admin.v1.UsageService",
+          "chorus.admin.v1.ActivityService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",

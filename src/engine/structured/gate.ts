@@ -40,7 +40,7 @@ export function checkSchema(text: string): void {
   if (text.length > MAX_LENGTH) refuse(path, tooLarge(`${text.length} characters with its spaces`));
   const node = parse(text, path);
   if (node.kind === "object") {
-    const bytes = Buffer.byteLength(stringifyJson(node));
+    const bytes = new TextEncoder().encode(stringifyJson(node)).length;
     if (bytes > MAX_BYTES) refuse(path, tooLarge(`${bytes} bytes as compact JSON`));
     const type = member(node, "type");
     if (type && literal(type) !== "object")
