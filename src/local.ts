@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** What the command line needs in order to find a service that runs beside it. */
@@ -28,6 +28,29 @@ export async function writeLocal(dataDir: string, { rpcUrl, operatorToken }: Loc
   await mkdir(dataDir, { recursive: true });
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
+}
+
+/** How often a service looks whether its address is still there, in milliseconds. */
+const LOOK_MS = 2_000;
+
+/**
+ * Keeps the address of a service under `dataDir`, where a younger service that shares the folder may replace it: when that one leaves, the
+ * older one's stands there again.
+ */
+export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
+  const file = rpcUrlFile(dataDir);
+  await writeLocal(dataDir, { rpcUrl });
+  const look = async () => {
+    if ((await read(file)) === undefined) await write(file, rpcUrl);
+  };
+  // A disk that is full or gone is no reason to stop answering.
+  const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      if ((await read(file)) === rpcUrl) await rm(file, { force: true });
+    },
+  };
 }
 
 async function read(file: string): Promise<string | undefined> {

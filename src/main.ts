@@ -21,7 +21,7 @@ import { createReader } from "./engine/attachments/reader.ts";
 import { loadJudge } from "./engine/judge/judge.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
-import { operatorTokenFile, writeLocal } from "./local.ts";
+import { keepRpcUrl, operatorTokenFile, writeLocal } from "./local.ts";
 import { createLog, errorFacts, type Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
 import { createSearch } from "./search/search.ts";
@@ -141,16 +141,17 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     // Not before: a start that fails must not use up the one time that the secrets are shown.
     const secrets = await bootstrap(desk, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
     const operatorToken = secrets.operatorToken ?? config.operatorToken;
-    await writeLocal(config.dataDir, {
-      rpcUrl: reachable(rpc.url),
-      ...(operatorToken ? { operatorToken } : {}),
-    }).catch((error) => {
+    try {
+      if (operatorToken) await writeLocal(config.dataDir, { operatorToken });
+      const address = await keepRpcUrl(config.dataDir, reachable(rpc.url));
+      stops.push(() => address.stop());
+    } catch (error) {
       // A replica without a disk of its own does without: only a command line beside it would read this.
       log.warn(
         { cause: errorFacts(error) },
         "could not write to DATA_DIR; the command line will not find this service",
       );
-    });
+    }
     stopping.throwIfAborted();
     process.stdout.write(greeting(reachable(rest.url), reachable(rpc.url), secrets, models.offline, config));
     return stop;
