@@ -5,6 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
+import { measureConsole } from "./console.ts";
 import { measureLeases } from "./leases.ts";
 import { type Load, load, type Target } from "./load.ts";
 import { type Phase, report } from "./report.ts";
@@ -138,9 +139,11 @@ async function bench(signal: AbortSignal): Promise<void> {
   console.log(`At ${PACED.perSecond} requests/s:`);
   for (let round = 0; round < ROUNDS; round++)
     for (const { name, server, targets } of contestants) await run(name, "paced", server, targets.unary, PACED);
+  console.log("The console:");
+  const page = await measureConsole(chorusPort);
   console.log("Leases alone:");
   const leases = await measureLeases(signal);
-  const text = report(phases, leases, {
+  const text = report(phases, leases, page, {
     rounds: ROUNDS,
     connections: CONNECTIONS,
     seconds: MEASURED,

@@ -1,5 +1,6 @@
 import { arch, platform } from "node:os";
 import { EVENTS } from "./answer.ts";
+import type { ConsoleLoad } from "./console.ts";
 import type { LeaseLoad } from "./leases.ts";
 import type { Load } from "./load.ts";
 import { cores, pinned } from "./server.ts";
@@ -22,6 +23,8 @@ const TARGETS = [
   { mode: "unary", other: "Chorus ungoverned", least: 0.8 },
   { mode: "sse", other: "Chorus ungoverned", least: 0.8 },
 ] as const;
+/** Bytes of script that the console may have, gzipped. */
+const MOST_SCRIPT = 150_000;
 /** Leases taken and settled a second by one workspace, with Postgres on the same core. */
 const LEAST_LEASES = 4_000;
 
@@ -29,6 +32,7 @@ const LEAST_LEASES = 4_000;
 export function report(
   phases: Phase[],
   leases: LeaseLoad[],
+  page: ConsoleLoad,
   how: { rounds: number; connections: number; seconds: number; perSecond: number },
 ): string {
   const row = (mode: Phase["mode"], name: Phase["name"]) => {
@@ -102,6 +106,12 @@ Leases alone, one workspace with every kind of limit, durable commits, the servi
 | at once | pairs/s | p50 ms | p99 ms | batch | CPU µs of a pair: service + Postgres | bytes of log |
 | --: | --: | --: | --: | --: | --: | --: |
 ${leases.map(leaseRow).join("\n")}
+
+The console has ${whole(page.scriptBytes)} bytes of script, gzipped (at most ${whole(MOST_SCRIPT)}). ${
+    page.loadMs === undefined
+      ? "There was no Chromium to measure its first load."
+      : `Its first page is loaded after ${page.loadMs.toFixed(0)} ms in Chromium, with an empty cache.`
+  }
 
 - Each figure is the median of ${how.rounds} rounds of ${how.seconds} s, after a warm-up; the contestants take turns, in changing order. ${how.connections} connections, each
   with one request at a time.
