@@ -35,7 +35,12 @@ const engine = {
 };
 const nobody = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
 const work = createWork();
-const services: Pick<Services, "authorize" | "generation" | "ready"> = {
+const services = {
+  workspaces: {},
+  credits: {},
+  keys: {},
+  usage: {},
+  activity: {},
   authorize: async () => nobody,
   generation: createGeneration({
     engine,
@@ -51,4 +56,7 @@ const services: Pick<Services, "authorize" | "generation" | "ready"> = {
   ready: () => true,
 };
 // The paths that the rest of the services stand behind are not asked for.
-createRestServer(services as Services, config, createLog("warn"), telemetry).listen(Number(port), "127.0.0.1");
+createRestServer(services as unknown as Services, config, createLog("warn"), telemetry).listen(
+  Number(port),
+  "127.0.0.1",
+);

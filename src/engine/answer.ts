@@ -74,7 +74,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   for (const step of open.values()) yield { type: "step", step: { ...step, outcome: "ok" } };
   const finish: Finish = {
     type: "finish",
-    reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, maxTokens !== undefined),
+    reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, meter.tokens, maxTokens),
     outputTokens: meter.tokens,
     cachedTokens: end?.cachedTokens ?? 0,
     model: end?.model,
@@ -87,8 +87,11 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   yield finish;
 }
 
-/** Why an answer ended that the model ended: without a cap of the caller's, `length` is the model's own limit. */
-function endReason(end: ModelEnd | undefined, isCapped: boolean): Finish["reason"] {
-  if (end?.reason.unified === "length") return isCapped ? "length" : "cut";
+/**
+ * Why an answer ended that the model ended. `length` is the caller's doing where the answer came near the caller's cap, by the vendor's count
+ * or ours, which differ by less than half; else it is the model's own limit, or that of a draft.
+ */
+function endReason(end: ModelEnd | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
+  if (end?.reason.unified === "length") return 2 * Math.max(end.writtenTokens, tokens) >= maxTokens ? "length" : "cut";
   return end?.reason.unified === "stop" ? "stop" : "cut";
 }

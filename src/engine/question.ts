@@ -100,6 +100,8 @@ export function callOptions(
 export interface ModelEnd {
   reason: LanguageModelV4FinishReason;
   cachedTokens: number;
+  /** Tokens written by the vendor's count, hidden thoughts included; 0 where it tells none. */
+  writtenTokens: number;
   model: string | undefined;
 }
 
@@ -108,6 +110,7 @@ export function modelEnd({ finishReason, usage, providerMetadata }: FinishPart):
   return {
     reason: finishReason,
     cachedTokens: usage.inputTokens.cacheRead ?? 0,
+    writtenTokens: usage.outputTokens.total ?? 0,
     model: typeof model === "string" ? model : undefined,
   };
 }
