@@ -1,9 +1,9 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
 import { type Candidate, medoid } from "./medoid.ts";
-import { isFreeText, valueKey } from "./value.ts";
+import { valueKey } from "./value.ts";
 import { tally } from "./vote.ts";
 
-/** A value with the weight of the candidate that gave it. In a list of these the medoid's stands first, if it has one, then the heaviest. */
+/** A value with the weight of the candidate that gave it. In a list of these the decider's stands first, if it has one, then the heaviest. */
 interface Vote<T extends JsonNode = JsonNode> {
   node: T;
   weight: number;
@@ -12,17 +12,19 @@ interface Vote<T extends JsonNode = JsonNode> {
 /**
  * Votes field by field, recursively, so that candidates which each have one mistake in different places make an answer without any. A member stays where
  * more than half of the weight has it; lists are voted on by element where more than half agree on the length; numbers and short strings are compared by
- * what they say and taken as written; free text is told by the medoid unless more than half say the same. What stays open, the medoid decides.
+ * what they say and taken as written; free text is told in one voice unless more than half say the same. What stays open, the decider decides.
  *
- * The result may break a schema that every candidate keeps to, so validate it, and fall back on the medoid.
+ * The result may break a schema that every candidate keeps to, so validate it, and fall back on the decider.
  * @param candidates Whole, valid JSON texts, at least one.
- * @returns Compact JSON: its leaves are literals of candidates, its members stand in the medoid's order.
+ * @param decider JSON text that has no vote and the last word, such as that of a judge who saw the candidates. Default: the medoid of the candidates.
+ * @returns Compact JSON: its leaves are literals of candidates or of the decider, its members stand in the decider's order.
  * @throws SyntaxError if a candidate is not JSON; RangeError without candidates.
  */
-export function voteFields(candidates: readonly Candidate[]): string {
+export function voteFields(candidates: readonly Candidate[], decider?: string): string {
   const votes = candidates.map(({ json, weight }) => ({ node: parseJson(json), weight }));
-  const [first] = votes.splice(medoid(candidates), 1);
-  if (!first) throw new RangeError("A vote needs at least one candidate.");
+  const [central] = votes.splice(decider === undefined ? medoid(candidates) : votes.length, 1);
+  const first = decider === undefined ? central : { node: parseJson(decider), weight: 0 };
+  if (!first || candidates.length === 0) throw new RangeError("A vote needs at least one candidate.");
   return stringifyJson(merge([first, ...votes.sort((a, b) => b.weight - a.weight)]));
 }
 
@@ -75,7 +77,7 @@ function mergeArrays(votes: readonly Vote<Extract<JsonNode, { kind: "array" }>>[
 
 function mergeScalars(votes: readonly Vote<Extract<JsonNode, { kind: "scalar" }>>[]): JsonNode | undefined {
   const same = winners(votes, valueKey);
-  return isMajority(same, votes) || !votes.some(({ node }) => isFreeText(node)) ? same[0]?.node : undefined;
+  return isMajority(same, votes) ? same[0]?.node : undefined;
 }
 
 /** The votes that agree with the winner of a plurality vote. */

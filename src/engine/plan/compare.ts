@@ -26,6 +26,11 @@ export interface Compare {
    * @returns undefined while it is open, and in the end when the drafts disagree
    */
   settle(drafts: readonly Draft[], outstanding: number): Verdict | undefined;
+  /**
+   * What disagreeing drafts and the text of a judge who saw them make together. Absent: the judge's text is the answer.
+   * @returns undefined when the judge's text cannot be the answer while a draft can
+   */
+  join?(drafts: readonly Draft[], judged: string): string | undefined;
 }
 
 /** Fewest drafts that can agree: one alone agrees with nobody. */
@@ -60,16 +65,19 @@ export function compareAnswers(share: "majority" | "all", form = closedAnswer): 
 }
 
 /**
- * JSON objects, voted on field by field. They settle the answer when every field that is no free text has its share.
+ * JSON objects, voted on field by field. They settle the answer when every field that is no free text has its share; else a judge decides the fields
+ * that have no majority.
  * @param read the valid object in a text, as JSON text; undefined when there is none
  */
 export function compareObjects(share: "majority" | "all", read: (text: string) => string | undefined): Compare {
+  const ballots = (drafts: readonly Draft[]) =>
+    drafts.map((draft): Candidate => ({ json: draft.form ?? "", weight: weightOf(draft) }));
   return {
     form: read,
     settle(drafts, outstanding) {
       const valid = drafts.filter((draft) => draft.form !== undefined);
       if (valid.length < FEWEST) return undefined;
-      const candidates = valid.map((draft): Candidate => ({ json: draft.form ?? "", weight: weightOf(draft) }));
+      const candidates = ballots(valid);
       const merged = voteFields(candidates);
       const agreement = fieldAgreement(parseJson(merged), candidates);
       const safe = (agreement * sum(valid)) / (sum(valid) + outstanding);
@@ -77,6 +85,13 @@ export function compareObjects(share: "majority" | "all", read: (text: string) =
       const chosen = valid[medoid(candidates)];
       if (!chosen) return undefined;
       return { chosen, text: read(merged) ?? chosen.form ?? chosen.text, agreement };
+    },
+    // A judge settles what is open; what most drafts share stays, or one slip of the judge's would undo it.
+    join(drafts, judged) {
+      const valid = drafts.filter((draft) => draft.form !== undefined);
+      const own = read(judged);
+      if (own === undefined) return valid.length > 0 ? undefined : judged;
+      return valid.length < FEWEST ? own : (read(voteFields(ballots(valid), own)) ?? own);
     },
   };
 }

@@ -41,8 +41,11 @@ export interface Asked {
 
 /** Questions with one right answer, on which models can be compared. */
 const CLOSED: ReadonlySet<Kind> = new Set<Kind>(["closed", "maths", "extraction"]);
-/** Difficulty from which one model at level medium is a strong one. */
-const STRONG_FROM = 0.5;
+/**
+ * Difficulty from which one model at level medium is a strong one: the harder half of the recorded prompts that `auto` takes to medium, those between
+ * .165 and .212 (docs/decisions/judge.md).
+ */
+const STRONG_FROM = 0.18;
 /** Most members of a vote, and most drafts for a writer. */
 const MOST = { voters: 5, drafts: 3 };
 /** Repeated sampling of one model: how often, and the temperature that makes samples differ. */
@@ -58,8 +61,8 @@ const ROOM = 0.8;
  * - low: one fast model.
  * - medium, closed or JSON: two fast models of different vendors; what both say is the answer, else a strong model gives it. Anything
  *   else: one model, by difficulty.
- * - high, closed or JSON: up to five near-peers vote; without a majority the strongest model decides, seeing the drafts. Anything else: up to
- *   three drafts, an analysis, and the strongest model writes.
+ * - high, closed or JSON: up to five near-peers vote; without a majority the strongest model decides, seeing the drafts;
+ *   of JSON, only the fields without one. Anything else: up to three drafts, an analysis, and the strongest model writes.
  *
  * Where one vendor is all there is, or one model dominates, the strongest model is sampled three times instead of a vote: what weaker models
  * agree on is more often wrong than what the dominant one says (docs/decisions/fusion.md).
@@ -97,11 +100,12 @@ export function choosePlan(
   const strongest = failover(modelsOf(ranked));
   const real = ranked.filter(isModel);
   const crew = isClosed ? voters(real, asked) : drafters(real, asked);
-  return over(crew, isClosed ? compare("majority") : undefined, (drafts) => {
+  const how = isClosed ? compare("majority") : undefined;
+  return over(crew, how, (drafts) => {
     const model = streamed ? hedged(strongest, ranked, steps) : strongest;
     if (drafts.length === 0) return told(model, { kind: "escalate", role: "strong", streamed }, steps);
     const parts = { model, drafts, generation, streamed, steps };
-    return isClosed ? judge(parts) : writer({ ...parts, analyst: strongest });
+    return how ? judge({ ...parts, join: how.join }) : writer({ ...parts, analyst: strongest });
   });
 }
 

@@ -1,7 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
+import type { Compare } from "./compare.ts";
 import type { Draft } from "./draft.ts";
 import { type Call, composed, partsOf, told } from "./model.ts";
 import { type Analysis, analysisPrompt, judgePrompt, writePrompt } from "./prompts.ts";
@@ -24,10 +26,31 @@ export interface WriterOptions {
   steps: Steps;
 }
 
-/** The strongest model, which sees the drafts and decides a question that they disagree on. */
-export function judge({ model, drafts, generation, streamed, steps }: WriterOptions): LanguageModelV4 {
+/**
+ * The strongest model, which sees the drafts and decides a question that they disagree on. Where its text is joined with the drafts, the answer comes
+ * in one piece.
+ * @throws what the model throws; ModelError when its text cannot be the answer while a draft can.
+ */
+export function judge(options: WriterOptions & { join: Compare["join"] | undefined }): LanguageModelV4 {
+  const { model, drafts, generation, join, steps } = options;
   const seeing = reprompted(model, (prompt) => judgePrompt(prompt, drafts, generation));
-  return told(seeing, { kind: "judge", role: "strong", streamed }, steps);
+  const judging = told(seeing, { kind: "judge", role: "strong", streamed: options.streamed && !join }, steps);
+  if (!join) return judging;
+
+  async function* parts(call: Call): AsyncGenerator<Part> {
+    let judged = "";
+    for await (const part of partsOf(judging, call)) {
+      if (part.type === "text-delta") judged += part.delta;
+      else if (part.type !== "finish") yield part;
+      else {
+        const delta = join?.(drafts, judged);
+        if (delta === undefined) throw new ModelError("The judge gives no valid object.", { retryable: false });
+        yield { type: "text-delta", id: "0", delta };
+        yield part;
+      }
+    }
+  }
+  return composed("judge", parts);
 }
 
 /**

@@ -141,3 +141,14 @@ test("the order of candidates with different weights does not matter", () => {
     }),
   );
 });
+
+test("a decider has no vote: it settles what has no majority, also where no candidate says the same", () => {
+  const candidates = ['{"a":1,"b":2,"c":3}', '{"a":1,"b":4,"c":5}', '{"a":1,"b":4,"c":6}'].map((json) => ({
+    json,
+    weight: 1,
+  }));
+  assert.equal(voteFields(candidates, '{"c":5,"b":2,"a":9,"d":0}'), '{"c":5,"b":4,"a":1}');
+  assert.equal(voteFields(candidates, '{"a":1,"b":4,"c":7}'), '{"a":1,"b":4,"c":7}');
+  assert.equal(voteFields(candidates, '{"a":1,"b":4,"c":[7]}'), '{"a":1,"b":4,"c":3}');
+  assert.throws(() => voteFields([], "{}"), RangeError);
+});

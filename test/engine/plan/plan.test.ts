@@ -106,8 +106,8 @@ test("medium, JSON: objects that say the same agree, whatever their spelling", a
 
 test("medium, prose: one model, by difficulty", async () => {
   const { catalogue, calls } = three(["fast", "x", "x"], ["strong", "x", "x"]);
-  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.2 })).text, "fast");
-  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.8 })).text, "strong");
+  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.17 })).text, "fast");
+  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.2 })).text, "strong");
   assert.equal((await run(catalogue, { level: "medium" })).text, "strong");
   assert.deepEqual(calls(), [1, 0, 0, 2, 0, 0]);
 });
@@ -141,6 +141,24 @@ test("high, closed: near-peers vote; without a majority the strongest one judges
   const seen = lastText(last ?? call());
   for (const draft of ["Answer: A", "Answer: B", "Answer: C"]) assert.ok(seen.includes(draft));
   assert.ok(seen.startsWith("Hi\n\n"));
+});
+
+test("high, JSON: what most drafts share stays, the judge settles the other fields", async () => {
+  const asked = { level: "high", shape: "extract" } as const;
+  const split = (judge: string) =>
+    three(["x", "x", "x"], [phased({ draft: '{"a":1,"b":2}', judge }), '{"a":1,"b":3}', 'Here: {"a":1,"b":4}']);
+  for (const streamed of [true, false]) {
+    const joined = await run(split('So: {"a":9,"b":5}').catalogue, { ...asked, streamed });
+    assert.equal(joined.text, '{"a":1,"b":5}');
+    assert.deepEqual(joined.kinds.slice(-2), ["vote service failed", "judge strong ok"]);
+    const mute = await run(split("I cannot say.").catalogue, { ...asked, streamed });
+    assert.equal(mute.text, '{"a":1,"b":2}');
+    assert.equal(mute.kinds.at(-1), "fallback service ok");
+  }
+  const alone = three(["x", "x", "x"], [phased({ draft: '{"a":1}', judge: '{"a":2}' }), "no object", dead]);
+  assert.equal((await run(alone.catalogue, asked)).text, '{"a":2}');
+  const none = three(["x", "x", "x"], [phased({ draft: "none", judge: "none either" }), "no object", dead]);
+  assert.equal((await run(none.catalogue, asked)).text, "none either");
 });
 
 test("high, prose: drafts, an analysis, and the strongest model writes; each failing part is made up for", async () => {
