@@ -5,13 +5,22 @@ import { member, parseJson } from "../src/json.ts";
 import type { Choice, Recording, Row } from "./recording.ts";
 import { type Player, replay } from "./replay.ts";
 import { isAnswered, knownAccuracy, mean, paired, ranOn, scoreOf } from "./score.ts";
+import { shuffled } from "./shuffle.ts";
 
 /** Questions that make one object. */
 const FIELDS = 5;
+/**
+ * Files with fewer rows are grouped into objects that often: one grouping of GSM8K makes 263 objects, and which questions meet moves the difference of
+ * two ways to vote by a point.
+ */
+const GROUPINGS = 10;
+const FEW_ROWS = 2_000;
 
 /** Share of objects with every field right, paired by object. */
 export interface FieldVoteFigures {
+  /** Of all groupings. */
   objects: number;
+  groupings: number;
   /** Of the best single member: the one that is best on these very objects. */
   best: number;
   /** Of the object that more than half of the members wrote alike, else the strongest member's. */
@@ -25,7 +34,8 @@ export interface FieldVoteFigures {
   gain_over_majority: number;
 }
 
-export type FieldVotePart = FieldVoteFigures & { all_answered: FieldVoteFigures };
+/** Figures over all groupings; `file_order` are those of the one in which objects follow the order of the file. */
+export type FieldVotePart = FieldVoteFigures & { all_answered: FieldVoteFigures; file_order: FieldVoteFigures };
 
 interface Scored {
   rows: readonly Row[];
@@ -36,16 +46,28 @@ interface Scored {
 }
 
 /**
- * Votes on simulated objects: five questions that follow each other in the file are one request for an object with five fields, and what a model
- * answered to each is what it wrote into the field, null for no answer. The plan is that for JSON at level high; accuracies come from other folds.
+ * Votes on simulated objects: five questions are one request for an object with five fields, and what a model answered to each is what it wrote into
+ * the field, null for no answer. Which questions meet is chance, so they are grouped as they follow each other in the file, and then, in a file with few
+ * rows, nine times at random. The plan is that for JSON at level high; accuracies come from other folds.
  * @returns undefined for fewer than two members, or where no object has all answers
  */
 export async function fieldVotePart(all: readonly Row[], choice: Choice): Promise<FieldVotePart | undefined> {
   const panel = [...new Set(choice.panel)];
   const rows = ranOn(all, panel);
+  if (panel.length < 2) return undefined;
+  const orders = [rows];
+  while (rows.length < FEW_ROWS && orders.length < GROUPINGS) orders.push(shuffled(rows, orders.length));
+  const groupings: Scored[][] = [];
+  for (const order of orders) groupings.push(await grouped(order, panel));
+  const answered = groupings.map((scored) => scored.filter(({ rows }) => rows.every((row) => isAnswered(row, panel))));
+  if (answered.every((scored) => scored.length === 0)) return undefined;
+  return { ...figures(groupings), all_answered: figures(answered), file_order: figures(groupings.slice(0, 1)) };
+}
+
+async function grouped(rows: readonly Row[], panel: readonly string[]): Promise<Scored[]> {
   const known = panel.map((name) => knownAccuracy(rows, name, FIELDS));
   const scored: Scored[] = [];
-  for (let start = 0; start + FIELDS <= rows.length && panel.length > 1; start += FIELDS) {
+  for (let start = 0; start + FIELDS <= rows.length; start += FIELDS) {
     const own = rows.slice(start, start + FIELDS);
     const crew = panel.map((name, at): Player => {
       const recording = { answer: objectOf(own.map(({ models }) => models[name])), score: 0 };
@@ -65,22 +87,28 @@ export async function fieldVotePart(all: readonly Row[], choice: Choice): Promis
       single: crew.map(({ recording }) => score(recording?.answer ?? "{}")),
     });
   }
-  const answered = scored.filter(({ rows }) => rows.every((row) => isAnswered(row, panel)));
-  return answered.length === 0 ? undefined : { ...figures(scored), all_answered: figures(answered) };
+  return scored;
 }
 
-function figures(scored: readonly Scored[]): FieldVoteFigures {
+/** Means over the groupings. Those share their questions, so the interval is as wide as that of one. */
+function figures(groupings: readonly Scored[][]): FieldVoteFigures {
+  const scored = groupings.flat();
   const accuracies = scored[0]?.single.map((_, at) => mean(scored.map(({ single }) => single[at] ?? 0))) ?? [];
   const best = Math.max(...accuracies);
   const at = accuracies.indexOf(best);
   const majority = mean(scored.map(({ majority }) => majority));
   const accuracy = mean(scored.map(({ voted }) => voted));
+  const { gain, low, high } = paired(scored.map(({ voted, single }) => voted - (single[at] ?? 0)));
+  const widening = Math.sqrt(groupings.length);
   return {
     objects: scored.length,
+    groupings: groupings.length,
     best,
     majority,
     accuracy,
-    ...paired(scored.map(({ voted, single }) => voted - (single[at] ?? 0))),
+    gain,
+    low: gain - (gain - low) * widening,
+    high: gain + (high - gain) * widening,
     gain_over_majority: accuracy - majority,
   };
 }

@@ -12,6 +12,7 @@ import { type Curve, curve } from "./curve.ts";
 import { choose, type RecordedFile } from "./data.ts";
 import { fit, type Sample } from "./judge-fit.ts";
 import type { Row } from "./recording.ts";
+import { shuffled } from "./shuffle.ts";
 
 /** Fractions of 1; null where the file cannot give the figure. */
 export interface JudgePart {
@@ -140,9 +141,7 @@ export function heldOut(samples: readonly Sample[], fold: readonly number[]): { 
 
 /** The fold, from 0, of each item, at random by the seed; items of one key share a fold. */
 export function folds(keys: readonly string[], number: number, seed: number): number[] {
-  const random = mulberry32(seed);
-  const order = [...new Set(keys)].map((key) => ({ key, at: random() })).toSorted((a, b) => a.at - b.at);
-  const fold = new Map(order.map(({ key }, at) => [key, at % number]));
+  const fold = new Map(shuffled([...new Set(keys)], seed).map((key, at) => [key, at % number]));
   return keys.map((key) => fold.get(key) ?? 0);
 }
 
@@ -168,15 +167,4 @@ function scored(head: Head, samples: ReadonlyArray<{ features: Features }>): num
 
 function average(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** A small generator of even numbers in [0, 1), by Tommy Ettinger (public domain). */
-function mulberry32(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
