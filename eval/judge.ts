@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import {
   decodeHead,
-  difficulty,
+  encodeHead,
   type Features,
   features,
   type Head,
   plainScore,
   score,
 } from "../src/engine/judge/head.ts";
+import { createJudge } from "../src/engine/judge/judge.ts";
 import { type Curve, curve } from "./curve.ts";
 import { choose, type RecordedFile } from "./data.ts";
 import { fit, type Sample } from "./judge-fit.ts";
@@ -81,11 +82,14 @@ export function judgePart(on: Routed, others: ReadonlyMap<string, Routed>, shipp
   const trained_on = Object.fromEntries(heads.map(([name, head]) => [name, reached(scored(head, samples))?.apgr ?? 0]));
   const common = { rows: rows.length, weak, strong, ...(heads.length > 0 && { trained_on }) };
   if (shipped) {
-    const main = reached(scored(shipped, samples)) ?? random;
+    // As it is served, with what a prompt demands in words.
+    const judge = createJudge(encodeHead(shipped));
+    const difficulty = (row: Row) => judge.judge(row.prompt).difficulty;
+    const main = reached(rows.map(difficulty)) ?? random;
     const plain = reached(samples.map((sample) => plainScore(shipped, sample.features))) ?? random;
     return {
       part: { ...main, apgr_groups_held_out: null, apgr_plain: plain.apgr, ...common },
-      difficulty: (row) => difficulty(shipped, score(shipped, features(row.prompt)).score),
+      difficulty,
     };
   }
   const repeats = rows.length < REPEATS.rows ? REPEATS.times : 1;

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   }
   if (values.json) console.log(JSON.stringify(files.length > 1 ? results : results[0]));
   const command = process.argv.slice(2).map((word) => word.replace(/^.*\//, ""));
-  const head = `# Results\n\nWritten by \`npm run eval -- ${command.join(" ")}\`. How each figure is computed: docs/decisions/judge.md.\n`;
+  const head = `# Results\n\nWritten by \`npm run eval -- ${command.join(" ")}\`. How the figures are computed: docs/decisions/judge.md and fusion.md.\n`;
   writeFileSync(new URL("results.md", import.meta.url), [head, ...sections].join("\n"));
 }
 

@@ -21,7 +21,13 @@ export function section(
 }
 
 function table(part: unknown): string {
-  const figures = Object.entries(part ?? {});
+  const all = Object.entries(part ?? {});
+  const isOwn = (name: string) => all.some(([own]) => own === name);
+  // An object with the part's own figures is a column; one with others, such as those by file, adds its figures as rows.
+  const figures = all.flatMap(([name, value]): typeof all => {
+    if (typeof value !== "object" || value === null || Object.keys(value).some(isOwn)) return [[name, value]];
+    return Object.entries(value).map(([key, figure]) => [`apgr ${name} ${key}`, figure]);
+  });
   const subsets = figures.filter(([, value]) => typeof value === "object" && value !== null);
   const head = ["figure", "all rows", ...subsets.map(([name]) => name.replaceAll("_", " "))];
   const own = figures.filter(([, value]) => typeof value !== "object" || value === null).map(([name]) => name);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { demands } from "./depth.ts";
 import { decodeHead, difficulty, features, type Head, score } from "./head.ts";
 import { type Kind, kindOf } from "./kind.ts";
 import { PLAIN } from "./plain.ts";
@@ -31,6 +32,12 @@ const KINDS: Record<Kind, string> = {
 /** Standard deviations of the outcome below which a feature's part in the score is not worth a reason. */
 const NOTABLE = 0.03;
 
+/**
+ * What each demand for depth adds to the likelihood that the strong tier does better, as one more chance beside the learned one. Set by hand such that a
+ * usual prompt (.12) with one demand is for level medium and with two for high (docs/decisions/judge.md).
+ */
+const DEMAND = 0.07;
+
 /** A judge on the bytes of a head, as npm run train:judge writes them. @throws Error when they do not fit */
 export function createJudge(head: Uint8Array): Judge {
   const trained = decodeHead(head);
@@ -38,11 +45,14 @@ export function createJudge(head: Uint8Array): Judge {
     judge(text) {
       const read = features(text);
       const judged = score(trained, read);
-      const kind = kindOf(sample(text));
+      const seen = sample(text);
+      const kind = kindOf(seen);
+      // A closed question asks for one answer, whatever its words.
+      const asked = kind === "closed" ? [] : demands(seen);
       return {
-        difficulty: difficulty(trained, judged.score),
+        difficulty: 1 - (1 - difficulty(trained, judged.score)) * (1 - DEMAND) ** asked.length,
         kind,
-        reasons: reasons(trained, read.plain, judged.trust, kind),
+        reasons: reasons(trained, read.plain, judged.trust, kind, asked),
       };
     },
   };
@@ -53,7 +63,7 @@ export function loadJudge(): Judge {
   return createJudge(readFileSync(new URL("judge.bin", import.meta.url)));
 }
 
-function reasons(head: Head, values: Float64Array, trust: number, kind: Kind): string[] {
+function reasons(head: Head, values: Float64Array, trust: number, kind: Kind, asked: readonly string[]): string[] {
   const parts = PLAIN.flatMap(({ words, little }, at) => {
     const [joint, plain] = [head.joint[at], head.plain[at]];
     if (!joint || !plain) return [];
@@ -67,5 +77,6 @@ function reasons(head: Head, values: Float64Array, trust: number, kind: Kind): s
     .map(({ named, part }) => `${named} (${part > 0 ? "harder" : "easier"})`);
   const unfamiliar = trust < 0.5 ? ["unfamiliar wording, so plain features count most"] : [];
   const said = strongest.filter((words) => !words.startsWith(KINDS[kind]));
-  return [KINDS[kind], ...said.slice(0, 3 - unfamiliar.length), ...unfamiliar];
+  const demanded = asked.map((words) => `${words} (harder)`);
+  return [KINDS[kind], ...[...demanded, ...said].slice(0, 3 - unfamiliar.length), ...unfamiliar];
 }

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
+import { demands } from "../../../src/engine/judge/depth.ts";
 import { decodeHead, encodeHead, features, plainScore, score } from "../../../src/engine/judge/head.ts";
 import { createJudge, type Kind, loadJudge } from "../../../src/engine/judge/judge.ts";
-import { levelOf } from "../../../src/engine/judge/level.ts";
+import { type Level, levelOf } from "../../../src/engine/judge/level.ts";
 
 const FILE = new URL("../../../src/engine/judge/judge.bin", import.meta.url);
 const judge = loadJudge();
@@ -49,6 +50,39 @@ test("wording that training never saw is judged by the plain features", () => {
   assert.ok(
     score(head, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
   );
+});
+
+const LEVELS: Array<[text: string, level: Level]> = [
+  ["hi", "low"],
+  ["What is 17 * 23 + 4?", "low"],
+  ["What is the capital of France?", "low"],
+  ["Write a short email to my landlord about the heating.", "low"],
+  ["Prove that the square root of 2 is irrational.", "medium"],
+  ["Beweise, dass es unendlich viele Primzahlen gibt.", "medium"],
+  ["Write a detailed essay comparing Kant's and Mill's moral philosophies, critically evaluating both.", "medium"],
+  ["Extract the names and dates from this letter: Dear Anna, on 3 May we meet Bob.", "medium"],
+  ["Prove that there are infinitely many primes and compare three proofs in depth", "high"],
+  ["Design a rate limiter for ten million users and discuss the trade-offs of three algorithms in depth.", "high"],
+];
+
+for (const [text, level] of LEVELS)
+  test(`auto level of ${JSON.stringify(text.slice(0, 40))}: ${level}`, () =>
+    assert.equal(levelOf("auto", judge.judge(text), { medium: 0.165, high: 0.212 }), level));
+
+test("demands for depth raise the difficulty and are told, except in a closed question", () => {
+  const [plain, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
+    judge.judge(text),
+  );
+  assert.ok((deep?.difficulty ?? 0) > (plain?.difficulty ?? 1));
+  assert.ok(deep?.reasons.includes("depth is asked for (harder)"));
+  const options = "\nA. One\nB. Two\nC. Three";
+  const closed = judge.judge(`Which proof did Euclid give in detail? Compare.${options}`);
+  assert.ok(closed.reasons.every((reason) => !reason.includes("asked for")));
+});
+
+test("being told to think step by step is no demand", () => {
+  assert.deepEqual(demands("Add 2 and 3. Let's think step by step."), []);
+  assert.equal(demands("Show me step by step how to add 2 and 3.").length, 1);
 });
 
 const KINDS: Array<[text: string, kind: Kind]> = [
