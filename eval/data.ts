@@ -16,12 +16,15 @@ export interface RecordedFile {
 
 /**
  * Reads a file of recorded answers, one JSON object a line: `{id, group, prompt, gold, models}` or `{id, model, output}`. Missing ids and groups are
- * filled in; a reply without a score is left out, as if the model had not run; a line of another shape is left out and counted.
+ * filled in; a reply without a usable score is left out, as if the model had not run; a line of another shape is left out and counted.
  * @throws Error when the file cannot be read or holds no usable line
  */
 export function readRecorded(path: string): RecordedFile {
   const file: RecordedFile = { path, name: basename(path).replace(/\.jsonl?$/, ""), rows: [], raw: [], skipped: 0 };
-  for (const [index, line] of readFileSync(path, "utf8").split("\n").entries()) {
+  for (const [index, line] of contents(path)
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .entries()) {
     if (line.trim() === "") continue;
     const item = parse(line);
     const id = text(item?.id) ?? String(index + 1);
@@ -46,6 +49,15 @@ export function readRecorded(path: string): RecordedFile {
       `${path}: no recorded answers. Expected one JSON object a line, {"id","group","prompt","gold","models"}.`,
     );
   return file;
+}
+
+function contents(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? ` (${error.code})` : "";
+    throw new Error(`${path}: cannot be read${reason}. Expected a file of recorded answers.`);
+  }
 }
 
 /** The models that a file is measured with by default, in the pairs that the reference figures name. */
@@ -109,7 +121,7 @@ const PANELS = [
 
 /**
  * The members of the vote: as asked for, else a known panel, else the weak models and those nearest below the strong one, three in all.
- * @returns a sentence when a named member has no scores, or there are not three
+ * @returns a sentence when a named member has no scores or is the only one, or there are not three unasked
  */
 export function choosePanel(
   file: RecordedFile,
@@ -120,7 +132,7 @@ export function choosePanel(
   const unknown = asked.find((name) => !all.has(name));
   if (unknown !== undefined)
     return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
-  if (asked.length > 0) return [...asked];
+  if (asked.length > 0) return new Set(asked).size > 1 ? [...asked] : `A vote needs more members than ${asked[0]}.`;
   const known = PANELS.find((panel) => panel.every((name) => all.has(name)));
   if (known) return known;
   const near = [...all]
@@ -160,10 +172,13 @@ export function accuracies(file: RecordedFile): Map<string, Accuracy> {
   );
 }
 
+/** Scores are 0 or 1, or grades up to 10; what is far off is a mistake of the recording, and its squares would not be finite. */
+const LARGEST_SCORE = 1_000;
+
 function recorded(value: unknown): Recording | undefined {
   if (!isRecord(value)) return undefined;
   const score = typeof value.score === "boolean" ? Number(value.score) : number(value.score);
-  if (score === undefined) return undefined;
+  if (score === undefined || Math.abs(score) > LARGEST_SCORE) return undefined;
   const [cost, tokens] = [number(value.cost_usd), number(value.output_tokens)];
   return {
     answer: text(value.answer) ?? null,

@@ -75,7 +75,7 @@ export function judgePart(on: Routed, others: ReadonlyMap<string, Routed>, shipp
   const { rows, samples, weak, strong } = on;
   const reached = (scores: readonly number[]) => curveOf(on, scores);
   if (rows.length < 2 * FOLDS)
-    return `Only ${rows.length} rows have scores of both ${weak} and ${strong}; at least ${2 * FOLDS} are needed.`;
+    return `Rows with scores of both ${weak} and ${strong}: ${rows.length}; at least ${2 * FOLDS} are needed.`;
   const random = reached(rows.map(() => 0));
   if (!random) return `${strong} is no better than ${weak} here, so there is nothing to gain by routing between them.`;
   const heads = [...others].map(([name, other]) => [name, fit(other.samples)] as const);

@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   if (positionals.length === 0) throw new Error(`Name at least one file of recorded answers: ${USAGE}`);
   const asked = { weak: names(values.weak), strong: values.strong, panel: names(values.panel) };
   const files = positionals.map(readRecorded);
-  const sets = new Map<string, Routed | string>(files.map((file) => [file.name, routed(file, asked)]));
+  const sets = new Map<RecordedFile, Routed | string>(files.map((file) => [file, routed(file, asked)]));
   const results: Array<Record<string, unknown>> = [];
   const sections: string[] = [];
   for (const file of files) {
@@ -47,13 +47,13 @@ async function main(): Promise<void> {
 interface Run {
   asked: { weak: string[]; strong: string | undefined; panel: string[] };
   files: readonly RecordedFile[];
-  sets: ReadonlyMap<string, Routed | string>;
+  sets: ReadonlyMap<RecordedFile, Routed | string>;
   shipped: boolean;
 }
 
 /** The parts that apply to a file, under their keys, and in words why others do not. */
 async function measure(file: RecordedFile, { asked, files, sets, shipped }: Run) {
-  const notes = file.skipped > 0 ? [`${file.skipped} lines are no recorded answers and were left out.`] : [];
+  const notes = file.skipped > 0 ? [`Lines that are no recorded answers and were left out: ${file.skipped}.`] : [];
   const parts: Record<string, unknown> = {};
   const keep = (key: string, part: unknown) => {
     if (part !== undefined) parts[key] = part;
@@ -62,9 +62,11 @@ async function measure(file: RecordedFile, { asked, files, sets, shipped }: Run)
     keep("repair", repairPart(file.raw, originOf(file, files)));
     return { parts, notes };
   }
-  const set = sets.get(file.name) ?? "";
+  const set = sets.get(file) ?? "";
   const others = new Map(
-    [...sets].flatMap(([name, other]) => (name === file.name || typeof other === "string" ? [] : [[name, other]])),
+    [...sets].flatMap(([{ name, path }, other]) =>
+      path === file.path || typeof other === "string" ? [] : [[name, other]],
+    ),
   );
   const judged = typeof set === "string" ? set : judgePart(set, others, shipped ? shippedHead() : undefined);
   if (typeof judged === "string") notes.push(judged);
