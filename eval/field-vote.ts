@@ -34,8 +34,8 @@ export interface FieldVoteFigures {
   gain_over_majority: number;
 }
 
-/** Figures over all groupings; `file_order` are those of the one in which objects follow the order of the file. */
-export type FieldVotePart = FieldVoteFigures & { all_answered: FieldVoteFigures; file_order: FieldVoteFigures };
+/** Figures over all groupings; where there are several, `file_order` are those of the one in which objects follow the order of the file. */
+export type FieldVotePart = FieldVoteFigures & { all_answered: FieldVoteFigures; file_order?: FieldVoteFigures };
 
 interface Scored {
   rows: readonly Row[];
@@ -61,7 +61,11 @@ export async function fieldVotePart(all: readonly Row[], choice: Choice): Promis
   for (const order of orders) groupings.push(await grouped(order, panel));
   const answered = groupings.map((scored) => scored.filter(({ rows }) => rows.every((row) => isAnswered(row, panel))));
   if (answered.every((scored) => scored.length === 0)) return undefined;
-  return { ...figures(groupings), all_answered: figures(answered), file_order: figures(groupings.slice(0, 1)) };
+  return {
+    ...figures(groupings),
+    all_answered: figures(answered),
+    ...(groupings.length > 1 && { file_order: figures(groupings.slice(0, 1)) }),
+  };
 }
 
 async function grouped(rows: readonly Row[], panel: readonly string[]): Promise<Scored[]> {
