@@ -1,33 +1,16 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { envToConfig } from "../src/config.ts";
+import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import { startService } from "./helpers/service.ts";
 
 const execute = promisify(execFile);
-const ROOT = resolve(import.meta.dirname, "..");
-
-/** The fenced blocks of a page, in order. */
-async function blocks(page: string): Promise<{ language: string; text: string }[]> {
-  const text = await readFile(join(ROOT, page), "utf8");
-  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", body = ""]) => ({
-    language,
-    text: body.trim(),
-  }));
-}
-
-async function pages(): Promise<string[]> {
-  const names = await readdir(join(ROOT, "docs"), { recursive: true });
-  return [
-    "README.md",
-    "CHANGELOG.md",
-    ...names.filter((name) => name.endsWith(".md")).map((name) => join("docs", name)),
-  ];
-}
 
 /** Names and kinds of all members, the first item standing for a list. */
 function shape(value: unknown): unknown {
@@ -36,7 +19,7 @@ function shape(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]));
 }
 
-test("what README and docs say to type works as written", async (t) => {
+test("what README and docs/configuration.md say to type works as written", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   await chmod(dataDir, 0o711);
   t.after(() => rm(dataDir, { recursive: true, force: true }));
@@ -97,20 +80,6 @@ test("what README and docs say to type works as written", async (t) => {
     assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
   });
 
-  await t.test("docs/calling.md", async () => {
-    for (const { language, text } of await blocks("docs/calling.md")) {
-      if (language !== "sh") continue;
-      const printed = await run(text);
-      assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
-      if (text.includes("json_schema")) {
-        const { structured } = JSON.parse(printed);
-        const expected = { number: "INV-2041", total: 1234.5, email: "billing@example.com" };
-        assert.deepEqual({ ...structured, ...expected }, structured);
-      } else if (text.includes(":stream")) assert.match(printed, /^event: done$/m);
-      else assert.ok(printed.trim() !== "", text);
-    }
-  });
-
   await t.test("docs/configuration.md", async () => {
     let id = "";
     for (const { language, text } of await blocks("docs/configuration.md")) {
@@ -125,14 +94,32 @@ test("what README and docs say to type works as written", async (t) => {
     assert.notEqual(id, "");
   });
 
+  const before = await run('curl -s http://127.0.0.1:8080/v1/quotas -H "X-API-Key: $CHORUS_API_KEY"');
+
   await t.test("the service ends when npm is told to", async () => {
     process.kill(await childOf(npm.pid ?? 0), "SIGTERM");
     await closed;
     await assert.rejects(stat(join(dataDir, "postgres/data/postmaster.pid")), { code: "ENOENT" });
   });
+
+  await t.test("docs/operating.md: a copy of the stopped embedded Postgres is a backup", async (t) => {
+    const restored = `${dataDir}-restored`;
+    const copy = `${dataDir}.tar`;
+    t.after(() => Promise.all([restored, copy].map((path) => rm(path, { recursive: true, force: true }))));
+    const commands = (await blocks("docs/operating.md", "sh")).filter(({ text }) => text.includes("chorus-backup.tar"));
+    assert.equal(commands.length, 2);
+    for (const { text } of commands) {
+      const command = text.replaceAll("chorus-backup.tar", copy);
+      await execute("sh", ["-ec", command], { env: { ...env, RESTORED_DIR: restored } });
+    }
+    const service = await startService(t, { databaseUrl: "", dataDir: restored, env: { CHORUS_TIERS: "" } });
+    const after = await service.get("/v1/quotas", { "x-api-key": key });
+    assert.deepEqual(((await after.json()) as { credit: unknown }).credit, JSON.parse(before).credit);
+    await service.stop();
+  });
 });
 
-test("each JSON block of the docs is JSON, and the catalogue is one", async (t) => {
+test("each JSON block of the docs is JSON, and the catalogues can be read", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   t.after(() => rm(folder, { recursive: true }));
   let catalogues = 0;
@@ -148,12 +135,13 @@ test("each JSON block of the docs is JSON, and the catalogue is one", async (t) 
         ANTHROPIC_API_KEY: "a",
         OPENAI_API_KEY: "a",
         GEMINI_API_KEY: "a",
+        VLLM_API_KEY: "a",
       });
       assert.equal(models.length, value.models.length);
       catalogues++;
     }
   }
-  assert.equal(catalogues, 1);
+  assert.equal(catalogues, 2);
 });
 
 test("each variable that is read is documented, with its default", async () => {

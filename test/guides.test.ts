@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
+import { pdf } from "./engine/attachments/files.ts";
+import { testDatabase } from "./helpers/database.ts";
+import { CHILD_ENV } from "./helpers/environment.ts";
+import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import { startPanel } from "./helpers/panel.ts";
+import { startService, type TestService } from "./helpers/service.ts";
+
+const execute = promisify(execFile);
+
+/** Pages whose blocks are run elsewhere: by readme.test.ts, and the client's programs by client/package.test.ts. */
+const ELSEWHERE = ["README.md", "docs/configuration.md", "docs/typescript.md"];
+/** What a test here runs. */
+const HERE = [
+  "docs/getting-started.md",
+  "docs/calling.md",
+  "docs/structured-output.md",
+  "docs/streaming.md",
+  "docs/effort.md",
+  "docs/limits.md",
+  "docs/attachments.md",
+  "docs/web-search.md",
+  "docs/rpc.md",
+  "docs/console.md",
+  "docs/operating.md",
+];
+const RUN = new Set(["sh", "js", "ts", "python", "sql", "nginx", "caddyfile"]);
+
+async function project(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-guide-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs a command, or a program, of a guide against a service. */
+function runner(service: TestService, cwd = ROOT) {
+  const here = (text: string) =>
+    text
+      .replaceAll("http://127.0.0.1:8080", service.url)
+      .replaceAll("http://127.0.0.1:8081", service.rpcUrl)
+      .replaceAll("127.0.0.1:8081", new URL(service.rpcUrl).host);
+  const env = {
+    ...CHILD_ENV,
+    npm_config_update_notifier: "false",
+    DATA_DIR: service.dataDir,
+    CHORUS_API_KEY: service.apiKey,
+  };
+  return {
+    here,
+    async sh(text: string, more: Record<string, string> = {}): Promise<string> {
+      const { stdout } = await execute("sh", ["-ec", here(text)], { cwd, env: { ...env, ...more } });
+      return stdout;
+    },
+  };
+}
+
+const hasProgram = (file: string, ...args: string[]): Promise<boolean> =>
+  execute(file, args).then(
+    () => true,
+    () => false,
+  );
+
+test("each block of the guides that can be run is run by a test", async () => {
+  for (const page of await pages()) {
+    const runnable = (await blocks(page)).filter(({ language }) => RUN.has(language));
+    if (page.startsWith("docs/decisions/") || runnable.length === 0) continue;
+    assert.ok([...HERE, ...ELSEWHERE].includes(page), page);
+  }
+});
+
+test("the guides against a running service", async (t) => {
+  const service = await startService(t);
+
+  await t.test("docs/getting-started.md leads to a program that streams, and gets strict JSON", async (t) => {
+    const folder = await project(t);
+    const [start, key, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
+    assert.deepEqual(more, []);
+    assert.equal(start?.text, "npm start");
+    assert.match(await runner(service).sh(key?.text ?? ""), /ck_\w{33}/);
+    assert.equal(given?.text, "export CHORUS_API_KEY=ck_…");
+    const clone = runner(service);
+    assert.equal(JSON.parse(await clone.sh(ask?.text ?? "")).answer, "17 * 23 + 4 = 395");
+    assert.match(await clone.sh(stream?.text ?? ""), /^event: done$/m);
+    // Beside a clone that stands for this one. Nothing is built anew: other tests read what is built.
+    await mkdir(join(folder, "chorus"));
+    await cp(join(ROOT, "package.json"), join(folder, "chorus/package.json"));
+    for (const name of ["dist", "gen"]) await symlink(join(ROOT, name), join(folder, "chorus", name), "junction");
+    const npm = { npm_config_ignore_scripts: "true", npm_config_offline: "true", npm_config_audit: "false" };
+    await runner(service, join(folder, "chorus")).sh(make?.text ?? "", npm);
+    const own = runner(service, join(folder, "hello-chorus"));
+    const [program] = await blocks("docs/getting-started.md", "js");
+    await writeFile(join(folder, "hello-chorus/hello.mjs"), own.here(program?.text ?? ""));
+    const printed = (await blocks("docs/getting-started.md", "text")).find(({ text }) => text.includes("INV-2041"));
+    assert.equal((await own.sh(runIt?.text ?? "")).trim(), printed?.text);
+  });
+
+  await t.test("docs/structured-output.md: the answer and the refusal are those that are shown", async () => {
+    const { sh } = runner(service);
+    const [extract, strict] = await blocks("docs/structured-output.md", "sh");
+    const [shown, refused] = (await blocks("docs/structured-output.md", "json")).map(({ text }) => JSON.parse(text));
+    const { structured } = JSON.parse(await sh(extract?.text ?? ""));
+    assert.deepEqual(structured, { number: "INV-2041", total: 1234.5, email: "billing@example.com" });
+    const answer = JSON.parse(await sh(strict?.text ?? ""));
+    assert.deepEqual(
+      [answer.answer, answer.structured, answer.usage, Object.keys(answer)],
+      [shown.answer, shown.structured, shown.usage, Object.keys(shown)],
+    );
+    const schema = { type: "object", properties: { date: { type: "string", format: "date" } } };
+    const response = await service.post("/v1/generate", {
+      prompt: "a",
+      response_format: { type: "json_schema", schema },
+    });
+    assert.deepEqual({ ...((await response.json()) as object), request_id: "req_…" }, refused);
+  });
+
+  await t.test("docs/attachments.md", async (t) => {
+    const folder = await project(t);
+    await writeFile(join(folder, "invoice.pdf"), pdf(["Invoice INV-2041. Total: EUR 1,234.50."]));
+    for (const { text } of await blocks("docs/attachments.md", "sh"))
+      assert.match(JSON.parse(await runner(service, folder).sh(text)).answer, /INV-2041/);
+  });
+
+  for (const page of ["calling", "streaming", "effort", "limits", "web-search", "console"]) {
+    await t.test(`docs/${page}.md`, async () => {
+      for (const { text } of await blocks(`docs/${page}.md`, "sh")) {
+        // Run before the tests, by npm itself.
+        if (text === "npm run build:console") continue;
+        const printed = await runner(service).sh(text);
+        assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
+        assert.ok(printed.trim() !== "", text);
+        if (text.includes(":stream")) assert.match(printed, /^event: done$/m);
+        if (text.includes("intelligence_trace")) assert.match(printed, /"intelligence_level":/);
+      }
+    });
+  }
+
+  await t.test("docs/rpc.md", async (t) => {
+    const folder = await project(t);
+    const [curl, connect, exported, compile, ...more] = await blocks("docs/rpc.md", "sh");
+    assert.deepEqual(more, []);
+    assert.match(await runner(service).sh(curl?.text ?? ""), /StreamGenerate[\s\S]*42[\s\S]*"done"/);
+    assert.match(await runner(service).sh(connect?.text ?? ""), /"answer":"6 \* 7 = 42"/);
+    await runner(service).sh((exported?.text ?? "").replace("--output protos", `--output ${join(folder, "protos")}`));
+
+    await mkdir(join(folder, "node_modules"));
+    await symlink(ROOT, join(folder, "node_modules/chorus"), "junction");
+    for (const name of ["@bufbuild", "@connectrpc"])
+      await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name), "junction");
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const own = runner(service, folder);
+    const [ts] = await blocks("docs/rpc.md", "ts");
+    await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
+    assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "6 * 7 = 42\ninvalid_request temperature\n");
+
+    await t.test("in Python", async (t) => {
+      if (!(await hasProgram("python3", "-c", "import grpc_tools"))) return t.skip("python3 has no grpcio-tools");
+      await own.sh(compile?.text ?? "");
+      const [python] = await blocks("docs/rpc.md", "python");
+      await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
+      assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
+    });
+  });
+
+  await t.test("docs/operating.md: figures, books and statements", async (t) => {
+    for (const { text } of await blocks("docs/operating.md", "sh")) {
+      if (/pg_dump|pg_restore|tar /.test(text)) continue;
+      assert.ok((await runner(service).sh(text)).trim() !== "", text);
+    }
+    const { pool } = await testDatabase(t);
+    for (const { text } of await blocks("docs/operating.md", "sql")) await pool.query(text);
+  });
+
+  await t.test("docs/operating.md: a dump can be restored", async (t) => {
+    const { url } = await testDatabase(t);
+    const dumps = (await blocks("docs/operating.md", "sh")).filter(({ text }) => /^pg_(dump|restore)/.test(text));
+    assert.equal(dumps.length, 2);
+    const version = await execute("pg_dump", ["--version"]).then(
+      ({ stdout }) => Number(/\d+/.exec(stdout)?.[0]),
+      () => 0,
+    );
+    if (version < 18) return t.skip(`pg_dump is version ${version}, and Postgres here is 18`);
+    const folder = await project(t);
+    const { sh } = runner(service, folder);
+    // The restored database must be empty.
+    const { url: restored, pool } = await testDatabase(t);
+    await pool.query("drop schema public cascade; create schema public");
+    for (const { text } of dumps)
+      await sh(text.replace(" --exit-on-error", ""), { DATABASE_URL: url, RESTORED_URL: restored });
+    assert.equal((await pool.query("select from workspaces")).length >= 0, true);
+  });
+
+  await t.test("docs/operating.md: the proxies take their configuration", async (t) => {
+    const folder = await project(t);
+    const [nginx] = await blocks("docs/operating.md", "nginx");
+    const [caddy] = await blocks("docs/operating.md", "caddyfile");
+    assert.ok(nginx && caddy);
+    const missing: string[] = [];
+    if (await hasProgram("nginx", "-v")) {
+      const pem = ["-keyout", `${folder}/key.pem`, "-out", `${folder}/cert.pem`];
+      await execute("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...pem, "-subj", "/CN=localhost"]);
+      const site = nginx.text
+        .replace(/\/etc\/ssl\/chorus\.pem/, `${folder}/cert.pem`)
+        .replace(/\/etc\/ssl\/chorus\.key/, `${folder}/key.pem`);
+      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map((name) => `${name}_temp_path ${folder}/${name};`)
+        .join("\n");
+      await writeFile(join(folder, "nginx.conf"), `pid ${folder}/pid;\nevents {}\nhttp {\n${temporary}\n${site}\n}\n`);
+      await execute("nginx", ["-t", "-e", `${folder}/log`, "-c", join(folder, "nginx.conf")]);
+    } else missing.push("nginx");
+    if (await hasProgram("caddy", "version")) {
+      await writeFile(join(folder, "Caddyfile"), caddy.text);
+      const env = { ...CHILD_ENV, HOME: folder };
+      await execute("caddy", ["validate", "--config", join(folder, "Caddyfile"), "--adapter", "caddyfile"], { env });
+    } else missing.push("caddy");
+    if (missing.length > 0) t.skip(`not on this machine: ${missing.join(", ")}`);
+  });
+});
+
+test("docs/effort.md shows the traces that three scripted vendors give", async (t) => {
+  const { script, ask } = await startPanel(t);
+  const say = (text: string, headersMs: number) => ({ draft: { text, headersMs } });
+  const guide = await readFile(join(ROOT, "docs/effort.md"), "utf8");
+  const [, prompt] = /question was: "([^"]+)"/.exec(guide) ?? assert.fail("no question");
+  const timeless = ({ started_ms, duration_ms, ...step }: Record<string, unknown>) => step;
+  const facts = ({ internal_input_tokens, internal_output_tokens, steps, ...trace }: Trace) => ({
+    ...trace,
+    steps: steps
+      .map(timeless)
+      .map(({ id, ...step }) => JSON.stringify(step))
+      .sort(),
+  });
+  const shown = (await blocks("docs/effort.md", "json")).map(({ text }) => JSON.parse(text));
+  assert.equal(shown.length, 2);
+  for (const trace of shown) {
+    // Of three, the two that agree come well before the other one, which nobody waits for.
+    const anthropic = say("35", trace.intelligence_level === "high" ? 30_000 : 0);
+    script({ openai: say("20", 0), google: say("20", 0), anthropic });
+    const { intelligence_trace } = await ask({ prompt, effort: trace.intelligence_level, intelligence_trace: true });
+    assert.deepEqual(facts(intelligence_trace), facts(trace));
+  }
+});
+
+interface Trace {
+  internal_input_tokens: number;
+  internal_output_tokens: number;
+  steps: Record<string, unknown>[];
+}

@@ -1,0 +1,29 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+/** The folder of the project. */
+export const ROOT = resolve(import.meta.dirname, "../..");
+
+/** A fenced block of a page. */
+export interface Block {
+  language: string;
+  text: string;
+}
+
+/** The fenced blocks of a page, in order; of one language if that is given. */
+export async function blocks(page: string, language?: string): Promise<Block[]> {
+  const text = await readFile(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+    .map(([, language = "", body = ""]) => ({ language, text: body.trim() }))
+    .filter((block) => language === undefined || block.language === language);
+}
+
+/** Every page that people read. */
+export async function pages(): Promise<string[]> {
+  const names = await readdir(join(ROOT, "docs"), { recursive: true });
+  return [
+    "README.md",
+    "CHANGELOG.md",
+    ...names.filter((name) => name.endsWith(".md")).map((name) => join("docs", name)),
+  ];
+}
