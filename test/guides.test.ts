@@ -11,6 +11,7 @@ import { CHILD_ENV } from "./helpers/environment.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { startService, type TestService } from "./helpers/service.ts";
+import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
 
@@ -189,10 +190,11 @@ test("the guides against a running service", async (t) => {
     const { sh } = runner(service, folder);
     // The restored database must be empty.
     const { url: restored, pool } = await testDatabase(t);
-    await pool.query("drop schema public cascade; create schema public");
-    for (const { text } of dumps)
-      await sh(text.replace(" --exit-on-error", ""), { DATABASE_URL: url, RESTORED_URL: restored });
-    assert.equal((await pool.query("select from workspaces")).length >= 0, true);
+    const { length } = await pool.query("select from chorus_migrations");
+    await pool.query("drop schema public cascade");
+    await pool.query("create schema public");
+    for (const { text } of dumps) await sh(text, { DATABASE_URL: url, RESTORED_URL: restored });
+    assert.equal((await pool.query("select from chorus_migrations")).length, length);
   });
 
   await t.test("docs/operating.md: the proxies take their configuration", async (t) => {
@@ -210,7 +212,10 @@ test("the guides against a running service", async (t) => {
       const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map((name) => `${name}_temp_path ${folder}/${name};`)
         .join("\n");
-      await writeFile(join(folder, "nginx.conf"), `pid ${folder}/pid;\nevents {}\nhttp {\n${temporary}\n${site}\n}\n`);
+      await writeFile(
+        join(folder, "nginx.conf"),
+        `pid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}\n}\n`,
+      );
       await execute("nginx", ["-t", "-e", `${folder}/log`, "-c", join(folder, "nginx.conf")]);
     } else missing.push("nginx");
     if (await hasProgram("caddy", "version")) {
@@ -220,6 +225,25 @@ test("the guides against a running service", async (t) => {
     } else missing.push("caddy");
     if (missing.length > 0) t.skip(`not on this machine: ${missing.join(", ")}`);
   });
+});
+
+test("docs/operating.md: the catalogue of models of one's own answers", async (t) => {
+  const [ollama, vllm] = [
+    await startVendor("openai", { text: "quick" }),
+    await startVendor("openai", { text: "hard" }),
+  ];
+  t.after(() => Promise.all([ollama.close(), vllm.close()]));
+  const folder = await project(t);
+  const path = join(folder, "chorus.models.json");
+  const catalogue = (await blocks("docs/operating.md", "json")).find(({ text }) => text.includes("VLLM_API_KEY"));
+  const here = catalogue?.text.replace("http://127.0.0.1:11434", ollama.url).replace("http://10.0.0.5:8000", vllm.url);
+  await writeFile(path, here ?? "");
+  const service = await startService(t, { env: { CHORUS_MODELS: path, VLLM_API_KEY: "vllm-secret" } });
+  const ask = async () => ((await (await service.post("/v1/generate", { prompt: "Hello" })).json()) as Answer).answer;
+  assert.equal(await ask(), "quick");
+  ollama.always({ status: 500, error: { message: "out of memory" } });
+  assert.equal(await ask(), "hard");
+  assert.equal(vllm.calls[0]?.headers.authorization, "Bearer vllm-secret");
 });
 
 test("docs/effort.md shows the traces that three scripted vendors give", async (t) => {
@@ -245,6 +269,10 @@ test("docs/effort.md shows the traces that three scripted vendors give", async (
     assert.deepEqual(facts(intelligence_trace), facts(trace));
   }
 });
+
+interface Answer {
+  answer: string;
+}
 
 interface Trace {
   internal_input_tokens: number;
