@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { hashSecret } from "../src/admission/secret.ts";
 import { pdf } from "./engine/attachments/files.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
@@ -30,6 +31,7 @@ const HERE = [
   "docs/rpc.md",
   "docs/console.md",
   "docs/operating.md",
+  "docs/security.md",
 ];
 const RUN = new Set(["sh", "js", "ts", "python", "sql", "nginx", "caddyfile"]);
 
@@ -175,6 +177,20 @@ test("the guides against a running service", async (t) => {
     }
     const { pool } = await testDatabase(t);
     for (const { text } of await blocks("docs/operating.md", "sql")) await pool.query(text);
+  });
+
+  await t.test("docs/security.md: an operator token that was lost ends", async (t) => {
+    const [statement, ...more] = await blocks("docs/security.md", "sql");
+    assert.deepEqual(more, []);
+    const { pool } = await testDatabase(t);
+    const secrets = ["the new OPERATOR_TOKEN", "an earlier one"].map(hashSecret);
+    for (const secret of secrets) await pool.query("insert into operator_tokens (secret_hash) values ($1)", [secret]);
+    await pool.query(statement?.text ?? "");
+    const left = await pool.query<{ secret_hash: Buffer }>("select secret_hash from operator_tokens");
+    assert.deepEqual(
+      left.map((row) => row.secret_hash),
+      secrets.slice(0, 1),
+    );
   });
 
   await t.test("docs/operating.md: a dump can be restored", async (t) => {
