@@ -79,7 +79,7 @@ export function callOptions(
   signal: AbortSignal,
   prompt: LanguageModelV4Prompt,
 ): LanguageModelV4CallOptions {
-  const { shape, schema, maxTokens, stops, generation } = question;
+  const { shape, schema, maxTokens, stops, generation, deadlineMs } = question;
   // JSON is wanted exact, prose as the model's maker tuned it.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
   const strict = shape === "json_schema" && schema !== undefined;
@@ -92,7 +92,8 @@ export function callOptions(
     ...(stops.length === 0 ? {} : { stopSequences: stops }),
     ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
     ...(strict ? { responseFormat: { type: "json" as const, name: "answer", schema: JSON.parse(schema) } } : {}),
-    providerOptions: { chorus: strict ? { generation, schema } : { generation } },
+    // By then the answer must be there, so that a silent model leaves others some of the time.
+    providerOptions: { chorus: { generation, endsAt: performance.now() + deadlineMs, ...(strict ? { schema } : {}) } },
   };
 }
 

@@ -29,7 +29,7 @@ const USUAL_TOKENS = 4_096;
 /**
  * One model, made patient and careful: time limits, retries with full jitter that honour the vendor's hints, and a circuit breaker.
  *
- * A stream may be silent for `firstTokenMs` before its first text and for `betweenChunksMs` after it; it is retried only while nothing
+ * A stream may be silent for `firstTokenMs`, or for `providerOptions.chorus.patienceMs` if that is less, before its first text and for `betweenChunksMs` after it; it is retried only while nothing
  * has been delivered, and delivers nothing before its first text. An answer in one piece may take `firstTokenMs` and 20 ms for each
  * token of its ceiling. An abort by the caller ends the vendor's call at once, is thrown as it is and is no failure of the model.
  * Where all is well it costs 1 µs per whole answer and, with failover around it, 0.7 µs per part of a stream (the AI SDK: 11).
@@ -53,7 +53,9 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
     delivered = false,
   ): Promise<void> {
     if (signal?.aborted) {
-      breaker.release();
+      // Ended because another model was quicker, which is this one's fault; or because nobody wants the answer any more, which is not.
+      if (signal.reason instanceof ModelError) breaker.fail();
+      else breaker.release();
       throw signal.reason;
     }
     const failure = toModelError(error);
@@ -61,7 +63,7 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
     else breaker.release();
     const wait = failure.retryAfterMs ?? random() * Math.min(maxWaitMs, backoffMs * 2 ** tries.failed);
     tries.failed++;
-    const late = performance.now() - tries.since + wait > timeouts.firstTokenMs;
+    const late = performance.now() - tries.since + wait > tries.patienceMs;
     if (delivered || !failure.retryable || tries.failed > retries || wait > maxWaitMs || late) throw failure;
     try {
       await sleep(wait, undefined, signal ? { signal } : {});
@@ -72,7 +74,7 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
 
   async function doGenerate(call: LanguageModelV4CallOptions) {
     const patience = timeouts.firstTokenMs + TOKEN_MS * (call.maxOutputTokens ?? USUAL_TOKENS);
-    const tries: Tries = { failed: 0, since: performance.now() };
+    const tries: Tries = { failed: 0, since: performance.now(), patienceMs: timeouts.firstTokenMs };
     for (;;) {
       enter(call.abortSignal);
       const watch = new Watch(call.abortSignal, patience);
@@ -93,10 +95,12 @@ export function resilient(model: LanguageModelV4, options: ResilientOptions): La
   }
 
   async function* parts(call: LanguageModelV4CallOptions): AsyncGenerator<Part> {
-    const tries: Tries = { failed: 0, since: performance.now() };
+    const asked = call.providerOptions?.chorus?.patienceMs;
+    const patienceMs = typeof asked === "number" ? Math.min(asked, timeouts.firstTokenMs) : timeouts.firstTokenMs;
+    const tries: Tries = { failed: 0, since: performance.now(), patienceMs };
     for (;;) {
       enter(call.abortSignal);
-      const watch = new Watch(call.abortSignal, timeouts.firstTokenMs);
+      const watch = new Watch(call.abortSignal, patienceMs);
       const startedAt = performance.now();
       let firstTextMs: number | undefined;
       let delivered = false;
@@ -154,6 +158,8 @@ interface Tries {
   failed: number;
   /** `performance.now()` at the first one. */
   since: number;
+  /** Time after the first one until which another may begin, in milliseconds. */
+  patienceMs: number;
 }
 
 /** Made once: an error with its stack costs more than the rest of an abort. */

@@ -9,6 +9,7 @@ import {
   ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation, Turn } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/gate.ts";
 import { Failure, invalid } from "../failure.ts";
@@ -118,7 +119,7 @@ function checkFields(request: GenerateRequest): void {
   }
   for (const [i, file] of attachments.entries()) {
     checkLength(`attachments[${i}].name`, file.name, MAX_NAME);
-    if (!MEDIA_TYPES.has(file.mediaType.toLowerCase())) {
+    if (!MEDIA_TYPES.has(essence(file.mediaType))) {
       throw invalid(
         `attachments[${i}].media_type`,
         `attachments[${i}].media_type must be one of ${[...MEDIA_TYPES].join(", ")}. Convert the file.`,

@@ -73,11 +73,11 @@ export function createGeneration(parts: GenerationParts): Generation {
     running.limit(deadlines[level]);
     const endsAt = performance.now() + deadlines[level];
     const trace = asked.trace ? createTrace() : undefined;
-    const input = await traced("input", () => readInput(engine, reader, asked, trace, running.signal)).catch(
-      (error) => {
-        throw error instanceof CutShort ? cutFailure(error) : error;
-      },
-    );
+    const input = await traced("input", () =>
+      readInput(engine, reader, asked, trace, call.caller.workspaceId, running.signal),
+    ).catch((error) => {
+      throw error instanceof CutShort ? cutFailure(error) : error;
+    });
     const { inputTokens } = input;
     const notices = [...call.notices, ...(engine.models.offline ? [OFFLINE] : []), ...input.notices];
     const id = `gen_${randomUUID().replaceAll("-", "")}`;

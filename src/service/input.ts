@@ -41,6 +41,7 @@ export async function readInput(
   reader: Reader,
   { conversation, schema, attachments }: Checked,
   trace: Trace | undefined,
+  owner: string,
   signal: AbortSignal,
 ): Promise<Input> {
   let inputTokens = 0;
@@ -70,7 +71,7 @@ export async function readInput(
   const question = conversation.turns.findLast(({ role }) => role === "user")?.text ?? "";
 
   trace?.add(ATTACHMENTS_STEP);
-  const { texts, images, notices } = await reader.read(attachments, { question, tokens: budget }, signal);
+  const { texts, images, notices } = await reader.read(attachments, { question, tokens: budget, owner }, signal);
   trace?.add({ ...ATTACHMENTS_STEP, outcome: "ok", detail: `${attachments.length} read` });
   for (const { tokens } of [...texts, ...images]) inputTokens += tokens;
   return {

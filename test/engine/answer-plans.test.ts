@@ -79,8 +79,7 @@ test("max_tokens and stop sequences hold for the final answer on every plan, str
         const begun = stopped.steps.filter((step) => step.endsWith("…")).length;
         assert.equal(stopped.steps.length, 2 * begun, "every step has an end");
         for (const { calls } of models)
-          for (const { providerOptions } of calls)
-            assert.deepEqual(providerOptions, { chorus: { generation: "gen_1" } });
+          for (const { providerOptions } of calls) assert.equal(providerOptions?.chorus?.generation, "gen_1");
       }
     }
   }

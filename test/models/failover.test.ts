@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { failover, UpstreamError } from "../../src/models/failover.ts";
 import { ModelError } from "../../src/models/model-error.ts";
+import { resilient } from "../../src/models/resilient.ts";
 import type { Part } from "../../src/models/stream.ts";
 import { call, collect, fakeModel, finish, parts, result, textOf } from "./fake-model.ts";
 
@@ -17,6 +18,29 @@ const fails = () =>
       },
     ],
   });
+
+/** Answers nothing until it is given up, and tells why it was. */
+const hangs = (reasons: unknown[] = []) => {
+  const silence = (signal: AbortSignal | undefined) =>
+    new Promise<never>((_, reject) =>
+      signal?.addEventListener("abort", () => {
+        reasons.push(signal.reason);
+        reject(signal.reason);
+      }),
+    );
+  return fakeModel({
+    generate: [({ abortSignal }) => silence(abortSignal)],
+    stream: [
+      async function* ({ abortSignal }) {
+        yield { type: "stream-start", warnings: [] } satisfies Part;
+        await silence(abortSignal);
+      },
+    ],
+  });
+};
+
+/** A call that must have its answer in so many milliseconds. */
+const within = (ms: number) => call({ providerOptions: { chorus: { endsAt: performance.now() + ms } } });
 
 const answers = (text: string) => fakeModel({ generate: [async () => result(text)], stream: [() => parts(text)] });
 
@@ -118,4 +142,55 @@ test("nothing is asked before the stream is read", async () => {
   await new Promise(setImmediate);
   assert.equal(model.calls.length, 0);
   await stream.cancel();
+});
+
+test("a model that is silent for half of the time gets the next one beside it, and the first answer counts", async () => {
+  const reasons: unknown[] = [];
+  const two = answers("two");
+  assert.deepEqual(await failover([hangs(reasons), two]).doGenerate(within(60)), result("two"));
+  assert.ok(reasons[0] instanceof ModelError, "it counts against the silent one");
+
+  const slow = fakeModel({ generate: [() => new Promise((resolve) => setTimeout(resolve, 60, result("slow")))] });
+  const late: unknown[] = [];
+  assert.deepEqual(await failover([slow, hangs(late)]).doGenerate(within(40)), result("slow"));
+  assert.equal(late.length, 1, "the other one is given up");
+});
+
+test("the last model has all the time that is left, and a call without an end is patient", async () => {
+  const slow = fakeModel({ generate: [() => new Promise((resolve) => setTimeout(resolve, 40, result("slow")))] });
+  assert.deepEqual(await failover([fails(), slow]).doGenerate(within(10)), result("slow"));
+  const two = answers("two");
+  assert.deepEqual(await failover([slow, two]).doGenerate(call()), result("slow"));
+  assert.equal(two.calls.length, 0);
+});
+
+test("a caller who leaves ends all that run", async () => {
+  const reasons: unknown[] = [];
+  const leaving = new AbortController();
+  const model = failover([hangs(reasons), hangs(reasons)]);
+  const asked = Promise.resolve(model.doGenerate({ ...within(20), abortSignal: leaving.signal }));
+  setTimeout(() => leaving.abort(new Error("gone")), 40);
+  await assert.rejects(asked, /gone/);
+  assert.deepEqual(reasons.map(String), ["Error: gone", "Error: gone"]);
+});
+
+test("a stream behind which there is another gets half of the time for its first text", async () => {
+  const models = [hangs(), answers("two")].map((model) =>
+    resilient(model, { timeouts: { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 60_000 } }),
+  );
+  assert.equal(textOf(await collect((await failover(models).doStream(within(60))).stream)), "two");
+});
+
+test("a model that is silent again and again is left alone", async () => {
+  const silent = hangs();
+  const first = resilient(silent, {
+    timeouts: { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 60_000 },
+    breaker: { failures: 2 },
+  });
+  for (let i = 0; i < 4; i++) {
+    await failover([first, answers("two")]).doGenerate(within(20));
+    // What was given up is booked a moment after the answer.
+    await new Promise(setImmediate);
+  }
+  assert.equal(silent.calls.length, 2);
 });

@@ -303,5 +303,29 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).length > 0);
   });
 
+  await t.test("a vendor that hangs holds nobody up: others answer within the time of each level", async (t) => {
+    const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":2000,"medium":2000,"high":20000}' });
+    t.after(() => hurried.stop());
+    const hangs = { end: "silent" } as const;
+    script({ openai: { draft: hangs, analysis: hangs, write: hangs, judge: hangs } });
+    assert.equal((await ask({ prompt: PROSE, effort: "low" }, hurried)).answer, "Hello.");
+    assert.equal(textOf(await stream({ prompt: PROSE, effort: "low" }, hurried)), "Hello.");
+    assert.equal((await ask({ prompt: PROSE, effort: "medium" }, hurried)).answer, "Hello.");
+
+    // The strongest of all was too late for a draft, so that another one writes.
+    script({
+      openai: { draft: hangs, analysis: hangs, write: hangs, judge: hangs },
+      anthropic: { analysis: { text: "{}" }, write: { text: "Written." } },
+      google: { analysis: { text: "{}" }, write: { text: "Written." } },
+    });
+    const { answer, intelligence_trace } = await ask(
+      { prompt: PROSE, effort: "high", intelligence_trace: true },
+      hurried,
+    );
+    assert.equal(answer, "Written.");
+    assert.equal(intelligence_trace.dropped_members, 1);
+    assert.equal(vendors.openai.calls.length, 1, "it is not asked again");
+  });
+
   assert.equal(Object.values(vendors).length, 3);
 });

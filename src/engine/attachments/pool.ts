@@ -21,6 +21,8 @@ export interface Task {
   /** Whether it may take long. */
   heavy: boolean;
   signal: AbortSignal;
+  /** Whose job it is. Nobody has more than one heavy job running, or more than a quarter of what may wait. */
+  owner: string;
 }
 
 interface Waiting extends Task {
@@ -61,8 +63,11 @@ export class Pool {
     const bytes = task.job.files.reduce((sum, { data }) => sum + data.length, 0);
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     if (task.signal.aborted) throw task.signal.reason;
+    const own = this.#waiting.filter(({ owner }) => owner === task.owner).length;
     const full =
-      this.#waiting.length >= this.#options.waiting || this.#waitingBytes + bytes > this.#options.waitingBytes;
+      this.#waiting.length >= this.#options.waiting ||
+      own >= this.#options.waiting / 4 ||
+      this.#waitingBytes + bytes > this.#options.waitingBytes;
     if (this.#closed || full) throw new Failure("overloaded", { retryAfterMs: 1000 });
     const waiting: Waiting = { ...task, bytes, resolve, reject };
     this.#waiting.push(waiting);
@@ -79,12 +84,13 @@ export class Pool {
     await Promise.all([...this.#threads].map((thread) => this.#end(thread, new Failure("overloaded"))));
   }
 
-  /** Starts what may start: heavy jobs leave one thread to the light ones. */
+  /** Starts what may start: heavy jobs leave one thread to the light ones, and those of one owner the others to other owners. */
   #next(): void {
     for (;;) {
       const { threads } = this.#options;
-      const heavy = [...this.#threads].filter(({ running }) => running?.task.heavy).length;
-      const at = this.#waiting.findIndex((task) => !task.heavy || heavy < Math.max(1, threads - 1));
+      const running = [...this.#threads].flatMap(({ running }) => (running?.task.heavy ? [running.task.owner] : []));
+      const isFree = running.length < Math.max(1, threads - 1);
+      const at = this.#waiting.findIndex(({ heavy, owner }) => !heavy || (isFree && !running.includes(owner)));
       const thread = at < 0 ? undefined : this.#idle();
       if (!thread) return;
       const [task] = this.#waiting.splice(at, 1);

@@ -10,6 +10,8 @@ export interface Budget {
   question: string;
   /** Most tokens of all files together; none below 1. */
   tokens: number;
+  /** Whose request it is: while one file of an owner that may take long is being read, the next one of the same owner waits. */
+  owner: string;
 }
 
 export interface ReadText {
@@ -69,7 +71,7 @@ export function createReader(options: Partial<PoolOptions> = {}): Reader {
       const images: ReadImage[] = [];
       const documents: Array<{ index: number; mediaType: string; data: Uint8Array }> = [];
       for (const [index, file] of files.entries()) {
-        const mediaType = file.mediaType.toLowerCase();
+        const mediaType = essence(file.mediaType);
         if (mediaType.startsWith("image/")) images.push(await readImage(file, mediaType, index));
         else documents.push({ index, mediaType, data: file.data });
       }
@@ -82,7 +84,7 @@ export function createReader(options: Partial<PoolOptions> = {}): Reader {
       if (documents.length === 0) return { texts: [], images, notices: [] };
       const heavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
       const job = { files: documents, question: budget.question, tokens: Math.max(0, tokens) };
-      const { texts, notices } = await pool.run({ job, heavy, signal });
+      const { texts, notices } = await pool.run({ job, heavy, signal, owner: budget.owner });
       return {
         texts: texts.map(({ index, ...read }) => ({ name: files[index]?.name ?? "", ...read })),
         images,
@@ -91,6 +93,11 @@ export function createReader(options: Partial<PoolOptions> = {}): Reader {
     },
     close: () => pool.close(),
   };
+}
+
+/** A media type without its parameters, such as the charset, which is always UTF-8 here. */
+export function essence(mediaType: string): string {
+  return mediaType.replace(/;.*/s, "").trim().toLowerCase();
 }
 
 async function readImage(file: Attachment, mediaType: string, index: number): Promise<ReadImage> {

@@ -50,8 +50,8 @@ const STRONG_FROM = 0.18;
 const MOST = { voters: 5, drafts: 3 };
 /** Repeated sampling of one model: how often, and the temperature that makes samples differ. */
 const SAMPLES = { count: 3, temperature: 0.7 };
-/** Shares of the time for the answer until which a panel drafts, and until which the final answer must have begun. */
-const TIME = { panel: 0.6, firstText: 0.9 };
+/** Shares of the time for the answer: until which a panel drafts, until which the final answer must have begun, and that an analysis may take. */
+const TIME = { panel: 0.6, firstText: 0.9, analysis: 0.2 };
 /** Share of the context window that a request may take: tokenizers differ, and the answer needs room. */
 const ROOM = 0.8;
 
@@ -97,15 +97,20 @@ export function choosePlan(
   }
 
   const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
-  const strongest = failover(modelsOf(ranked));
   const real = ranked.filter(isModel);
   const crew = isClosed ? voters(real, asked) : drafters(real, asked);
   const how = isClosed ? compare("majority") : undefined;
   return over(crew, how, (drafts) => {
-    const model = streamed ? hedged(strongest, ranked, steps) : strongest;
+    // Whoever has just failed to draft, or was too late, is asked again only where nobody else can.
+    const drafted = new Set(drafts.map(({ member }) => member.model));
+    const failed = new Set(crew.flatMap(({ model }) => (drafted.has(model) ? [] : [model])));
+    const order = ranked.toSorted((a, b) => Number(failed.has(a.model)) - Number(failed.has(b.model)));
+    const strongest = failover(modelsOf(order));
+    const model = streamed ? hedged(strongest, order, steps) : strongest;
     if (drafts.length === 0) return told(model, { kind: "escalate", role: "strong", streamed }, steps);
     const parts = { model, drafts, generation, streamed, steps };
-    return how ? judge({ ...parts, join: how.join }) : writer({ ...parts, analyst: strongest });
+    const analysisMs = deadlineMs * TIME.analysis;
+    return how ? judge({ ...parts, join: how.join }) : writer({ ...parts, analyst: strongest, analysisMs });
   });
 }
 

@@ -3,6 +3,7 @@ import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
+import { Branch } from "./branch.ts";
 import type { Compare } from "./compare.ts";
 import type { Draft } from "./draft.ts";
 import { type Call, composed, partsOf, told } from "./model.ts";
@@ -55,23 +56,26 @@ export function judge(options: WriterOptions & { join: Compare["join"] | undefin
 
 /**
  * The strongest model, which writes an answer out of the drafts. Before that, `analyst` says in a few sentences what the drafts have in
- * common, where they contradict each other and what they lack; an analysis that cannot be read is left out.
+ * common, where they contradict each other and what they lack; an analysis that cannot be read, or takes longer than `analysisMs`, is left out.
  * @throws what either model throws.
  */
-export function writer(options: WriterOptions & { analyst: LanguageModelV4 }): LanguageModelV4 {
-  const { model, analyst, drafts, generation, streamed, steps } = options;
+export function writer(options: WriterOptions & { analyst: LanguageModelV4; analysisMs: number }): LanguageModelV4 {
+  const { model, analyst, analysisMs, drafts, generation, streamed, steps } = options;
 
   async function* parts(call: Call): AsyncGenerator<Part> {
     let analysis: Analysis | undefined;
     if (drafts.length > 1) {
       const step = steps.begin("analysis", "strong");
       yield stepPart(step);
+      using branch = new Branch(call.abortSignal);
+      const timer = setTimeout(() => branch.abort(), analysisMs);
       try {
         const prompt = analysisPrompt(call.prompt, drafts, generation);
         const { stopSequences: _, temperature: __, ...rest } = call;
         analysis = readAnalysis(
           await textOf(analyst, {
             ...rest,
+            abortSignal: branch.signal,
             prompt,
             maxOutputTokens: ANALYSIS_TOKENS,
             responseFormat: { type: "json" },
@@ -79,7 +83,9 @@ export function writer(options: WriterOptions & { analyst: LanguageModelV4 }): L
         );
       } catch (error) {
         yield stepPart({ ...step, outcome: "failed" });
-        throw error;
+        if (call.abortSignal?.aborted || !branch.signal.aborted) throw error;
+      } finally {
+        clearTimeout(timer);
       }
       yield stepPart({ ...step, outcome: analysis ? "ok" : "failed" });
     }

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { deflateRawSync } from "node:zlib";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
-import { createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
+import { type Budget, createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
 import { Failure } from "../../../src/failure.ts";
 import { bomb, DOCX_HEAD, docx, encryptedPdf, paragraph, pdf, png, zip, zipOf } from "./files.ts";
 
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 const PDF = "application/pdf";
-const BUDGET = { question: "", tokens: 10_000 };
+const BUDGET = { question: "", tokens: 10_000, owner: "ws_1" };
 
 const reader = createReader();
 after(() => reader.close());
@@ -19,11 +19,11 @@ function file(mediaType: string, data: string | Uint8Array, name = "file"): Atta
 
 function read(
   files: Attachment[],
-  budget = BUDGET,
+  budget: Partial<Budget> = BUDGET,
   by: Reader = reader,
   signal = new AbortController().signal,
 ): Promise<Read> {
-  return by.read(files, budget, signal);
+  return by.read(files, { ...BUDGET, ...budget }, signal);
 }
 
 async function textOf(mediaType: string, data: string | Uint8Array): Promise<string | undefined> {
@@ -231,6 +231,18 @@ describe("threads", () => {
     gone.abort(new Error("gone"));
     await Promise.all(hanging);
     assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
+  });
+
+  it("are shared by owners: one's heavy files do not keep another's waiting", async () => {
+    await using busy = closing(createReader({ script, threads: 3, waiting: 8 }));
+    const gone = new AbortController();
+    const hanging = [1, 2, 3].map(() =>
+      assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader, gone.signal), /gone/),
+    );
+    await assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader), { kind: "overloaded" });
+    assert.equal((await read([file(PDF, "ok")], { owner: "other" }, busy.reader)).texts[0]?.text, "ok");
+    gone.abort(new Error("gone"));
+    await Promise.all(hanging);
   });
 
   it("have a bounded queue", async () => {
