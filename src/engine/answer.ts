@@ -87,11 +87,15 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   yield finish;
 }
 
+/** Tokens that every current model may write: a smaller cap is never a model's own. */
+const ANY_MODEL_TOKENS = 4_096;
+
 /**
- * Why an answer ended that the model ended. `length` is the caller's doing where the answer came near the caller's cap, by the vendor's count
- * or ours, which differ by less than half; else it is the model's own limit, or that of a draft.
+ * Why an answer ended that the model ended. `length` is the caller's doing where the caller's cap is a small one, or the answer came near it by
+ * the vendor's count or ours, which differ by less than half; else it is the model's own limit, or that of a draft.
  */
 function endReason(end: ModelEnd | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
-  if (end?.reason.unified === "length") return 2 * Math.max(end.writtenTokens, tokens) >= maxTokens ? "length" : "cut";
-  return end?.reason.unified === "stop" ? "stop" : "cut";
+  if (end?.reason.unified !== "length") return end?.reason.unified === "stop" ? "stop" : "cut";
+  const isReached = 2 * Math.max(end.writtenTokens, tokens) >= maxTokens;
+  return maxTokens <= ANY_MODEL_TOKENS || isReached ? "length" : "cut";
 }

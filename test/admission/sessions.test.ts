@@ -105,9 +105,7 @@ test("every session of a workspace has the same key for its playground, which no
     listed.map(({ id, name, console }) => ({ id, name, console })),
     [{ id: [...ids][0], name: "console", console: true }],
   );
-  for (const change of [
-    keys.revoke(OPERATOR, [...ids][0] ?? ""),
-    keys.update(OPERATOR, { id: [...ids][0] ?? "", name: "x" }),
-  ])
+  const id = [...ids][0] ?? "";
+  for (const change of [() => keys.revoke(OPERATOR, id), () => keys.update(OPERATOR, { id, name: "x" })])
     await assert.rejects(change, { kind: "invalid_request", field: "id" });
 });

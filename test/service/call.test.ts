@@ -100,6 +100,7 @@ test("an answer", async (t) => {
 
   await step("that has no text when time is up is a 504, or an event once the headers are out", async () => {
     openai.always({ end: "silent" });
+    anthropic.always({ end: "silent" });
     const response = await service.post("/v1/generate", { prompt: "a", effort: "medium" });
     assert.equal(response.status, 504);
     const { request_id } = (await response.json()) as { request_id: string };
