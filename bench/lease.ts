@@ -14,7 +14,7 @@ import { openJournal } from "../src/admission/journal.ts";
 import { createAdmission } from "../src/admission/lease.ts";
 import { createSettlements, type SettlementRow } from "../src/admission/settle.ts";
 import { createLog } from "../src/log.ts";
-import { startEmbedded } from "../src/store/embedded.ts";
+import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";
 import { openPool } from "../src/store/pool.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startEmbedded } from "../src/store/embedded.ts";
+import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
 import { measureConsole } from "./console.ts";
 import { measureLeases } from "./leases.ts";

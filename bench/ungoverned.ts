@@ -3,17 +3,17 @@
  *   node bench/ungoverned.ts PORT CATALOGUE
  */
 import type { Admission } from "../src/admission/lease.ts";
-import { envToConfig } from "../src/config.ts";
+import { envToConfig } from "../src/config/config.ts";
 import { createReader } from "../src/engine/attachments/reader.ts";
-import { loadJudge } from "../src/engine/judge/judge.ts";
+import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { createValidators } from "../src/engine/structured/validate.ts";
 import { createTokenizer } from "../src/engine/tokens.ts";
 import { createLog } from "../src/log.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
 import { createCosts } from "../src/service/costs.ts";
 import { createGeneration } from "../src/service/generate.ts";
+import { createInFlight } from "../src/service/in-flight.ts";
 import type { Services } from "../src/service/services.ts";
-import { createWork } from "../src/service/work.ts";
 import { createTelemetry } from "../src/telemetry.ts";
 import { createRestServer } from "../src/transport/rest.ts";
 
@@ -34,7 +34,7 @@ const engine = {
   validators: createValidators(),
 };
 const nobody = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
-const work = createWork();
+const work = createInFlight();
 const services = {
   workspaces: {},
   credits: {},
@@ -44,7 +44,7 @@ const services = {
   authorize: async () => nobody,
   generation: createGeneration({
     engine,
-    judge: loadJudge(),
+    judge: loadDifficultyRater(),
     reader: createReader(),
     search: undefined,
     admission,

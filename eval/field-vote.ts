@@ -1,4 +1,4 @@
-import { closedAnswer } from "../src/engine/fuse/closed.ts";
+import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { tally } from "../src/engine/fuse/vote.ts";
 import { extractObject } from "../src/engine/structured/repair.ts";
 import { member, parseJson } from "../src/json.ts";

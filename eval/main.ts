@@ -3,8 +3,8 @@ import { parseArgs } from "node:util";
 import { cascadePart } from "./cascade.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
+import { judgePart, type Routed, routed, shippedHead } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
-import { judgePart, type Routed, routed, shippedHead } from "./judge.ts";
 import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
 import { section } from "./report.ts";
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   }
   if (values.json) console.log(JSON.stringify(files.length > 1 ? results : results[0]));
   const command = process.argv.slice(2).map((word) => word.replace(/^.*\//, ""));
-  const head = `# Results\n\nWritten by \`npm run eval -- ${command.join(" ")}\`. How the figures are computed: docs/decisions/judge.md and fusion.md.\n`;
+  const head = `# Results\n\nWritten by \`npm run eval -- ${command.join(" ")}\`. How the figures are computed: docs/decisions/difficulty.md and fusion.md.\n`;
   writeFileSync(new URL("results.md", import.meta.url), [head, ...sections].join("\n"));
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { closedAnswer } from "../src/engine/fuse/closed.ts";
+import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { extractObject } from "../src/engine/structured/repair.ts";
 import { member, parseJson, stringifyJson } from "../src/json.ts";
 import { type RecordedFile, readRecorded } from "./data.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../src/config.ts";
-import { inOnePiece } from "../src/engine/plan/model.ts";
+import type { Tier } from "../src/config/config.ts";
+import { inOnePiece } from "../src/engine/plan/composite.ts";
 import { type Asked, choosePlan } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";

@@ -1,4 +1,4 @@
-import { closedAnswer } from "../src/engine/fuse/closed.ts";
+import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import type { Choice, Row } from "./recording.ts";
 import { unread } from "./replay.ts";
 

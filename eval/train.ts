@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { encodeHead } from "../src/engine/judge/head.ts";
+import { encodeScorer } from "../src/engine/difficulty/scorer.ts";
 import { readRecorded } from "./data.ts";
-import { curveOf, folds, heldOut, type Routed, routed } from "./judge.ts";
-import { calibrate, fit, type Sample } from "./judge-fit.ts";
+import { curveOf, folds, heldOut, type Routed, routed } from "./difficulty.ts";
+import { calibrate, fit, type Sample } from "./difficulty-fit.ts";
 
-const USAGE = "npm run train:judge -- [--weak NAME] [--strong NAME] [--out FILE] DATA.jsonl …";
+const USAGE = "npm run train:difficulty -- [--weak NAME] [--strong NAME] [--out FILE] DATA.jsonl …";
 
 /** Trains the judge on recorded files, calibrates it on held-out prompts, prints the calibration curve and writes the head. */
 function train(): void {
@@ -29,8 +29,8 @@ function train(): void {
   const { scores } = heldOut(samples, folds(prompts, 5, 1));
   const outcomes = samples.map(({ gain }, at) => ({ score: scores[at] ?? 0, gained: gain > 0 }));
   const head = calibrate(fit(samples), outcomes);
-  const path = values.out ?? fileURLToPath(new URL("../src/engine/judge/judge.bin", import.meta.url));
-  const bytes = encodeHead(head);
+  const path = values.out ?? fileURLToPath(new URL("../src/engine/difficulty/weights.bin", import.meta.url));
+  const bytes = encodeScorer(head);
   writeFileSync(path, bytes);
   report(
     sets,

@@ -3,32 +3,32 @@ import { once } from "node:events";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createActivity } from "./admission/activity.ts";
-import { bootstrap } from "./admission/bootstrap.ts";
-import { createCredit } from "./admission/credit.ts";
+import { createActivity } from "./accounts/activity.ts";
+import { bootstrap } from "./accounts/bootstrap.ts";
+import { createCredit } from "./accounts/credit.ts";
+import { createKeys } from "./accounts/keys.ts";
+import { createOwners } from "./accounts/owners.ts";
+import { createSessions } from "./accounts/sessions.ts";
+import { applyTiers } from "./accounts/tiers.ts";
+import { createUsage } from "./accounts/usage.ts";
+import { createWorkspaces } from "./accounts/workspaces.ts";
 import { openJournal } from "./admission/journal.ts";
-import { createKeys } from "./admission/keys.ts";
 import { createAdmission } from "./admission/lease.ts";
-import { createOwners } from "./admission/owners.ts";
 import { keepAlive } from "./admission/replica.ts";
-import { createSessions } from "./admission/sessions.ts";
 import { createSettlements, type SettlementRow } from "./admission/settle.ts";
-import { applyTiers } from "./admission/tiers.ts";
-import { createUsage } from "./admission/usage.ts";
-import { createWorkspaces } from "./admission/workspaces.ts";
-import { type Config, ConfigError, envToConfig } from "./config.ts";
+import { type Config, ConfigError, envToConfig } from "./config/config.ts";
+import { keepRpcUrl, operatorTokenFile, writeDiscovery } from "./discovery.ts";
 import { createReader } from "./engine/attachments/reader.ts";
-import { loadJudge } from "./engine/judge/judge.ts";
+import { loadDifficultyRater } from "./engine/difficulty/difficulty.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
-import { keepRpcUrl, operatorTokenFile, writeLocal } from "./local.ts";
 import { createLog, errorFacts, type Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
 import { createSearch } from "./search/search.ts";
 import { createCosts } from "./service/costs.ts";
+import { createInFlight } from "./service/in-flight.ts";
 import { createServices } from "./service/services.ts";
-import { createWork } from "./service/work.ts";
-import { startEmbedded } from "./store/embedded.ts";
+import { startEmbedded } from "./store/embedded/embedded.ts";
 import { migrate } from "./store/migrate.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { openPool, type Pool } from "./store/pool.ts";
@@ -90,10 +90,10 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     stops.push(() => reader.close());
     const search = createSearch(config.search);
     stops.push(() => search?.close());
-    const judge = loadJudge();
+    const judge = loadDifficultyRater();
     // The first judgement of a process takes 15 ms, each later one a fraction of one.
     judge.judge("What is 6 * 7?");
-    const work = createWork();
+    const work = createInFlight();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
       judge,
@@ -142,7 +142,7 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     const secrets = await bootstrap(desk, { apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
     const operatorToken = secrets.operatorToken ?? config.operatorToken;
     try {
-      if (operatorToken) await writeLocal(config.dataDir, { operatorToken });
+      if (operatorToken) await writeDiscovery(config.dataDir, { operatorToken });
       const address = await keepRpcUrl(config.dataDir, reachable(rpc.url));
       stops.push(() => address.stop());
     } catch (error) {

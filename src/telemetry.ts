@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Tier } from "./config.ts";
+import type { Tier } from "./config/config.ts";
 import type { FailureKind } from "./failure.ts";
 
 /** How a request ended, as operators count it. */

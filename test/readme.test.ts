@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { envToConfig } from "../src/config.ts";
+import { envToConfig } from "../src/config/config.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
 import { startService } from "./helpers/service.ts";
 
@@ -145,7 +145,7 @@ test("each JSON block of the docs is JSON, and the catalogues can be read", asyn
 });
 
 test("each variable that is read is documented, with its default", async () => {
-  const sources = ["src/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
+  const sources = ["src/config/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
     readFile(join(ROOT, path), "utf8"),
   );
   const source = (await Promise.all(sources)).join();

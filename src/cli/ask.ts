@@ -10,9 +10,9 @@ import {
   GenerationService,
   type StreamGenerateResponse_Done,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { type QuestionOptions, readQuestion } from "./ask-input.ts";
+import { callerClient, json, operatorClient, type Secret } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
-import { type QuestionOptions, readQuestion } from "./question.ts";
-import { callerClient, json, operatorClient, type Secret } from "./service.ts";
 import { statusLine } from "./status.ts";
 
 /** Longest life of the key that is made for one question when none is given, in milliseconds. */

@@ -10,8 +10,8 @@ import {
   LedgerEntrySchema,
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { CliError, json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { CliError, json, operatorClient } from "./service.ts";
 
 const MAX_PAGE = 1_000;
 

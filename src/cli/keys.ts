@@ -9,8 +9,8 @@ import {
   type UpdateKeyRequestSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { json, operatorClient } from "./service.ts";
 import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {

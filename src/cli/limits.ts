@@ -3,8 +3,8 @@ import { type Command, Option } from "commander";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { type LimitOverrideSchema, type Workspace, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
+import { CliError, json, operatorClient } from "./clients.ts";
 import { printJson, printTable } from "./print.ts";
-import { CliError, json, operatorClient } from "./service.ts";
 import { limitsJson, printWorkspace } from "./workspaces.ts";
 
 export function addLimits(program: Command): void {

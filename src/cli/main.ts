@@ -3,11 +3,11 @@ import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
 import { addAsk } from "./ask.ts";
+import { CliError } from "./clients.ts";
 import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { safe } from "./print.ts";
-import { CliError } from "./service.ts";
 import { addUsage } from "./usage.ts";
 import { addOwners, addWorkspaces } from "./workspaces.ts";
 

@@ -8,8 +8,8 @@ import {
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { bar, sparkline } from "./chart.ts";
+import { CliError, json, operatorClient } from "./clients.ts";
 import { printJson, printTable, timeText } from "./print.ts";
-import { CliError, json, operatorClient } from "./service.ts";
 import { parseTime } from "./time.ts";
 
 const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([

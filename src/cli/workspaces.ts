@@ -6,8 +6,8 @@ import {
   WorkspaceSchema,
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { CliError, json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { CliError, json, operatorClient } from "./service.ts";
 import { parseTime } from "./time.ts";
 
 const KINDS: ReadonlyMap<string, WorkspaceKind> = new Map([

@@ -7,9 +7,9 @@ import type {
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
-import type { Kind } from "./judge/judge.ts";
-import type { Level } from "./judge/level.ts";
-import type { FinishPart } from "./plan/model.ts";
+import type { Kind } from "./difficulty/difficulty.ts";
+import type { Level } from "./difficulty/level.ts";
+import type { FinishPart } from "./plan/composite.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Step, Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";

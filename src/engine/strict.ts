@@ -1,10 +1,10 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { Tier } from "../config.ts";
+import type { Tier } from "../config/config.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { dropAddedNulls } from "../models/schema.ts";
-import { told } from "./plan/model.ts";
+import { told } from "./plan/composite.ts";
 import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {

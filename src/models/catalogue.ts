@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelEntry, ModelTimeouts, Tier } from "../config.ts";
+import type { ModelEntry, ModelTimeouts, Tier } from "../config/config.ts";
 import type { ModelCall } from "../telemetry.ts";
 import { type CallEnd, modelCall } from "./cost.ts";
 import { failover } from "./failover.ts";

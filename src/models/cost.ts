@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
-import type { ModelEntry } from "../config.ts";
+import type { ModelEntry } from "../config/config.ts";
 import type { ModelCall } from "../telemetry.ts";
 
 /** How one try of a call ended. */

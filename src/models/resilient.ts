@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
-import type { ModelTimeouts } from "../config.ts";
-import { type BreakerOptions, createBreaker } from "./breaker.ts";
+import { type BreakerOptions, createBreaker } from "../breaker.ts";
+import type { ModelTimeouts } from "../config/config.ts";
 import type { CallEnd } from "./cost.ts";
 import { ModelError, toModelError } from "./model-error.ts";
 import { fromFirstText, type Part, toStream } from "./stream.ts";

@@ -1,4 +1,4 @@
-import type { Vendor } from "../config.ts";
+import type { Vendor } from "../config/config.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../json.ts";
 
 export interface CompiledSchema {

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
-import type { ModelEntry, Vendor } from "../config.ts";
+import type { ModelEntry, Vendor } from "../config/config.ts";
 import { annotate, type SpanOptions, traced, tracedParts, traceHeaders } from "../tracing.ts";
 import { ModelError } from "./model-error.ts";
 import { type Part, toStream } from "./stream.ts";

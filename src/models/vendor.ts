@@ -8,7 +8,7 @@ import type {
   LanguageModelV4FinishReason,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { ModelEntry, Vendor } from "../config.ts";
+import type { ModelEntry, Vendor } from "../config/config.ts";
 import type { Fetch } from "./fetch.ts";
 import { inlineSchema, SCHEMA_PLACEHOLDER } from "./inline-schema.ts";
 import { ModelError } from "./model-error.ts";

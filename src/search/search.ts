@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
+import { type BreakerOptions, createBreaker } from "../breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
-import { type BreakerOptions, createBreaker } from "../models/breaker.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";
 import { SearchError } from "./search-error.ts";

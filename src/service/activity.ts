@@ -5,10 +5,10 @@ import {
   ListAuditResponseSchema,
   ListGenerationsResponseSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
-import type { Activity } from "../admission/activity.ts";
-import { amountText } from "../admission/amount.ts";
+import type { Activity } from "../accounts/activity.ts";
+import { amountText } from "../accounts/amount.ts";
 import type { Admin } from "./admin.ts";
-import { momentOf } from "./moment.ts";
+import { readTimestamp } from "./timestamp.ts";
 
 export type ActivityAdmin = Admin<typeof ActivityService>;
 
@@ -16,7 +16,7 @@ export type ActivityAdmin = Admin<typeof ActivityService>;
 export function createActivityAdmin(activity: Activity): ActivityAdmin {
   return {
     async listGenerations({ from, to, ...request }, actor) {
-      const period = { from: momentOf("from", from), to: momentOf("to", to) };
+      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
       const page = await activity.generations(actor, { ...request, ...period });
       return create(ListGenerationsResponseSchema, {
         generations: page.generations.map(({ at, charged, finishReason, ...record }) => ({

@@ -12,11 +12,11 @@ import {
   PurchaseResponseSchema,
   SetSpendLimitResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { amountText } from "../admission/amount.ts";
-import type { Booking, Credit } from "../admission/credit.ts";
-import type { SpendLimits } from "../admission/workspaces.ts";
+import { amountText } from "../accounts/amount.ts";
+import type { Booking, Credit } from "../accounts/credit.ts";
+import type { SpendLimits } from "../accounts/workspaces.ts";
 import type { Admin } from "./admin.ts";
-import { momentOf } from "./moment.ts";
+import { readTimestamp } from "./timestamp.ts";
 
 export type CreditAdmin = Admin<typeof CreditService>;
 
@@ -36,7 +36,7 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
       return create(PurchaseResponseSchema, bookingMessages(booked));
     },
     async listLedger({ from, to, ...request }, actor) {
-      const period = { from: momentOf("from", from), to: momentOf("to", to) };
+      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
       const page = await credit.ledger(actor, { ...request, ...period });
       return create(ListLedgerResponseSchema, {
         entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held }) => ({

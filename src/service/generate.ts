@@ -8,24 +8,24 @@ import {
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Admission, ModelCost, Outcome } from "../admission/lease.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { answer, type Engine, type EngineEvent, type Finish } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
+import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { searchWeb } from "../engine/grounding.ts";
-import type { Judge } from "../engine/judge/judge.ts";
 import { createTrace, type ToldStep } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
 import { traced, tracedParts } from "../tracing.ts";
-import { type Call, CallerGone, CutShort, type Event } from "./call.ts";
-import { checkRequest, MAX_TOKENS } from "./check.ts";
 import type { Costs } from "./costs.ts";
 import { idempotency } from "./idempotency.ts";
+import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
 import { CUT_SHORT, OFFLINE, searchNotices } from "./notices.ts";
+import { CallerGone, CutShort, type GenerateEvent, type RequestContext } from "./request-context.ts";
 import { finishReason, finishWord, fold, replay, stepMessage, structuredOf, traceMessage } from "./response.ts";
-import type { Work } from "./work.ts";
+import { checkRequest, MAX_TOKENS } from "./validate-request.ts";
 
 export interface Generation {
   /**
@@ -33,21 +33,21 @@ export interface Generation {
    * streamed call, charges what was taken. The charge is durable before `done` is yielded.
    * @throws Failure; CallerGone when `call.signal` aborted.
    */
-  generate(request: GenerateRequest, call: Call, streamed: boolean): AsyncGenerator<Event>;
+  generate(request: GenerateRequest, call: RequestContext, streamed: boolean): AsyncGenerator<GenerateEvent>;
   /** The fold of `generate`: the whole answer in one piece. */
-  generateWhole(request: GenerateRequest, call: Call): Promise<GenerateResponse>;
+  generateWhole(request: GenerateRequest, call: RequestContext): Promise<GenerateResponse>;
 }
 
 export interface GenerationParts {
   engine: Engine;
-  judge: Judge;
+  judge: DifficultyRater;
   /** Reads attached files. */
   reader: Reader;
   /** Undefined: no search of the web is configured. */
   search: Search | undefined;
   admission: Admission;
   /** Bounds and ends what runs. */
-  work: Work;
+  work: InFlight;
   costs: Costs;
   deadlines: Config["deadlines"];
   levels: Config["levels"];
@@ -64,7 +64,11 @@ export function createGeneration(parts: GenerationParts): Generation {
   const { engine, judge, reader, search, admission, work, costs, deadlines, levels } = parts;
   return { generate, generateWhole };
 
-  async function* generate(request: GenerateRequest, call: Call, streamed: boolean): AsyncGenerator<Event> {
+  async function* generate(
+    request: GenerateRequest,
+    call: RequestContext,
+    streamed: boolean,
+  ): AsyncGenerator<GenerateEvent> {
     using running = work.begin(call.signal);
     const asked = checkRequest(request, streamed);
     const again = streamed ? undefined : call.idempotencyKey;
@@ -216,7 +220,7 @@ export function createGeneration(parts: GenerationParts): Generation {
     }
   }
 
-  async function generateWhole(request: GenerateRequest, call: Call): Promise<GenerateResponse> {
+  async function generateWhole(request: GenerateRequest, call: RequestContext): Promise<GenerateResponse> {
     let text = "";
     for await (const event of generate(request, call, false)) {
       if (event.type === "delta") text += event.text;

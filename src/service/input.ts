@@ -5,8 +5,8 @@ import { ground } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { ToldStep, Trace } from "../engine/trace.ts";
 import { invalid } from "../failure.ts";
-import type { Checked } from "./check.ts";
 import { notice } from "./notices.ts";
+import type { Checked } from "./validate-request.ts";
 
 /** What the models get, and what it counts as. */
 export interface Input {

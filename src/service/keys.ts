@@ -9,9 +9,9 @@ import {
   RevokeKeyResponseSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { amountText } from "../admission/amount.ts";
-import type { KeyUse } from "../admission/key-use.ts";
-import type { ApiKey, Keys } from "../admission/keys.ts";
+import { amountText } from "../accounts/amount.ts";
+import type { KeyUse } from "../accounts/key-use.ts";
+import type { ApiKey, Keys } from "../accounts/keys.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 

@@ -1,19 +1,19 @@
-import type { Judge, Judgement } from "../engine/judge/judge.ts";
-import { type Level, type LevelThresholds, levelOf } from "../engine/judge/level.ts";
+import type { DifficultyRater, DifficultyRating } from "../engine/difficulty/difficulty.ts";
+import { type Level, type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
 
 export type EffortWord = "auto" | Level;
 
 export interface Choice {
   level: Level;
-  judgement: Judgement;
+  judgement: DifficultyRating;
   /** Why this level, in words. */
   reasons: string[];
 }
 
 /** Chooses the level that is applied: the one that the caller asks for, or with `auto` the one that the judge thinks the request needs. */
 export function chooseLevel(
-  judge: Judge,
+  judge: DifficultyRater,
   thresholds: LevelThresholds,
   effort: EffortWord,
   asked: Conversation,

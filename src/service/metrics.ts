@@ -7,8 +7,8 @@ import {
   type MetricsResponse,
   MetricsResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../admission/keys.ts";
-import type { Interval, Totals, Usage } from "../admission/usage.ts";
+import type { Caller } from "../accounts/keys.ts";
+import type { Interval, Totals, Usage } from "../accounts/usage.ts";
 import { invalid } from "../failure.ts";
 
 const DEFAULT_PERIOD_MS = 30 * 86_400_000;

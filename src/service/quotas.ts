@@ -6,8 +6,8 @@ import {
   QuotasResponseSchema,
   type QuotaWindowSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../admission/keys.ts";
-import type { Usage, Use, Window } from "../admission/usage.ts";
+import type { Caller } from "../accounts/keys.ts";
+import type { Usage, Use, Window } from "../accounts/usage.ts";
 
 /** Limits in force and what the caller's workspace has used of them. */
 export async function quotas(

@@ -13,16 +13,16 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { ModelCost } from "../admission/lease.ts";
 import type { Finish } from "../engine/answer.ts";
-import type { Level } from "../engine/judge/level.ts";
+import type { Level } from "../engine/difficulty/level.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
-import type { Call, Event } from "./call.ts";
-import type { Checked } from "./check.ts";
+import type { GenerateEvent, RequestContext } from "./request-context.ts";
+import type { Checked } from "./validate-request.ts";
 
 /** The events of an answer that was given before. */
 export function* replay(
   { $typeName: _, answer, latencyMs: __, ...rest }: GenerateResponse,
-  { requestId }: Call,
-): Generator<Event> {
+  { requestId }: RequestContext,
+): Generator<GenerateEvent> {
   yield { type: "delta", text: answer };
   yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
 }
@@ -31,7 +31,7 @@ export function* replay(
 export function fold(
   answer: string,
   { $typeName: _, ...done }: StreamGenerateResponse_Done,
-  call: Call,
+  call: RequestContext,
 ): GenerateResponse {
   const latencyMs = Math.round(performance.now() - call.startedAt);
   return create(GenerateResponseSchema, { ...done, answer, latencyMs });

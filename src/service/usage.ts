@@ -9,15 +9,15 @@ import {
   type UsageService,
 } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsInterval, MetricsRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
+import type { Performance, PerformanceInterval } from "../accounts/performance.ts";
+import type { Usage } from "../accounts/usage.ts";
+import type { Workspaces } from "../accounts/workspaces.ts";
 import type { Rates } from "../admission/lease.ts";
-import type { Performance, PerformanceInterval } from "../admission/performance.ts";
-import type { Usage } from "../admission/usage.ts";
-import type { Workspaces } from "../admission/workspaces.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 import { figures, metrics } from "./metrics.ts";
-import { momentOf } from "./moment.ts";
 import { quotas } from "./quotas.ts";
+import { readTimestamp } from "./timestamp.ts";
 
 export type UsageAdmin = Admin<typeof UsageService>;
 
@@ -79,8 +79,8 @@ function periodOf(
   { from, to }: { from?: Timestamp | undefined; to?: Timestamp | undefined },
   defaultMs: number,
 ): { from: Date; to: Date } {
-  const end = momentOf("to", to) ?? new Date();
-  return { from: momentOf("from", from) ?? new Date(end.getTime() - defaultMs), to: end };
+  const end = readTimestamp("to", to) ?? new Date();
+  return { from: readTimestamp("from", from) ?? new Date(end.getTime() - defaultMs), to: end };
 }
 
 function performanceMessage({ p50, p95, failures }: Performance): MessageInitShape<typeof PerformanceSchema> {

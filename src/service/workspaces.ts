@@ -13,9 +13,9 @@ import {
   type WorkspaceSchema,
   type WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { amountText } from "../admission/amount.ts";
-import type { Owners } from "../admission/owners.ts";
-import type { LimitChange, Workspace, Workspaces } from "../admission/workspaces.ts";
+import { amountText } from "../accounts/amount.ts";
+import type { Owners } from "../accounts/owners.ts";
+import type { LimitChange, Workspace, Workspaces } from "../accounts/workspaces.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 import { spendLimitTexts } from "./credits.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { Failure } from "../failure.ts";
-import { createGate } from "./gate.ts";
+import { createAvailability } from "./availability.ts";
 
 /** Runs one statement and gives its rows. Columns of type int8 arrive as bigint, timestamptz as Date, numeric as string. */
 export type Query = <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
@@ -54,7 +54,9 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   pool.on("error", ignore);
   pool.on("connect", (client) => client.on("error", ignore));
 
-  const gate = createGate(() => ask({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }));
+  const gate = createAvailability(() =>
+    ask({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
+  );
 
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     try {

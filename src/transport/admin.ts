@@ -5,7 +5,7 @@ import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { Actor } from "../admission/audit.ts";
+import type { Actor } from "../accounts/audit.ts";
 import { Failure } from "../failure.ts";
 import type { Admin } from "../service/admin.ts";
 import type { Services } from "../service/services.ts";

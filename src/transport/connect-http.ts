@@ -5,10 +5,10 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { type UniversalHandler, type UniversalServerResponse, uResponseNotFound } from "@connectrpc/connect/protocol";
 import { Failure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
-import { CallerGone } from "../service/call.ts";
+import { CallerGone } from "../service/request-context.ts";
 import { traceRequest } from "../tracing.ts";
 import { type BodyBudget, tooLarge } from "./body.ts";
-import { linger } from "./linger.ts";
+import { discardBody } from "./discard-body.ts";
 import { createValueCounter, prefixLength } from "./value-count.ts";
 
 /** Most values in a body, as over REST: few enough to be parsed in 50 ms. */
@@ -105,11 +105,11 @@ async function send(
     if (!response.write(chunk)) await eventOf(response, "drain", gone, stallMs);
   }
   if (trailer) response.addTrailers(Object.fromEntries(trailer));
-  if (isRefused && !stream) await linger(request);
+  if (isRefused && !stream) await discardBody(request);
   response.end();
   if (isRefused && stream) {
     // A reset on the heels of the answer would overtake its trailers.
-    await linger(request);
+    await discardBody(request);
     if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
   }
   await eventOf(response, "finish", gone, stallMs);

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { Failure } from "../failure.ts";
 import type { Log } from "../log.ts";
 import type { Services } from "../service/services.ts";

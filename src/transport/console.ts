@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { SESSION_MS, type Session } from "../admission/sessions.ts";
-import type { Config } from "../config.ts";
+import { SESSION_MS, type Session } from "../accounts/sessions.ts";
+import type { Config } from "../config/config.ts";
 import { Failure, invalid } from "../failure.ts";
 import type { Services } from "../service/services.ts";
-import { sendJson } from "./answer.ts";
 import { type BodyBudget, checkBodyHead, parseBody, readBody } from "./body.ts";
 import { loadFiles, sendFile } from "./files.ts";
+import { sendJson } from "./json-response.ts";
 import { type Origin, originOf, requireSameOrigin } from "./origin.ts";
 import { endIfStalled } from "./sse.ts";
 

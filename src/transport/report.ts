@@ -1,6 +1,6 @@
 import { type Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
-import { CallerGone, type Facts } from "../service/call.ts";
+import { CallerGone, type Facts } from "../service/request-context.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
 import { annotate, annotateFailure, traceId } from "../tracing.ts";
 

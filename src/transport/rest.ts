@@ -9,23 +9,23 @@ import {
   QuotasResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { http as httpRule } from "../../gen/google/api/annotations_pb.js";
-import type { Caller, Scope } from "../admission/keys.ts";
-import type { Config } from "../config.ts";
+import type { Caller, Scope } from "../accounts/keys.ts";
+import type { Config } from "../config/config.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Log } from "../log.ts";
-import { type Call, CallerGone } from "../service/call.ts";
 import { notice } from "../service/notices.ts";
+import { CallerGone, type RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
 import { annotate, traceRequest } from "../tracing.ts";
-import { failureBody, malformedAnswer, sendHead, sendJson } from "./answer.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
 import { createConsole } from "./console.ts";
 import { createConsoleRpc } from "./console-rpc.ts";
 import { decode, decodeQuery } from "./decode.ts";
+import { discardBody } from "./discard-body.ts";
 import { createDocs } from "./docs.ts";
 import { encode } from "./encode.ts";
-import { linger } from "./linger.ts";
+import { failureBody, malformedResponse, sendHead, sendJson } from "./json-response.ts";
 import { createReport, type Tracked } from "./report.ts";
 import { endIfStalled, writeEvents } from "./sse.ts";
 
@@ -119,7 +119,7 @@ export function createRestServer(
     const response = latest.get(socket);
     const isMidway = response?.headersSent && !response.writableFinished;
     if (error.code === "ECONNRESET" || !socket.writable || isMidway) socket.destroy();
-    else socket.end(malformedAnswer(error, newRequestId()));
+    else socket.end(malformedResponse(error, newRequestId()));
   });
   return server;
 
@@ -163,7 +163,7 @@ export function createRestServer(
     const { message, notices, release } = await receive(ex);
     try {
       const signal = gone.get(request.socket) ?? AbortSignal.abort();
-      const call: Call = {
+      const call: RequestContext = {
         requestId: ex.requestId,
         caller,
         signal,
@@ -219,7 +219,7 @@ export function createRestServer(
       response.setHeader("Connection", "close");
       sendHead(response, failure.row.http, text);
       response.write(text);
-      linger(request).then(() => response.end());
+      discardBody(request).then(() => response.end());
     }
   }
 }

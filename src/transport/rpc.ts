@@ -18,12 +18,12 @@ import {
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import type { Actor } from "../admission/audit.ts";
-import type { Caller, Scope } from "../admission/keys.ts";
-import type { Config } from "../config.ts";
+import type { Actor } from "../accounts/audit.ts";
+import type { Caller, Scope } from "../accounts/keys.ts";
+import type { Config } from "../config/config.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Log } from "../log.ts";
-import { type Call, CallerGone, type Event, type Facts } from "../service/call.ts";
+import { CallerGone, type Facts, type GenerateEvent, type RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd, Telemetry } from "../telemetry.ts";
 import { ACTOR, ADMIN_SERVICES, actorByToken, addAdmin } from "./admin.ts";
@@ -195,7 +195,7 @@ export function openDoor(
   }
 }
 
-function callOf({ values, signal, requestHeader }: HandlerContext): Call {
+function callOf({ values, signal, requestHeader }: HandlerContext): RequestContext {
   const caller = values.get(CALLER);
   if (!caller) throw new Failure("unauthenticated");
   const [requestId, startedAt, facts] = [values.get(REQUEST_ID), values.get(STARTED_AT), values.get(FACTS)];
@@ -215,7 +215,7 @@ function methodOf(service: string, method: string): RequestEnd["method"] {
   return ADMIN_SERVICES.some(({ typeName }) => typeName === service) ? "admin" : "none";
 }
 
-function eventMessage(event: Event): StreamGenerateResponse {
+function eventMessage(event: GenerateEvent): StreamGenerateResponse {
   switch (event.type) {
     case "open":
       return create(StreamGenerateResponseSchema, { event: { case: "open", value: {} } });

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { type Failure, toFailure } from "../failure.ts";
-import { CallerGone, type Event } from "../service/call.ts";
+import { CallerGone, type GenerateEvent } from "../service/request-context.ts";
 import { encode } from "./encode.ts";
 
 const HEADERS = {
@@ -31,7 +31,7 @@ interface SseOptions extends Readonly<Config["stream"]> {
  */
 export async function writeEvents(
   response: ServerResponse,
-  events: AsyncGenerator<Event>,
+  events: AsyncGenerator<GenerateEvent>,
   options: SseOptions,
 ): Promise<void> {
   let batch = "";
@@ -84,7 +84,7 @@ export async function writeEvents(
   response.end();
 }
 
-function eventText(event: Event): string {
+function eventText(event: GenerateEvent): string {
   switch (event.type) {
     case "open":
       return COMMENT;

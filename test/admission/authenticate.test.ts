@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createKeys, type Keys } from "../../src/accounts/keys.ts";
 import { createAuthenticator } from "../../src/admission/authenticate.ts";
-import { createKeys, type Keys } from "../../src/admission/keys.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";

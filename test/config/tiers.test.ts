@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
+import { ConfigError, envToConfig } from "../../src/config/config.ts";
 import { LIMIT_NAMES, MAX_LIMIT, parseTiers } from "../../src/config/tiers.ts";
-import { ConfigError, envToConfig } from "../../src/config.ts";
 
 test("the default tiers rise in every figure and can be written down as they are read", () => {
   const tiers = parseTiers(undefined);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigError } from "../../src/config/config.ts";
 import { readTracing } from "../../src/config/tracing.ts";
-import { ConfigError } from "../../src/config.ts";
 
 const ON = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" };
 

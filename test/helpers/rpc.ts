@@ -4,7 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import * as web from "@connectrpc/connect-web";
 import { pino } from "pino";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config/config.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";

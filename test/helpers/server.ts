@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { launch, openCluster, serverState, shutDown } from "../../src/store/cluster.ts";
+import { launch, openCluster, serverState, shutDown } from "../../src/store/embedded/cluster.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { ModelEntry } from "../../src/config.ts";
+import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
 import type { ModelCall } from "../../src/telemetry.ts";

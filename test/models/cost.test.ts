@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import type { ModelEntry } from "../../src/config.ts";
+import type { ModelEntry } from "../../src/config/config.ts";
 import { modelCall } from "../../src/models/cost.ts";
 import { call } from "./fake-model.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JSONSchema7 } from "@ai-sdk/provider";
-import type { ModelEntry } from "../../src/config.ts";
+import type { ModelEntry } from "../../src/config/config.ts";
 import { createFetch } from "../../src/models/fetch.ts";
 import { inlineSchema, SCHEMA_PLACEHOLDER } from "../../src/models/inline-schema.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";

@@ -5,7 +5,7 @@ import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentele
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { ModelEntry } from "../../src/config.ts";
+import type { ModelEntry } from "../../src/config/config.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";
 import { traceRequest } from "../../src/tracing.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelEntry } from "../../src/config.ts";
+import type { ModelEntry } from "../../src/config/config.ts";
 import { createFetch, type Fetch } from "../../src/models/fetch.ts";
 import { toModelError } from "../../src/models/model-error.ts";
 import type { Part } from "../../src/models/stream.ts";

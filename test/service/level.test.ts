@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Judge } from "../../src/engine/judge/judge.ts";
+import type { DifficultyRater } from "../../src/engine/difficulty/difficulty.ts";
 import type { Conversation } from "../../src/engine/prompt.ts";
 import { chooseLevel } from "../../src/service/level.ts";
 
 const THRESHOLDS = { medium: 0.4, high: 0.8 };
 
 /** A judge of one opinion, and what it was given to read. */
-function judgeOf(difficulty: number): Judge & { read: string[] } {
+function judgeOf(difficulty: number): DifficultyRater & { read: string[] } {
   const read: string[] = [];
   return {
     read,

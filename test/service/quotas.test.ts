@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QuotasResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
-import type { Quotas, Usage, Window } from "../../src/admission/usage.ts";
+import type { Quotas, Usage, Window } from "../../src/accounts/usage.ts";
 import { quotas } from "../../src/service/quotas.ts";
 import { encode } from "../../src/transport/encode.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { startEmbedded } from "../../src/store/embedded.ts";
+import { startEmbedded } from "../../src/store/embedded/embedded.ts";
 import { openPool } from "../../src/store/pool.ts";
 
 const execute = promisify(execFile);

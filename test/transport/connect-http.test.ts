@@ -12,7 +12,7 @@ import {
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
-import { type Call, CallerGone, type Event } from "../../src/service/call.ts";
+import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 
@@ -300,19 +300,19 @@ let started = Promise.withResolvers<void>();
 let ended = Promise.withResolvers<string>();
 
 /** One piece, then nothing until the caller leaves. */
-async function* endless(_: unknown, call: Call): AsyncGenerator<Event> {
+async function* endless(_: unknown, call: RequestContext): AsyncGenerator<GenerateEvent> {
   yield { type: "delta", text: "a" };
   await waiting(_, call);
 }
 
-async function waiting(_: unknown, { signal }: Call): Promise<never> {
+async function waiting(_: unknown, { signal }: RequestContext): Promise<never> {
   started.resolve();
   if (!signal.aborted) await once(signal, "abort");
   ended.resolve("gone");
   throw new CallerGone();
 }
 
-async function* flood(): AsyncGenerator<Event> {
+async function* flood(): AsyncGenerator<GenerateEvent> {
   let isWhole = false;
   try {
     for (let i = 0; i < 1_000; i++) yield { type: "delta", text: "x".repeat(100_000) };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { Failure } from "../../src/failure.ts";
-import { CallerGone, type Facts } from "../../src/service/call.ts";
+import { CallerGone, type Facts } from "../../src/service/request-context.ts";
 import type { RequestEnd } from "../../src/telemetry.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createReport } from "../../src/transport/report.ts";

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import type { Caller } from "../../src/admission/keys.ts";
-import { type Call, CallerGone } from "../../src/service/call.ts";
+import type { Caller } from "../../src/accounts/keys.ts";
+import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest.ts";
@@ -204,7 +204,7 @@ test("a caller who leaves while its key is looked up leaves no room taken", asyn
 });
 
 test("every request of a connection learns when it closes, also one that waits for its turn", async (t) => {
-  const calls: Call[] = [];
+  const calls: RequestContext[] = [];
   const server = await listen(t, {
     generation: {
       async generateWhole(_, call) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createKeys } from "../../src/admission/keys.ts";
+import { createKeys } from "../../src/accounts/keys.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { head, openRaw } from "../helpers/raw.ts";

@@ -12,7 +12,7 @@ import {
   ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { createKeys } from "../../src/admission/keys.ts";
+import { createKeys } from "../../src/accounts/keys.ts";
 import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";

@@ -8,11 +8,11 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
-import type { Event } from "../../src/service/call.ts";
+import type { GenerateEvent } from "../../src/service/request-context.ts";
 import { writeEvents } from "../../src/transport/sse.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 
-const DONE: Event = {
+const DONE: GenerateEvent = {
   type: "done",
   done: create(StreamGenerateResponse_DoneSchema, {
     id: "gen_1",
@@ -70,7 +70,7 @@ test("the headers go out with the first event, or after a silence; a failure bef
   const first = Promise.withResolvers<void>();
   const failAfter = (moment: Promise<void>) =>
     // biome-ignore lint/correctness/useYield: it fails before its first event
-    async function* (): AsyncGenerator<Event> {
+    async function* (): AsyncGenerator<GenerateEvent> {
       await moment;
       throw new Failure("upstream_failed");
     };
@@ -191,19 +191,23 @@ test("an answer that is whole waits no longer than that for its reader either", 
   await until(async () => (await state.connections()) === 0);
 });
 
-async function* endless(): AsyncGenerator<Event> {
+async function* endless(): AsyncGenerator<GenerateEvent> {
   const text = "x".repeat(MB);
   for (;;) yield { type: "delta", text };
 }
 
 /** A server that writes these events to whoever asks. */
-async function serve(t: TestContext, events: () => AsyncGenerator<Event>, options: Partial<typeof PATIENT> = {}) {
+async function serve(
+  t: TestContext,
+  events: () => AsyncGenerator<GenerateEvent>,
+  options: Partial<typeof PATIENT> = {},
+) {
   let made = 0;
   let outcome: "ended" | "left" | undefined;
   const server = createServer(async (_, response: ServerResponse) => {
     const gone = new AbortController();
     response.once("close", () => response.writableFinished || gone.abort());
-    async function* watched(): AsyncGenerator<Event> {
+    async function* watched(): AsyncGenerator<GenerateEvent> {
       outcome = undefined;
       try {
         for await (const event of events()) {

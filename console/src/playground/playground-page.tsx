@@ -5,7 +5,7 @@ import { useLoad } from "../load.ts";
 import { Empty } from "../parts/empty.tsx";
 import { usage } from "../rpc.ts";
 import { currentWorkspace } from "../session/session.ts";
-import { Answer } from "./answer.tsx";
+import { Answer } from "./answer-view.tsx";
 import { type Draft, EMPTY, missing } from "./draft.ts";
 import type { Rates } from "./estimate.ts";
 import { InputEditor } from "./input-editor.tsx";

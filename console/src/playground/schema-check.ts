@@ -1,4 +1,4 @@
-import { checkSchema } from "../../../src/engine/structured/gate.ts";
+import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { Failure } from "../../../src/failure.ts";
 import { errorAt } from "./json-error.ts";
 import { placeOf } from "./json-place.ts";

@@ -2,7 +2,7 @@ import { invalid } from "../../failure.ts";
 import { type Attachment, type AttachmentNotice, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
-import { Pool, type PoolOptions } from "./pool.ts";
+import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
 
 /** What the files of a request may take up in the prompt. */
 export interface Budget {
@@ -54,7 +54,7 @@ export interface Reader {
 const HEAVY = /^application\/(pdf|vnd\.)/;
 const HEAVY_BYTES = 1024 * 1024;
 
-const DEFAULTS: PoolOptions = {
+const DEFAULTS: WorkerPoolOptions = {
   threads: 3,
   milliseconds: 10_000,
   memory: 384 * 1024 * 1024,
@@ -64,8 +64,8 @@ const DEFAULTS: PoolOptions = {
 };
 
 /** Makes a reader; one per process. Its threads start with the first file. */
-export function createReader(options: Partial<PoolOptions> = {}): Reader {
-  const pool = new Pool({ ...DEFAULTS, ...options });
+export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
+  const pool = new WorkerPool({ ...DEFAULTS, ...options });
   return {
     read: async (files, budget, signal) => {
       const images: ReadImage[] = [];

@@ -6,7 +6,7 @@ import { type Fitted, fit } from "./fit.ts";
 import { htmlToText } from "./html.ts";
 import { mismatch } from "./media-type.ts";
 import { type PdfText, readPdf } from "./pdf.ts";
-import { readPlain } from "./plain.ts";
+import { readPlainText } from "./plain-text.ts";
 
 export interface Job {
   files: Array<{ index: number; mediaType: string; data: Uint8Array }>;
@@ -91,7 +91,7 @@ async function read(
   } else if (type === DOCX) {
     text = await readDocx(data);
   } else {
-    text = await readPlain(data);
+    text = await readPlainText(data);
     if (text !== undefined && type === "text/html") text = htmlToText(text);
   }
   if (text === undefined) throw await mismatch(type, data);

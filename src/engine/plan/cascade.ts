@@ -3,8 +3,8 @@ import { UpstreamError } from "../../models/failover.ts";
 import type { Part } from "../../models/stream.ts";
 import { bestDraft } from "./best.ts";
 import { Branch } from "./branch.ts";
+import { type Call, composed, partsOf } from "./composite.ts";
 import { type Draft, draftParts } from "./draft.ts";
-import { type Call, composed, partsOf } from "./model.ts";
 import { Undecided } from "./panel.ts";
 import { Steps, stepPart } from "./step.ts";
 

@@ -1,5 +1,5 @@
 import { parseJson } from "../../json.ts";
-import { closedAnswer } from "../fuse/closed.ts";
+import { closedAnswer } from "../fuse/closed-answer.ts";
 import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";
 import { tally } from "../fuse/vote.ts";

@@ -1,9 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Tier } from "../../config.ts";
+import type { Tier } from "../../config/config.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
 import { traced } from "../../tracing.ts";
-import type { FinishPart } from "./model.ts";
+import type { FinishPart } from "./composite.ts";
 
 /** Somebody who drafts an answer. */
 export interface PanelMember {

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Part } from "../../models/stream.ts";
 import { Alarm, Branch } from "./branch.ts";
-import { type Call, composed } from "./model.ts";
+import { type Call, composed } from "./composite.ts";
 import { Steps, stepPart } from "./step.ts";
 
 export interface HedgeOptions {

@@ -9,8 +9,8 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Part } from "../../models/stream.ts";
 import { Alarm, Branch } from "./branch.ts";
 import type { Compare, Verdict } from "./compare.ts";
+import { type Call, composed } from "./composite.ts";
 import { askDraft, type Draft, draftParts, type PanelMember } from "./draft.ts";
-import { type Call, composed } from "./model.ts";
 import { Steps, stepPart } from "./step.ts";
 
 export interface PanelOptions {

@@ -1,18 +1,18 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../../config.ts";
+import type { Tier } from "../../config/config.ts";
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
+import type { Kind } from "../difficulty/difficulty.ts";
+import type { Level } from "../difficulty/level.ts";
 import { peers } from "../fuse/peers.ts";
-import type { Kind } from "../judge/judge.ts";
-import type { Level } from "../judge/level.ts";
 import { cascade } from "./cascade.ts";
 import { type Compare, compareAnswers, compareObjects } from "./compare.ts";
+import { told } from "./composite.ts";
 import { type Draft, type PanelMember, strengthOf } from "./draft.ts";
 import { hedge } from "./hedge.ts";
-import { told } from "./model.ts";
 import { panel } from "./panel.ts";
 import type { Steps } from "./step.ts";
-import { judge, writer } from "./writer.ts";
+import { judge, writer } from "./synthesis.ts";
 
 /** What a plan is chosen by. */
 export interface Asked {
@@ -43,7 +43,7 @@ export interface Asked {
 const CLOSED: ReadonlySet<Kind> = new Set<Kind>(["closed", "maths", "extraction"]);
 /**
  * Difficulty from which one model at level medium is a strong one: the harder half of the recorded prompts that `auto` takes to medium, those between
- * .165 and .212 (docs/decisions/judge.md).
+ * .165 and .212 (docs/decisions/difficulty.md).
  */
 const STRONG_FROM = 0.18;
 /** Most members of a vote, and most drafts for a writer. */

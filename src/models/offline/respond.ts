@@ -1,6 +1,6 @@
-import type { Tier } from "../../config.ts";
-import { answer } from "./answer.ts";
+import type { Tier } from "../../config/config.ts";
 import { calculate } from "./arithmetic.ts";
+import { answer } from "./best-sentence.ts";
 import { extract } from "./extract.ts";
 import { sentences } from "./language.ts";
 import type { Reading } from "./read.ts";

@@ -1,5 +1,5 @@
 import type { LanguageModelV4GenerateResult } from "@ai-sdk/provider";
-import type { Tier } from "../../../src/config.ts";
+import type { Tier } from "../../../src/config/config.ts";
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
 import { partStep, type Step } from "../../../src/engine/plan/step.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";

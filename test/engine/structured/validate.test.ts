@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { checkSchema } from "../../../src/engine/structured/gate.ts";
+import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { createValidators } from "../../../src/engine/structured/validate.ts";
 
 const validators = createValidators();

@@ -1,0 +1,234 @@
+import { invalid } from "../failure.ts";
+import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
+import { amountText, parseAmount } from "./amount.ts";
+import { type Actor, record } from "./audit.ts";
+import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
+import { checkLabel } from "./validation.ts";
+import { findWorkspace, readSpendLimits, SPEND_PERIODS, type SpendLimits } from "./workspaces.ts";
+
+export type BookingKind = "grant" | "purchase" | "adjustment";
+
+/** Amounts are in millionths of a credit, here and below. */
+export interface Balance {
+  granted: bigint;
+  purchased: bigint;
+  held: bigint;
+}
+
+export interface Booking {
+  kind: BookingKind;
+  reference: string;
+  amount: bigint;
+  at: Date;
+  /** After the booking; of one that was made before, now. */
+  balance: Balance;
+}
+
+/** A movement of credit: what each part of the balance changed by. */
+export interface LedgerEntry extends Balance {
+  id: bigint;
+  at: Date;
+  kind: BookingKind | "hold" | "settlement" | "release";
+  reference: string;
+}
+
+/** A figure of an account, and what it should be by the ledger and by the running requests, where these tell. */
+export interface CheckedFigure {
+  name: "granted" | "purchased" | "purchased_total" | "held" | "running";
+  account: bigint;
+  ledger?: bigint;
+  leases?: bigint;
+}
+
+/**
+ * Credit of workspaces. Amounts are given as exact decimal text; a workspace by identifier or name, which an owner may leave empty. Every
+ * method throws Failure `invalid_request` naming the field, `unknown_entity` for an unknown workspace, and `overloaded` when the database
+ * is away.
+ */
+export interface Credit {
+  /**
+   * Books credit: once under a reference, so that the same booking again gives the first.
+   * @param request.amount above 0; an adjustment takes it back from what is granted and neither spent nor held
+   * @param request.reference the operator's own, 1 to 200 characters
+   */
+  book(
+    actor: Actor,
+    request: { workspace: string; kind: BookingKind; amount: string; reference: string },
+  ): Promise<Booking>;
+  /** One page of movements, newest first, from `from` (inclusive) to `to` (exclusive). `chargesOnly` leaves out holds and releases. */
+  ledger(
+    actor: Actor,
+    request: {
+      workspace: string;
+      pageSize?: number;
+      pageToken?: string;
+      chargesOnly?: boolean;
+      from?: Date | undefined;
+      to?: Date | undefined;
+    },
+  ): Promise<{ entries: LedgerEntry[]; nextPageToken: string | undefined }>;
+  /** Compares the account of a workspace with its whole ledger. */
+  check(actor: Actor, workspace: string): Promise<{ consistent: boolean; figures: CheckedFigure[] }>;
+  /**
+   * Limits the purchased credit that requests admitted from now on may spend in a calendar period.
+   * @param request.amount undefined: no limit
+   * @returns all spend limits then in force
+   */
+  setSpendLimit(
+    actor: Actor,
+    request: { workspace: string; period: string; amount: string | undefined },
+  ): Promise<SpendLimits>;
+}
+
+/** Patience with the sums over a ledger, in milliseconds; a million movements take about 200 ms. */
+const CHECK_MS = 300_000;
+
+export function createCredit(pool: Pool): Credit {
+  return {
+    async book(actor, { workspace, kind, amount: text, reference }) {
+      const above = parseAmount("amount", text, 1n);
+      const amount = kind === "adjustment" ? -above : above;
+      if (reference === "") throw invalid("reference", "Give a reference, such as the payment's. It is booked once.");
+      checkLabel("reference", reference);
+      return orOverloaded(
+        pool.tx(async (query) => {
+          const { id } = await findWorkspace(query, actor, workspace);
+          return bookCredit(query, actor, id, { kind, amount, reference });
+        }),
+      );
+    },
+
+    async ledger(actor, { workspace, pageSize, pageToken, chargesOnly = false, from, to }) {
+      const size = sizeOfPage(pageSize);
+      const [micros, entry] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
+      const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
+      const found = await orOverloaded(
+        pool.query<LedgerEntry & { micros: bigint }>(
+          `select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held, ${microsOf("at")} as micros
+           from ledger
+           where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
+             and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
+             and not ($4 and kind in ('hold', 'release'))
+           order by at desc, id desc limit $5`,
+          [
+            id,
+            micros === undefined ? null : timeOf(BigInt(micros)),
+            entry ?? null,
+            chargesOnly,
+            size + 1,
+            from ?? null,
+            to ?? null,
+          ],
+        ),
+      );
+      const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
+      return { entries: rows.map(({ micros: _, ...row }) => row), nextPageToken };
+    },
+
+    async check(actor, workspace) {
+      const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
+      const figures = await orOverloaded(recompute(pool, id));
+      return { consistent: figures.every(agrees), figures };
+    },
+
+    async setSpendLimit(actor, { workspace, period, amount: text }) {
+      if (!SPEND_PERIODS.some((known) => known === period)) {
+        throw invalid("period", `period must be one of ${SPEND_PERIODS.join(", ")}.`);
+      }
+      const amount = text === undefined ? undefined : parseAmount("amount", text, 0n);
+      return orOverloaded(
+        pool.tx(async (query) => {
+          const { id } = await findWorkspace(query, actor, workspace);
+          const [row] = await query<{ limits: Record<string, number> }>(
+            `update accounts set spend_limits = (spend_limits - $2::text) || case when $3::bigint is null then '{}' else jsonb_build_object($2, $3) end
+             where workspace_id = $1 returning spend_limits as limits`,
+            [id, period, amount ?? null],
+          );
+          const action = amount === undefined ? "spend_limit.clear" : "spend_limit.set";
+          await record(query, actor, id, action, {
+            period,
+            ...(amount === undefined ? {} : { amount: amountText(amount) }),
+          });
+          return readSpendLimits(row?.limits ?? {});
+        }),
+      );
+    },
+  };
+}
+
+/**
+ * Books credit in the transaction of `query`; see `Credit.book`.
+ * @throws Failure `invalid_request` naming `reference` or `amount`.
+ */
+export async function bookCredit(
+  query: Query,
+  actor: Actor,
+  workspaceId: string,
+  { kind, amount, reference }: { kind: BookingKind; amount: bigint; reference: string },
+): Promise<Booking> {
+  const [row] = await query<Balance & { verdict: string; booked_at: Date }>(
+    "select * from book_credit($1, $2, $3, $4)",
+    [workspaceId, kind === "purchase" ? kind : "grant", reference, amount],
+  );
+  if (!row) throw new Error("book_credit gave nothing");
+  const { verdict, booked_at: at, granted, purchased, held } = row;
+  switch (verdict) {
+    case "other":
+      throw invalid(
+        "reference",
+        "Something else was booked under this reference. Use another reference, or the same kind and amount.",
+      );
+    case "too_low": {
+      const most = granted > held ? granted - held : 0n;
+      throw invalid(
+        "amount",
+        `Only ${amountText(most)} credits can be taken back: the rest is spent, or held by requests that run.`,
+      );
+    }
+    case "too_high":
+      throw invalid("amount", "The workspace would have more than 1,000,000,000,000 credits. Book less.");
+    case "booked":
+      await record(query, actor, workspaceId, `credit.${kind}`, { reference, amount: amountText(amount) });
+  }
+  return { kind, reference, amount, at, balance: { granted, purchased, held } };
+}
+
+/**
+ * Adds up the ledger and the running requests of a workspace, all at one moment, beside the figures that admission goes by. They agree
+ * unless something is broken.
+ */
+export async function recompute(pool: Pool, workspaceId: string): Promise<CheckedFigure[]> {
+  const [row] = await pool.tx(
+    (query) =>
+      query<RecomputedRow>(
+        `select a.granted_micro as granted, a.purchased_micro as purchased, a.purchased_total_micro as total, a.held_micro as held,
+           a.running::bigint as running, l.*, r.*
+         from accounts a,
+           (select coalesce(sum(granted_micro), 0)::bigint as l_granted, coalesce(sum(purchased_micro), 0)::bigint as l_purchased,
+              coalesce(sum(purchased_micro) filter (where kind = 'purchase'), 0)::bigint as l_total, coalesce(sum(held_micro), 0)::bigint as l_held
+            from ledger where workspace_id = $1) l,
+           (select coalesce(sum(hold_micro), 0)::bigint as leased, count(*) as leases from leases where workspace_id = $1) r
+         where a.workspace_id = $1`,
+        [workspaceId],
+      ),
+    { timeoutMs: CHECK_MS },
+  );
+  if (!row) throw new Error("the workspace has no account");
+  return [
+    { name: "granted", account: row.granted, ledger: row.l_granted },
+    { name: "purchased", account: row.purchased, ledger: row.l_purchased },
+    { name: "purchased_total", account: row.total, ledger: row.l_total },
+    { name: "held", account: row.held, ledger: row.l_held, leases: row.leased },
+    { name: "running", account: row.running, leases: row.leases },
+  ];
+}
+
+type RecomputedRow = Record<
+  `${"" | "l_"}${"granted" | "purchased" | "total" | "held"}` | "running" | "leased" | "leases",
+  bigint
+>;
+
+/** Whether a figure is what it should be. */
+export function agrees({ account, ledger = account, leases = account }: CheckedFigure): boolean {
+  return account === ledger && account === leases;
+}

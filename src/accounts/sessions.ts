@@ -1,0 +1,183 @@
+import { randomBytes } from "node:crypto";
+import { type Caller, SCOPES } from "../admission/authenticate.ts";
+import { createBatcher } from "../admission/batch.ts";
+import { createSecret, hashSecret, isWellFormed, prefixOf } from "../admission/secret.ts";
+import { Failure } from "../failure.ts";
+import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
+import { type Actor, record } from "./audit.ts";
+import { tokenId } from "./owners.ts";
+import { createAttempts } from "./sign-in-attempts.ts";
+
+/** Longest life of a session, and longest time without a call, in milliseconds. */
+export const SESSION_MS = 8 * 3_600_000;
+const IDLE_MS = 3_600_000;
+
+/** A use is noted when the last one noted is as old as this, in milliseconds. */
+const NOTE_MS = 60_000;
+
+/** Most sessions of a workspace; a further one ends the oldest. */
+const MAX_SESSIONS = 50;
+
+/** Name of the key under which requests from the playground count. */
+const CONSOLE_KEY = "console";
+
+/** A signed-in owner. */
+export interface Session {
+  /** For the services of owners. */
+  readonly actor: Actor;
+  /** For requests from the playground. */
+  readonly caller: Caller;
+  readonly expiresAt: Date;
+}
+
+/** Sessions of the console. Every method throws Failure `overloaded` when the database is away. */
+export interface Sessions {
+  /**
+   * Opens a session for whoever holds the owner token of a workspace.
+   * @param source where the attempt comes from, such as an IP address; too many from one place are slowed down
+   * @returns the session and its secret, which is nowhere else
+   * @throws Failure `unauthenticated` with one wording for whatever is no good owner token; `rate_limited`.
+   */
+  open(token: string, source: string): Promise<{ session: Session; secret: string }>;
+  /**
+   * Tells whose session a secret opens, and keeps the session from becoming idle.
+   * @throws Failure `unauthenticated`, with one wording for a session that is absent, unknown, idle for too long, or has ended; also when the
+   * owner token that opened it has been replaced or has expired.
+   */
+  authenticate(secret: string | undefined): Promise<Session>;
+  /** Ends a session on every replica at once; of none, nothing. */
+  close(secret: string | undefined): Promise<void>;
+}
+
+/**
+ * Sessions over the table `sessions`. Nothing of them is kept in this process, so that they work on every replica and end everywhere at once.
+ * @param clock the time in milliseconds since 1970
+ */
+export function createSessions(pool: Pool, clock: () => number = Date.now): Sessions {
+  const attempts = createAttempts(clock);
+  // Look-ups share statements, so that a flood of made-up secrets costs one statement at a time.
+  const lookUp = createBatcher((_: string, hashes: Buffer[]) => readSessions(pool, hashes, clock()), {
+    maxItems: 1_000,
+    maxWaiting: 10_000,
+  });
+  const find = (secret: string) => orOverloaded(lookUp("sessions", hashSecret(secret)));
+
+  return {
+    async open(token, source) {
+      const succeeded = attempts.take(`source ${source}`, `token ${prefixOf(token.slice(0, 64))}`);
+      if (!isWellFormed(token, "ow_")) throw badToken();
+      const secret = createSecret("cs_");
+      const session = await orOverloaded(pool.tx((query) => insertSession(query, hashSecret(token), secret, clock())));
+      if (!session) throw badToken();
+      succeeded();
+      return { session, secret };
+    },
+
+    async authenticate(secret) {
+      const found = secret && isWellFormed(secret, "cs_") ? await find(secret) : undefined;
+      if (!found) {
+        throw new Failure("unauthenticated", { message: "Nobody is signed in, or the session has ended. Sign in." });
+      }
+      return found;
+    },
+
+    async close(secret) {
+      if (!secret || !isWellFormed(secret, "cs_")) return;
+      const hash = hashSecret(secret);
+      await orOverloaded(
+        pool.tx(async (query) => {
+          const [gone] = await query<{ workspace_id: string; token_hash: Buffer }>(
+            "delete from sessions where secret_hash = $1 returning workspace_id, token_hash",
+            [hash],
+          );
+          if (!gone) return;
+          const actor = { kind: "owner", id: tokenId(gone.token_hash), workspaceId: gone.workspace_id } as const;
+          await record(query, actor, gone.workspace_id, "session.end", {});
+        }),
+      );
+    },
+  };
+}
+
+/** @returns undefined when there is no such owner token */
+async function insertSession(
+  query: Query,
+  tokenHash: Buffer,
+  secret: string,
+  now: number,
+): Promise<Session | undefined> {
+  const [owner] = await query<{ id: string }>(
+    "select workspace_id as id from owner_tokens where secret_hash = $1 and (expires_at is null or expires_at > $2) for share",
+    [tokenHash, new Date(now)],
+  );
+  if (!owner) return undefined;
+  await query("delete from sessions where expires_at < $1", [new Date(now)]);
+  await query(
+    `delete from sessions where secret_hash in
+       (select secret_hash from sessions where workspace_id = $1 order by created_at desc offset ${MAX_SESSIONS - 1})`,
+    [owner.id],
+  );
+  await query("insert into sessions values ($1, $2, $3, $4, $4, $5)", [
+    hashSecret(secret),
+    owner.id,
+    tokenHash,
+    new Date(now),
+    new Date(now + SESSION_MS),
+  ]);
+  // No secret has these random bytes for its hash.
+  await query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, console)
+     values ($1, $2, $3, '', $4, $5, $6, true) on conflict (workspace_id) where console do nothing`,
+    [owner.id, `key_${randomBytes(12).toString("hex")}`, randomBytes(32), CONSOLE_KEY, [...SCOPES], new Date(now)],
+  );
+  const actor = { kind: "owner", id: tokenId(tokenHash), workspaceId: owner.id } as const;
+  await record(query, actor, owner.id, "session.start", {});
+  const [row] = await readRows(query, [hashSecret(secret)], now);
+  return row && sessionOf(row);
+}
+
+interface Row {
+  secret_hash: Buffer;
+  token_hash: Buffer;
+  workspace_id: string;
+  workspace: string;
+  key_id: string;
+  used_at: Date;
+  expires_at: Date;
+}
+
+function readRows(query: Query, hashes: Buffer[], now: number): Promise<Row[]> {
+  return query<Row>(
+    `select s.secret_hash, s.token_hash, s.workspace_id, w.name as workspace, k.id as key_id, s.used_at, s.expires_at
+     from sessions s
+       join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash and (o.expires_at is null or o.expires_at > $2)
+       join workspaces w on w.id = s.workspace_id
+       join api_keys k on k.workspace_id = s.workspace_id and k.console
+     where s.secret_hash = any ($1::bytea[]) and s.expires_at > $2 and s.used_at > $3`,
+    [hashes, new Date(now), new Date(now - IDLE_MS)],
+  );
+}
+
+async function readSessions(pool: Pool, hashes: Buffer[], now: number): Promise<(Session | undefined)[]> {
+  const rows = await readRows(pool.query, hashes, now);
+  const stale = rows.filter(({ used_at }) => now - used_at.getTime() >= NOTE_MS).map((row) => row.secret_hash);
+  if (stale.length > 0) {
+    await pool.query("update sessions set used_at = $2 where secret_hash = any ($1::bytea[])", [stale, new Date(now)]);
+  }
+  const found = new Map(rows.map((row) => [row.secret_hash.toString("latin1"), sessionOf(row)]));
+  return hashes.map((hash) => found.get(hash.toString("latin1")));
+}
+
+function sessionOf({ token_hash, workspace_id: workspaceId, workspace, key_id: keyId, expires_at }: Row): Session {
+  return {
+    actor: { kind: "owner", id: tokenId(token_hash), workspaceId },
+    caller: { workspaceId, workspace, keyId, scopes: SCOPES },
+    expiresAt: expires_at,
+  };
+}
+
+function badToken(): Failure {
+  return new Failure("unauthenticated", {
+    message: "This is no owner token that works. An operator can make a new one; the earlier one then stops working.",
+  });
+}

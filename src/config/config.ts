@@ -1,0 +1,169 @@
+import { resolve } from "node:path";
+import { ConfigError, object, parse } from "./config-error.ts";
+import { type ModelEntry, readSources } from "./models.ts";
+import type { SearchConfig } from "./search.ts";
+import { parseTiers, type WorkspaceTier } from "./tiers.ts";
+import { readTracing, type TracingConfig } from "./tracing.ts";
+
+// The rest of the code needs to know of one place only.
+export { ConfigError } from "./config-error.ts";
+export type { ModelEntry, Tier, Vendor } from "./models.ts";
+
+/** Patience with one model, in milliseconds. */
+export interface ModelTimeouts {
+  connectMs: number;
+  firstTokenMs: number;
+  betweenChunksMs: number;
+}
+
+export interface Config {
+  public: { host: string; port: number };
+  rpc: { host: string; port: number };
+  /** Connection string of the operator's Postgres; undefined starts the embedded one. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+  bootstrapApiKey: string | undefined;
+  operatorToken: string | undefined;
+  models: ModelEntry[];
+  timeouts: ModelTimeouts;
+  /** How the web is searched; undefined: it is not. */
+  search: SearchConfig | undefined;
+  /** Micro-credits per token (which is credits per million tokens). */
+  rates: { input: number; cached: number; output: number };
+  /** Tiers of workspaces, in the order in which they rise. */
+  tiers: readonly WorkspaceTier[];
+  /** Difficulty, 0 to 1, from which effort `auto` takes a level. */
+  levels: { medium: number; high: number };
+  /** Longest time for an answer by level, in milliseconds. */
+  deadlines: { low: number; medium: number; high: number };
+  /** Time that running requests get to finish after SIGTERM, in milliseconds. */
+  drainMs: number;
+  /** Age from which the records of single requests and use by minute are dropped, in days. */
+  retentionDays: number;
+  /** Bytes of request bodies held at one time over all requests. */
+  bodyBudgetBytes: number;
+  /** Wait before the headers of a stream go out without an event, and between keep-alive comments, in milliseconds. */
+  stream: { headersMs: number; keepAliveMs: number; stallMs: number };
+  console: {
+    /** Folder of its built pages. */
+    folder: string;
+    /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are believed. */
+    proxies: number;
+  };
+  logLevel: string;
+  /** Undefined: no traces are recorded. */
+  tracing: TracingConfig | undefined;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "silent"];
+
+/**
+ * Reads the configuration from environment variables and the catalogue file that they name. Everything is checked here, once.
+ * @throws ConfigError naming the variable, what was expected and what to do.
+ */
+export function envToConfig(env: Env): Config {
+  return {
+    public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
+    rpc: { host: env.RPC_HOST || "127.0.0.1", port: integer(env, "RPC_PORT", 8081, 0, 65535) },
+    databaseUrl: databaseUrl(env),
+    dataDir: resolve(env.DATA_DIR || ".chorus"),
+    bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
+    operatorToken: env.OPERATOR_TOKEN || undefined,
+    ...readSources(env),
+    timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
+      connectMs: 5_000,
+      firstTokenMs: 60_000,
+      betweenChunksMs: 30_000,
+    }),
+    rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
+    tiers: tiers(env),
+    levels: levels(env),
+    deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
+    drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
+    retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
+    bodyBudgetBytes: integer(
+      env,
+      "CHORUS_BODY_BUDGET_BYTES",
+      256 * 1024 * 1024,
+      64 * 1024 * 1024,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
+    console: {
+      folder: resolve(import.meta.dirname, "../../console/dist"),
+      proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
+    },
+    logLevel: logLevel(env),
+    tracing: readTracing(env),
+  };
+}
+
+function integer(env: Env, name: string, fallback: number, min: number, max: number): number {
+  const text = env[name];
+  if (!text) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new ConfigError(
+      `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
+    );
+  }
+  return value;
+}
+
+/** Spans of time. Node's timers reach 24 days, and fire at once beyond. */
+function milliseconds<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
+  return figures(env, name, defaults, 1, 2 ** 31 - 1);
+}
+
+/** Reads a JSON object of numbers; names that are left out keep their default. */
+function figures<T extends Record<string, number>>(env: Env, name: string, defaults: T, min: number, max: number): T {
+  const text = env[name];
+  if (!text) return defaults;
+  const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
+  const given = object(parse(text, expected), expected);
+  for (const [key, value] of Object.entries(given)) {
+    if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; it has no "${key}".`);
+    if (typeof value !== "number" || !(value >= min && value <= max)) {
+      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}.`);
+    }
+  }
+  return { ...defaults, ...given };
+}
+
+/** Set from the calibration curve of the judge; see eval/results.md. */
+const LEVELS = { medium: 0.165, high: 0.212 };
+
+function levels(env: Env): Config["levels"] {
+  const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);
+  if (given.medium > given.high) {
+    throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower it, or raise "high".');
+  }
+  return given;
+}
+
+function logLevel(env: Env): string {
+  const level = env.LOG_LEVEL || "info";
+  if (!LOG_LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+  return level;
+}
+
+function databaseUrl(env: Env): string | undefined {
+  const text = env.DATABASE_URL;
+  if (!text) return undefined;
+  if (!/^postgres(ql)?:\/\//.test(text)) {
+    throw new ConfigError(
+      "DATABASE_URL must begin with postgres:// or postgresql://. Correct it, or unset it to use the embedded Postgres.",
+    );
+  }
+  return text;
+}
+
+function tiers(env: Env): readonly WorkspaceTier[] {
+  try {
+    return parseTiers(env.CHORUS_TIERS);
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error));
+  }
+}

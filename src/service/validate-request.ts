@@ -1,0 +1,197 @@
+import type { DescEnum } from "@bufbuild/protobuf";
+import {
+  type Attachment,
+  Effort,
+  EffortSchema,
+  type GenerateRequest,
+  OutputShape,
+  OutputShapeSchema,
+  ResponseFormatType,
+  Role,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { essence } from "../engine/attachments/reader.ts";
+import type { Conversation, Turn } from "../engine/prompt.ts";
+import { checkSchema } from "../engine/structured/check-schema.ts";
+import { Failure, invalid } from "../failure.ts";
+import type { EffortWord } from "./level.ts";
+
+/** Characters (Unicode code points) of `prompt` and of `system`. */
+const MAX_TEXT = 200_000;
+const MAX_MESSAGES = 40;
+const MAX_ATTACHMENTS = 5;
+const MAX_NAME = 255;
+const MAX_STOPS = 4;
+const MAX_STOP = 1_000;
+/** Largest `max_tokens`, and the ceiling of a request that gives none. */
+export const MAX_TOKENS = 32_000;
+
+/** Types whose content becomes text, and images for models that see. */
+const MEDIA_TYPES: ReadonlySet<string> = new Set([
+  "text/plain",
+  "text/markdown",
+  "text/csv",
+  "application/json",
+  "text/html",
+  "application/xml",
+  "text/xml",
+  "application/pdf",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "image/gif",
+]);
+
+const EFFORTS: Record<Effort, EffortWord> = {
+  [Effort.UNSPECIFIED]: "auto",
+  [Effort.AUTO]: "auto",
+  [Effort.LOW]: "low",
+  [Effort.MEDIUM]: "medium",
+  [Effort.HIGH]: "high",
+};
+
+export type Shape = "text" | "extract" | "json_schema";
+
+/** A request that is known to be acceptable. */
+export interface Checked {
+  conversation: Conversation;
+  shape: Shape;
+  /** The caller's JSON Schema, as written; only with shape `json_schema`. */
+  schema: string | undefined;
+  effort: EffortWord;
+  temperature: number | undefined;
+  /** As the caller gave it. */
+  maxTokens: number | undefined;
+  stops: string[];
+  attachments: Attachment[];
+  webSearch: boolean;
+  trace: boolean;
+}
+
+/**
+ * Checks a request in the order of the contract: its fields, the rules on their combination, the JSON Schema.
+ * @throws Failure that names the field, with nothing of the request in its message.
+ */
+export function checkRequest(request: GenerateRequest, streamed: boolean): Checked {
+  checkFields(request);
+  const shape = checkCombination(request, streamed);
+  const schema = shape === "json_schema" ? (request.responseFormat?.schema ?? "") : undefined;
+  if (schema === "") {
+    throw new Failure("invalid_response_schema", {
+      field: "response_format.schema",
+      message: "response_format.schema is required with json_schema. Add a JSON Schema whose root is an object.",
+    });
+  }
+  if (schema !== undefined) checkSchema(schema);
+  return {
+    conversation: conversation(request),
+    shape,
+    schema,
+    effort: EFFORTS[request.effort],
+    temperature: request.temperature,
+    maxTokens: request.maxTokens,
+    stops: request.stopSequences,
+    attachments: request.attachments,
+    webSearch: request.webSearch ?? false,
+    trace: request.intelligenceTrace ?? false,
+  };
+}
+
+function checkFields(request: GenerateRequest): void {
+  const { messages, attachments, stopSequences, temperature, maxTokens } = request;
+  if ((request.prompt === "") === (messages.length === 0)) {
+    throw invalid("prompt", "Send exactly one of prompt and messages, and not an empty one.");
+  }
+  checkLength("prompt", request.prompt, MAX_TEXT);
+  if (messages.length > MAX_MESSAGES)
+    throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
+  for (const [i, { role }] of messages.entries()) {
+    if (role !== Role.SYSTEM && role !== Role.USER && role !== Role.ASSISTANT) {
+      throw invalid(`messages[${i}].role`, `messages[${i}].role must be "system", "user" or "assistant".`);
+    }
+  }
+  if (messages.length > 0 && messages.every(({ content }) => content === "")) {
+    throw invalid("messages", "At least one message must have content. Add some.");
+  }
+  checkLength("system", request.system, MAX_TEXT);
+  if (attachments.length > MAX_ATTACHMENTS) {
+    throw invalid("attachments", `attachments may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
+  }
+  for (const [i, file] of attachments.entries()) {
+    checkLength(`attachments[${i}].name`, file.name, MAX_NAME);
+    if (!MEDIA_TYPES.has(essence(file.mediaType))) {
+      throw invalid(
+        `attachments[${i}].media_type`,
+        `attachments[${i}].media_type must be one of ${[...MEDIA_TYPES].join(", ")}. Convert the file.`,
+      );
+    }
+    if (file.data.length === 0) throw invalid(`attachments[${i}].data`, `attachments[${i}].data must not be empty.`);
+  }
+  checkEnum("effort", EffortSchema, request.effort);
+  checkEnum("output_shape", OutputShapeSchema, request.outputShape);
+  if (temperature !== undefined && !(temperature >= 0 && temperature <= 2)) {
+    throw invalid("temperature", "temperature must be a number from 0.0 to 2.0.");
+  }
+  if (maxTokens !== undefined && !(maxTokens >= 1 && maxTokens <= MAX_TOKENS)) {
+    throw invalid("max_tokens", `max_tokens must be a whole number from 1 to ${MAX_TOKENS}.`);
+  }
+  if (stopSequences.length > MAX_STOPS)
+    throw invalid("stop_sequences", `stop_sequences may have ${MAX_STOPS} strings at most.`);
+  for (const [i, stop] of stopSequences.entries()) {
+    if (stop === "") throw invalid(`stop_sequences[${i}]`, `stop_sequences[${i}] must not be empty.`);
+    checkLength(`stop_sequences[${i}]`, stop, MAX_STOP);
+  }
+}
+
+function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
+  const { outputShape, responseFormat } = request;
+  const plain = outputShape === OutputShape.UNSPECIFIED || outputShape === OutputShape.AUTO;
+  if (responseFormat?.type === ResponseFormatType.JSON_SCHEMA) {
+    if (streamed) throw new Failure("structured_output_streaming_not_supported", { field: "response_format" });
+    const beside = (field: string, what: string) =>
+      invalid(field, `${field} ${what} beside a JSON Schema response_format. Leave it out.`);
+    if (!plain) throw beside("output_shape", 'must be "auto"');
+    if (request.stopSequences.length > 0) throw beside("stop_sequences", "is not possible");
+    if (request.continue) throw beside("continue", "is not possible");
+    return "json_schema";
+  }
+  if (responseFormat && responseFormat.type !== ResponseFormatType.TEXT) {
+    throw invalid("response_format.type", 'response_format.type must be "json_schema" or "text".');
+  }
+  if (request.continue && request.messages.at(-1)?.role !== Role.ASSISTANT) {
+    throw invalid("continue", 'continue needs messages whose last one has the role "assistant".');
+  }
+  if (plain || outputShape === OutputShape.TEXT) return "text";
+  if (responseFormat) {
+    throw invalid(
+      "output_shape",
+      'output_shape asks for JSON, but response_format is {"type":"text"}. Leave one of them out.',
+    );
+  }
+  return "extract";
+}
+
+function conversation(request: GenerateRequest): Conversation {
+  const system = [request.system];
+  const turns: Turn[] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
+  for (const { role, content } of request.messages) {
+    if (role === Role.SYSTEM) system.push(content);
+    else turns.push({ role: role === Role.USER ? "user" : "assistant", text: content });
+  }
+  return { system, turns, continues: request.continue ?? false };
+}
+
+function checkLength(field: string, text: string, max: number): void {
+  // No text has more code points than UTF-16 units, so the exact count is rarely needed.
+  if (text.length <= max) return;
+  let count = 0;
+  for (const _ of text)
+    if (++count > max)
+      throw invalid(field, `${field} may have ${max.toLocaleString("en")} characters at most. Shorten it.`);
+}
+
+/** Over RPC an enum may be any number. */
+function checkEnum(field: string, desc: DescEnum, value: number): void {
+  if (desc.value[value]) return;
+  throw invalid(field, `${field} is no known value. Use one that the service's contract lists.`);
+}

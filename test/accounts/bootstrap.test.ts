@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { createKeys } from "../../src/accounts/keys.ts";
+import { createOwners } from "../../src/accounts/owners.ts";
+import { isWellFormed } from "../../src/admission/secret.ts";
+import { openPool } from "../../src/store/pool.ts";
+import { OPERATOR } from "../helpers/actors.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+test("an empty store gets one workspace, key and operator token, however many replicas start at once", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const replicas = Array.from({ length: 5 }, () => openPool(url, { max: 1 }));
+  const results = await Promise.all(replicas.map((replica) => bootstrap(replica, {})));
+  await Promise.all(replicas.map((replica) => replica.end()));
+  const [made, ...others] = results.filter(({ apiKey, operatorToken }) => apiKey || operatorToken);
+  assert.deepEqual(others, []);
+  assert.ok(made?.apiKey && isWellFormed(made.apiKey, "ck_"));
+  assert.ok(made.operatorToken && isWellFormed(made.operatorToken, "op_"));
+  const keys = createKeys(pool);
+  const caller = await keys.authenticate(made.apiKey);
+  assert.equal(caller.workspace, "default");
+  assert.deepEqual(caller.scopes, ["generate", "metrics"]);
+  assert.equal((await createOwners(pool).authenticate(made.operatorToken, "operator")).kind, "operator");
+  assert.equal((await keys.list(OPERATOR, {})).keys.length, 1);
+  assert.deepEqual(await bootstrap(pool, {}), {});
+  assert.deepEqual(await pool.query("select kind, reference, granted_micro from ledger"), [
+    { kind: "grant", reference: "starting grant", granted_micro: 1_000_000_000n },
+  ]);
+  assert.deepEqual(await pool.query("select granted_micro, tier from accounts"), [
+    { granted_micro: 1_000_000_000n, tier: "free" },
+  ]);
+});
+
+test("given secrets work exactly as given, on an empty store and on one in use, and are not given back", async (t) => {
+  const { pool } = await testDatabase(t);
+  const keys = createKeys(pool);
+  const given = [
+    "sixteen-letters!",
+    "ck_not-of-our-making-0000000000000000",
+    "ck_000000000000000000000000000000000",
+    "~".repeat(512),
+  ];
+  for (const [i, apiKey] of given.entries()) {
+    const made = await bootstrap(pool, { apiKey });
+    assert.deepEqual(Object.keys(made), i === 0 ? ["operatorToken"] : []);
+    assert.deepEqual(await bootstrap(pool, { apiKey }), {});
+    assert.equal((await keys.authenticate(apiKey)).workspace, "default");
+  }
+  await bootstrap(pool, { operatorToken: "an operator's token".replaceAll(" ", "-") });
+  await createOwners(pool).authenticate("an-operator's-token", "operator");
+  assert.equal((await keys.list(OPERATOR, {})).keys.length, given.length);
+});
+
+test("a given key that was revoked stays revoked", async (t) => {
+  const { pool } = await testDatabase(t);
+  const keys = createKeys(pool);
+  const apiKey = "a-key-that-will-be-revoked";
+  await bootstrap(pool, { apiKey });
+  await keys.revoke(OPERATOR, (await keys.authenticate(apiKey)).keyId);
+  await bootstrap(pool, { apiKey });
+  await assert.rejects(keys.authenticate(apiKey), { kind: "unauthenticated" });
+});
+
+test("a secret that cannot be used is refused by the name of its variable, without being shown", async (t) => {
+  const { pool } = await testDatabase(t);
+  for (const secret of ["", "fifteen-letters", "x".repeat(513), "has a space in it", "schlüssel-mit-umlaut"]) {
+    const hidden = (name: string) => (error: Error) =>
+      error.message.startsWith(name) && (secret === "" || !error.message.includes(secret));
+    await assert.rejects(bootstrap(pool, { apiKey: secret }), hidden("BOOTSTRAP_API_KEY"));
+    await assert.rejects(bootstrap(pool, { operatorToken: secret }), hidden("OPERATOR_TOKEN"));
+  }
+  assert.deepEqual(await pool.query("select from workspaces"), []);
+});

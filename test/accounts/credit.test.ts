@@ -1,0 +1,356 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Actor } from "../../src/accounts/audit.ts";
+import { agrees, type BookingKind, type Credit, createCredit, recompute } from "../../src/accounts/credit.ts";
+import { applyTiers } from "../../src/accounts/tiers.ts";
+import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
+import { OPERATOR } from "../helpers/actors.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+const UNLIMITED = [{ name: "free", purchased: 0, limits: {} }];
+
+async function open(t: { name: string }): Promise<{ credit: Credit; pool: Pool; id: string }> {
+  const { pool } = await testDatabase(t);
+  await applyTiers(pool, UNLIMITED);
+  const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  await pool.query(
+    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, 'key_1', 'x', 'ck', '{generate}')",
+    [id],
+  );
+  return { credit: createCredit(pool), pool, id };
+}
+
+const book = (credit: Credit, kind: BookingKind, amount: string, reference: string, actor: Actor = OPERATOR) =>
+  credit.book(actor, { workspace: "w", kind, amount, reference });
+
+/** Admits a request that holds `micro`; gives what refused it. */
+async function hold(pool: Pool, id: string, request: string, micro: number): Promise<string | undefined> {
+  const item = { request_id: request, key_id: "key_1", input_tokens: 1, hold_micro: String(micro) };
+  const [row] = await pool.query<{ v: { refusal?: string }[] }>("select take_leases($1, 'r', $2) as v", [
+    id,
+    JSON.stringify([item]),
+  ]);
+  return row?.v[0]?.refusal;
+}
+
+async function settle(pool: Pool, id: string, request: string, micro: number): Promise<void> {
+  const row = {
+    id: `gen_${request}`,
+    request_id: request,
+    created_at: new Date(),
+    key_id: "key_1",
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+    level: "low",
+    input_tokens: 1,
+    output_tokens: 1,
+    cached_tokens: 0,
+    credits_micro: String(micro),
+    outcome: micro === 0 ? "internal" : "ok",
+    latency_ms: 1,
+  };
+  await pool.query("select settle_leases($1, $2)", [id, JSON.stringify([row])]);
+}
+
+test("grants and purchases are booked, and stand in the ledger and the audit", async (t) => {
+  const { credit, pool, id } = await open(t);
+  const grant = await book(credit, "grant", "10.5", "welcome");
+  assert.deepEqual(grant, {
+    kind: "grant",
+    reference: "welcome",
+    amount: 10_500_000n,
+    at: grant.at,
+    balance: { granted: 10_500_000n, purchased: 0n, held: 0n },
+  });
+  const purchase = await book(credit, "purchase", "1000000000", "'; drop table ledger; --");
+  assert.deepEqual(purchase.balance, { granted: 10_500_000n, purchased: 1_000_000_000_000_000n, held: 0n });
+  await book(credit, "adjustment", "0.5", "correction");
+  const { entries, nextPageToken } = await credit.ledger(OPERATOR, { workspace: "w" });
+  assert.equal(nextPageToken, undefined);
+  assert.deepEqual(
+    entries.map(({ kind, reference, granted, purchased, held }) => [kind, reference, granted, purchased, held]),
+    [
+      ["adjustment", "correction", -500_000n, 0n, 0n],
+      ["purchase", "'; drop table ledger; --", 0n, 1_000_000_000_000_000n, 0n],
+      ["grant", "welcome", 10_500_000n, 0n, 0n],
+    ],
+  );
+  const audit = await pool.query("select action, details from audit where action like 'credit.%' order by id");
+  assert.deepEqual(audit, [
+    { action: "credit.grant", details: { reference: "welcome", amount: "10.5" } },
+    { action: "credit.purchase", details: { reference: "'; drop table ledger; --", amount: "1000000000" } },
+    { action: "credit.adjustment", details: { reference: "correction", amount: "-0.5" } },
+  ]);
+  assert.ok((await recompute(pool, id)).every(agrees));
+});
+
+test("a reference is booked once, however often and however simultaneously it is sent", async (t) => {
+  const { credit, pool } = await open(t);
+  const bookings = await Promise.all(Array.from({ length: 8 }, () => book(credit, "purchase", "5", "p")));
+  for (const booking of bookings) assert.deepEqual(booking, bookings[0]);
+  assert.deepEqual(await book(credit, "purchase", "5.000000", "p"), bookings[0]);
+  for (const [kind, amount] of [
+    ["purchase", "5.000001"],
+    ["grant", "5"],
+  ] as const) {
+    await assert.rejects(book(credit, kind, amount, "p"), { kind: "invalid_request", field: "reference" });
+  }
+  const [row] = await pool.query(
+    "select purchased_micro as p, purchased_total_micro as t, (select count(*) from ledger) as l, (select count(*) from audit where action = 'credit.purchase') as a from accounts",
+  );
+  assert.deepEqual(row, { p: 5_000_000n, t: 5_000_000n, l: 1n, a: 1n });
+  // Another workspace has references of its own.
+  await createWorkspaces(pool).create(OPERATOR, { name: "w2", kind: "personal" });
+  const other = await credit.book(OPERATOR, { workspace: "w2", kind: "grant", amount: "1", reference: "p" });
+  assert.equal(other.balance.granted, 1_000_000n);
+});
+
+test("only what is granted and neither spent nor held is taken back", async (t) => {
+  const { credit, pool, id } = await open(t);
+  await book(credit, "grant", "10", "g");
+  await book(credit, "purchase", "10", "p");
+  assert.equal(await hold(pool, id, "r1", 4_000_000), undefined);
+  const refused = (most: string) => ({
+    kind: "invalid_request",
+    field: "amount",
+    message: new RegExp(`^Only ${most} credits`),
+  });
+  await assert.rejects(book(credit, "adjustment", "6.000001", "back"), refused("6"));
+  assert.deepEqual((await book(credit, "adjustment", "6", "back")).balance, {
+    granted: 4_000_000n,
+    purchased: 10_000_000n,
+    held: 4_000_000n,
+  });
+  await assert.rejects(book(credit, "adjustment", "0.000001", "more"), refused("0"));
+  await settle(pool, id, "r1", 3_000_000);
+  await assert.rejects(book(credit, "adjustment", "1.5", "more"), refused("1"));
+  await book(credit, "adjustment", "1", "more");
+  await assert.rejects(book(credit, "adjustment", "1", "purchased credit stays"), refused("0"));
+  assert.equal(await hold(pool, id, "r2", 10_000_000), undefined);
+  assert.equal(await hold(pool, id, "r3", 1), "rate_limited");
+  assert.ok((await recompute(pool, id)).every(agrees));
+});
+
+test("a booking that cannot be is refused by the name of its field and changes nothing", async (t) => {
+  const { credit, pool } = await open(t);
+  const wrong: [BookingKind, string, string, string][] = [
+    ["grant", "0", "r", "amount"],
+    ["grant", "-0.000000", "r", "amount"],
+    ["purchase", "0", "r", "amount"],
+    ["purchase", "-1", "r", "amount"],
+    ["grant", "1e3", "r", "amount"],
+    ["grant", "NaN", "r", "amount"],
+    ["grant", "1000000000.000001", "r", "amount"],
+    ["adjustment", "1000000000.000001", "r", "amount"],
+    ["adjustment", "1", "r", "amount"],
+    ["adjustment", "-1", "r", "amount"],
+    ["grant", "-1", "r", "amount"],
+    ["purchase", "99999999999999999999", "r", "amount"],
+    ["purchase", "1", "", "reference"],
+    ["purchase", "1", "x".repeat(201), "reference"],
+    ["purchase", "1", "a\0b", "reference"],
+    ["purchase", "1", "a\u001b[31m", "reference"],
+  ];
+  for (const [kind, amount, reference, field] of wrong) {
+    await assert.rejects(
+      book(credit, kind, amount, reference),
+      { kind: "invalid_request", field },
+      `${kind} ${amount} ${reference}`,
+    );
+  }
+  await assert.rejects(credit.book(OPERATOR, { workspace: "none", kind: "grant", amount: "1", reference: "r" }), {
+    kind: "unknown_entity",
+    field: "workspace",
+  });
+  await pool.query(
+    "update accounts set granted_micro = 999999999999000000, purchased_total_micro = 999999999999000000",
+  );
+  for (const kind of ["grant", "purchase"] as const) {
+    await assert.rejects(book(credit, kind, "1.000001", "r"), { kind: "invalid_request", field: "amount" });
+  }
+  const [row] = await pool.query(
+    "select (select count(*) from bookings) as b, (select count(*) from ledger) as l, purchased_micro as p from accounts",
+  );
+  assert.deepEqual(row, { b: 0n, l: 0n, p: 0n });
+});
+
+test("pages of the ledger are newest first, complete, and stable while credit moves", async (t) => {
+  const { credit, pool, id } = await open(t);
+  await book(credit, "grant", "100", "g");
+  for (let i = 0; i < 6; i++) {
+    assert.equal(await hold(pool, id, `r${i}`, 1_000_000), undefined);
+    await settle(pool, id, `r${i}`, i % 3 === 0 ? 0 : 1_000);
+  }
+  // Many movements of one moment, between two microseconds that a Date cannot tell apart.
+  await pool.query(
+    `insert into ledger (workspace_id, at, kind, reference) select $1, now() + i % 3 * interval '1 microsecond', 'grant', 'm' || i from generate_series(1, 30) i`,
+    [id],
+  );
+  const all = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_000 });
+  assert.equal(all.entries.length, 43);
+  const seen: bigint[] = [];
+  let pageToken: string | undefined;
+  do {
+    const page = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 7, ...(pageToken ? { pageToken } : {}) });
+    seen.push(...page.entries.map((entry) => entry.id));
+    if (!pageToken) await book(credit, "grant", "1", "later");
+    pageToken = page.nextPageToken;
+  } while (pageToken);
+  assert.deepEqual(
+    seen,
+    all.entries.map((entry) => entry.id),
+  );
+  const charges = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_000, chargesOnly: true });
+  assert.equal(charges.entries.filter(({ kind }) => kind === "settlement").length, 4);
+  assert.ok(charges.entries.every(({ kind }) => kind !== "hold" && kind !== "release"));
+  for (const pageToken of ["x", Buffer.from("1780000000000000 1 or 1=1").toString("base64url")])
+    await assert.rejects(credit.ledger(OPERATOR, { workspace: "w", pageToken }), {
+      kind: "invalid_request",
+      field: "page_token",
+    });
+  await assert.rejects(credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_001 }), {
+    kind: "invalid_request",
+    field: "page_size",
+  });
+  await assert.rejects(credit.ledger(OPERATOR, { workspace: "none" }), { kind: "unknown_entity" });
+});
+
+test("spend limits are set and cleared one by one, and bind what is admitted from then on", async (t) => {
+  const { credit, pool, id } = await open(t);
+  await book(credit, "purchase", "10", "p");
+  const owner: Actor = { kind: "owner", id: "tok_owner", workspaceId: id };
+  const set = (period: string, amount: string | undefined) =>
+    credit.setSpendLimit(owner, { workspace: "", period, amount });
+  assert.deepEqual(await set("day", "2.5"), { day: 2_500_000n });
+  assert.deepEqual(await set("month", "1000000000"), { day: 2_500_000n, month: 1_000_000_000_000_000n });
+  assert.equal(await hold(pool, id, "r1", 2_500_001), "spend_limit_reached");
+  assert.equal(await hold(pool, id, "r1", 2_500_000), undefined);
+  assert.deepEqual(await set("day", "0"), { day: 0n, month: 1_000_000_000_000_000n });
+  assert.equal(await hold(pool, id, "r2", 1), "spend_limit_reached");
+  assert.deepEqual(await set("day", undefined), { month: 1_000_000_000_000_000n });
+  assert.deepEqual(await set("day", undefined), { month: 1_000_000_000_000_000n });
+  assert.equal(await hold(pool, id, "r2", 1), undefined);
+  for (const [period, amount, field] of [
+    ["year", "1", "period"],
+    ["", "1", "period"],
+    ["day", "-1", "amount"],
+    ["day", "", "amount"],
+    ["day", "1000000000.1", "amount"],
+  ] as const) {
+    await assert.rejects(set(period, amount), { kind: "invalid_request", field });
+  }
+  assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
+});
+
+test("the check finds what does not agree", async (t) => {
+  const { credit, pool, id } = await open(t);
+  await book(credit, "grant", "3", "g");
+  await book(credit, "purchase", "4", "p");
+  assert.equal(await hold(pool, id, "r1", 2_000_000), undefined);
+  assert.deepEqual(await credit.check(OPERATOR, "w"), {
+    consistent: true,
+    figures: [
+      { name: "granted", account: 3_000_000n, ledger: 3_000_000n },
+      { name: "purchased", account: 4_000_000n, ledger: 4_000_000n },
+      { name: "purchased_total", account: 4_000_000n, ledger: 4_000_000n },
+      { name: "held", account: 2_000_000n, ledger: 2_000_000n, leases: 2_000_000n },
+      { name: "running", account: 1n, leases: 1n },
+    ],
+  });
+  for (const [broken, name] of [
+    ["update accounts set granted_micro = granted_micro + 1", "granted"],
+    ["update accounts set purchased_micro = purchased_micro - 1", "purchased"],
+    ["update accounts set purchased_total_micro = 0", "purchased_total"],
+    ["update accounts set held_micro = 1", "held"],
+    ["update leases set hold_micro = 1", "held"],
+    ["update accounts set running = 0", "running"],
+  ]) {
+    await assert.rejects(
+      pool.tx(async (query) => {
+        await query(broken ?? "");
+        const figures = await recompute({ ...pool, tx: (work) => work(query) }, id);
+        assert.deepEqual(
+          figures.filter((figure) => !agrees(figure)).map((figure) => figure.name),
+          [name],
+        );
+        throw new Error("undo");
+      }),
+      { message: "undo" },
+    );
+  }
+});
+
+test("whatever is booked and run in whatever order, the account is the sum of the ledger and never below zero", async (t) => {
+  const { credit, pool, id } = await open(t);
+  type Step =
+    | { do: "book"; kind: BookingKind; micro: bigint; reference: number }
+    | { do: "hold"; micro: number }
+    | { do: "settle"; micro: number }
+    | { do: "die" };
+  const step = fc.oneof<fc.Arbitrary<Step>[]>(
+    fc.record({
+      do: fc.constant("book" as const),
+      kind: fc.constantFrom("grant" as const, "purchase" as const, "adjustment" as const),
+      micro: fc.bigInt({ min: -1n, max: 60n }),
+      reference: fc.nat(12),
+    }),
+    fc.record({ do: fc.constant("hold" as const), micro: fc.nat(40) }),
+    fc.record({ do: fc.constant("settle" as const), micro: fc.nat(40) }),
+    fc.record({ do: fc.constant("die" as const) }),
+  );
+  let round = 0;
+  let requests = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      round++;
+      const booked = new Map<number, Step>();
+      const run = async (of: Step): Promise<void> => {
+        if (of.do === "hold") await hold(pool, id, `r${++requests}`, of.micro);
+        else if (of.do === "die") await pool.query("select release_leases($1, '{r}')", [id]);
+        else if (of.do === "settle") {
+          const [lease] = await pool.query<{ request: string }>("select request_id as request from leases limit 1");
+          if (lease) await settle(pool, id, lease.request, of.micro);
+        } else {
+          const amount = `${of.micro < 0n ? "-" : ""}0.${String(of.micro < 0n ? -of.micro : of.micro).padStart(6, "0")}`;
+          await book(credit, of.kind, amount, `${round}-${of.reference}`).then(
+            () => booked.set(of.reference, booked.get(of.reference) ?? of),
+            (error: { kind: string; field: string }) => assert.equal(error.kind, "invalid_request"),
+          );
+        }
+      };
+      // In threes at once, as they come from several replicas.
+      for (let i = 0; i < steps.length; i += 3) await Promise.all(steps.slice(i, i + 3).map(run));
+      const figures = await recompute(pool, id);
+      assert.ok(
+        figures.every(agrees),
+        JSON.stringify(figures, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
+      );
+      const [account] = await pool.query<{ ok: boolean }>(
+        "select granted_micro >= 0 and purchased_micro >= 0 and held_micro between 0 and granted_micro + purchased_micro as ok from accounts where workspace_id = $1",
+        [id],
+      );
+      assert.equal(account?.ok, true);
+      const [row] = await pool.query<{ n: bigint }>("select count(*) as n from bookings where reference like $1", [
+        `${round}-%`,
+      ]);
+      assert.equal(Number(row?.n), booked.size);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("with the database away every call says overloaded", async () => {
+  const pool = openPool("postgres://nobody@127.0.0.1:1/none");
+  const credit = createCredit(pool);
+  const calls = [
+    book(credit, "grant", "1", "r"),
+    credit.ledger(OPERATOR, { workspace: "w" }),
+    credit.check(OPERATOR, "w"),
+    credit.setSpendLimit(OPERATOR, { workspace: "w", period: "day", amount: "1" }),
+  ];
+  for (const call of calls) await assert.rejects(call, { kind: "overloaded" });
+  await pool.end();
+});

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createKeys } from "../../src/accounts/keys.ts";
+import { createOwners } from "../../src/accounts/owners.ts";
+import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { createSecret, hashSecret, isWellFormed } from "../../src/admission/secret.ts";
+import { openPool } from "../../src/store/pool.ts";
+import { OPERATOR } from "../helpers/actors.ts";
+import { testDatabase } from "../helpers/database.ts";
+
+const REFUSED = {
+  kind: "unauthenticated",
+  message: "The call needs a valid operator or owner token, as Authorization: Bearer <token>.",
+};
+
+test("an operator's token does for everything, an owner's for what owners may do in their workspace", async (t) => {
+  const { pool } = await testDatabase(t);
+  const owners = createOwners(pool);
+  const operator = createSecret("op_");
+  await pool.query("insert into operator_tokens (secret_hash) values ($1)", [hashSecret(operator)]);
+  const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const owner = await owners.createToken(OPERATOR, { workspace: "w" });
+  assert.ok(isWellFormed(owner.token, "ow_"));
+  assert.equal(owner.workspace, id);
+  for (const needs of ["operator", "owner"] as const) {
+    assert.equal((await owners.authenticate(operator, needs)).kind, "operator");
+  }
+  assert.deepEqual(await owners.authenticate(owner.token, "owner"), { kind: "owner", id: owner.id, workspaceId: id });
+  await assert.rejects(owners.authenticate(owner.token, "operator"), { kind: "missing_scope", message: /operator/ });
+  const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "w" });
+  for (const wrong of [undefined, "", secret, `${operator} `, owner.token.slice(0, -1), "x".repeat(1_000), "a\0b"]) {
+    await assert.rejects(owners.authenticate(wrong, "owner"), REFUSED);
+    await assert.rejects(owners.authenticate(wrong, "operator"), REFUSED);
+  }
+});
+
+test("a new owner token ends the earlier one at once, and only its hash is kept", async (t) => {
+  const { pool } = await testDatabase(t);
+  const owners = createOwners(pool);
+  await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const made = await Promise.all(Array.from({ length: 5 }, () => owners.createToken(OPERATOR, { workspace: "w" })));
+  const good = await Promise.allSettled(made.map(({ token }) => owners.authenticate(token, "owner")));
+  assert.equal(good.filter(({ status }) => status === "fulfilled").length, 1);
+  const last = await owners.createToken(OPERATOR, { workspace: "w" });
+  for (const { token } of made) await assert.rejects(owners.authenticate(token, "owner"), REFUSED);
+  await owners.authenticate(last.token, "owner");
+  const [row] = await pool.query<{ text: string }>(
+    "select (select string_agg(o::text, ' ') from owner_tokens o) || (select string_agg(a::text, ' ') from audit a) as text",
+  );
+  for (const { token } of [...made, last]) assert.ok(!row?.text.includes(token.slice(9)));
+  assert.ok(row?.text.includes(last.id));
+});
+
+test("an owner token expires", async (t) => {
+  const { pool } = await testDatabase(t);
+  let now = Date.UTC(2026, 0, 1);
+  const owners = createOwners(pool, () => now);
+  await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const expiresAt = new Date(now + 60_000);
+  const { token } = await owners.createToken(OPERATOR, { workspace: "w", expiresAt });
+  now += 59_999;
+  await owners.authenticate(token, "owner");
+  now += 1;
+  await assert.rejects(owners.authenticate(token, "owner"), REFUSED);
+  for (const past of [new Date(now), new Date(Number.NaN), new Date(8.64e15)]) {
+    await assert.rejects(owners.createToken(OPERATOR, { workspace: "w", expiresAt: past }), {
+      kind: "invalid_request",
+      field: "expires_at",
+    });
+  }
+  await assert.rejects(owners.createToken(OPERATOR, { workspace: "none" }), { kind: "unknown_entity" });
+});
+
+test("with the database away every call says overloaded", async () => {
+  const pool = openPool("postgres://nobody@127.0.0.1:1/none");
+  const owners = createOwners(pool);
+  await assert.rejects(owners.authenticate("x", "owner"), { kind: "overloaded" });
+  await assert.rejects(owners.createToken(OPERATOR, { workspace: "w" }), { kind: "overloaded" });
+  await pool.end();
+});

@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { ConfigError, envToConfig } from "../../src/config/config.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "chorus-config-"));
+// Away from the repository, so that no catalogue file of a developer is picked up.
+process.chdir(folder);
+after(() => {
+  process.chdir("/");
+  rmSync(folder, { recursive: true });
+});
+
+function refused(env: Record<string, string>, ...parts: string[]): void {
+  assert.throws(
+    () => envToConfig(env),
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError, String(error));
+      for (const part of parts) assert.ok(error.message.includes(part), `${error.message} – ${part}`);
+      return true;
+    },
+  );
+}
+
+function catalogue(value: unknown): Record<string, string> {
+  const path = join(folder, "models.json");
+  writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
+  return { CHORUS_MODELS: path };
+}
+
+test("an empty environment gives the documented defaults", () => {
+  const config = envToConfig({});
+  assert.deepEqual(
+    config.models.map(({ vendor, tier }) => [vendor, tier]),
+    [
+      ["offline", "fast"],
+      ["offline", "strong"],
+    ],
+  );
+  assert.deepEqual(
+    { ...config, models: [], tiers: config.tiers.map(({ name }) => name) },
+    {
+      public: { host: "127.0.0.1", port: 8080 },
+      rpc: { host: "127.0.0.1", port: 8081 },
+      databaseUrl: undefined,
+      dataDir: resolve(".chorus"),
+      bootstrapApiKey: undefined,
+      operatorToken: undefined,
+      models: [],
+      tiers: ["free", "1", "2", "3", "4", "unlimited"],
+      timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
+      rates: { input: 100, cached: 10, output: 400 },
+      search: undefined,
+      levels: { medium: 0.165, high: 0.212 },
+      deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
+      drainMs: 20_000,
+      retentionDays: 400,
+      bodyBudgetBytes: 268_435_456,
+      stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
+      console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
+      logLevel: "info",
+      tracing: undefined,
+    },
+  );
+});
+
+test("an empty variable is an unset one", () => {
+  const names =
+    "HOST PORT RPC_HOST RPC_PORT DATABASE_URL DATA_DIR BOOTSTRAP_API_KEY OPERATOR_TOKEN OPENAI_API_KEY CHORUS_MODELS";
+  const more = "CHORUS_RATES CHORUS_DEADLINES_MS CHORUS_DRAIN_MS CHORUS_STREAM_MS CHORUS_BODY_BUDGET_BYTES LOG_LEVEL";
+  const env = Object.fromEntries(`${names} ${more}`.split(" ").map((name) => [name, ""]));
+  assert.deepEqual(envToConfig(env), envToConfig({}));
+});
+
+test("a value that cannot be used names its variable, and what was expected", () => {
+  for (const name of ["PORT", "RPC_PORT"]) {
+    for (const value of ["-1", "65536", "80.5", "8e3", "0x50", " 80", "http"])
+      refused({ [name]: value }, name, "65535");
+  }
+  for (const value of ["-1", "soon", "3600001"]) refused({ CHORUS_DRAIN_MS: value }, "CHORUS_DRAIN_MS");
+  refused({ CHORUS_BODY_BUDGET_BYTES: "1000" }, "CHORUS_BODY_BUDGET_BYTES", "67108864");
+  for (const value of ["mysql://host", "host:5432", "postgres:/host"]) refused({ DATABASE_URL: value }, "DATABASE_URL");
+  for (const value of ["loud", "INFO"]) refused({ LOG_LEVEL: value }, "LOG_LEVEL", "info");
+  for (const name of ["CHORUS_STREAM_MS", "CHORUS_DEADLINES_MS", "CHORUS_MODEL_TIMEOUTS_MS", "CHORUS_RATES"]) {
+    for (const value of ["1", "[]", "null", "{", '"x"']) refused({ [name]: value }, name, "JSON object");
+    refused({ [name]: '{"nope":1}' }, name, '"nope"');
+  }
+  // Node's timers fire at once beyond 2^31 - 1 milliseconds, and 0 is no patience at all.
+  for (const value of [0, -1, 2 ** 31, 1e300, '"1"']) {
+    refused({ CHORUS_STREAM_MS: `{"stallMs":${value}}` }, "CHORUS_STREAM_MS", '"stallMs"');
+    refused({ CHORUS_DEADLINES_MS: `{"low":${value}}` }, "CHORUS_DEADLINES_MS", '"low"');
+  }
+  for (const value of [-1, "1e999", null]) refused({ CHORUS_RATES: `{"input":${value}}` }, "CHORUS_RATES", '"input"');
+  refused({ OPENAI_API_KEY: "a", OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL");
+});
+
+test("the levels rise", () => {
+  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.212 });
+  refused({ CHORUS_LEVELS: '{"medium":0.22}' }, "CHORUS_LEVELS", '"medium"', "above");
+  refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
+});
+
+test("the web is searched with what the catalogue or the environment names", () => {
+  assert.equal(envToConfig({ BRAVE_API_KEY: "key" }).search?.backend, "brave");
+  const models = [{ name: "a", vendor: "offline", tier: "fast" }];
+  const env = { ...catalogue({ models, search: { backend: "tavily" } }), TAVILY_API_KEY: "t", BRAVE_API_KEY: "b" };
+  assert.deepEqual([envToConfig(env).search?.backend, envToConfig(env).search?.apiKey], ["tavily", "t"]);
+  refused(catalogue({ models, search: { backend: "other" } }), "CHORUS_MODELS", "search.backend", "searxng");
+  refused({ SEARXNG_BASE_URL: "ftp://x" }, "SEARXNG_BASE_URL");
+});
+
+test("figures that are left out keep their default", () => {
+  assert.deepEqual(envToConfig({ CHORUS_RATES: '{"output":0.5}' }).rates, { input: 100, cached: 10, output: 0.5 });
+  assert.deepEqual(envToConfig({ CHORUS_STREAM_MS: '{"stallMs":1}' }).stream, {
+    headersMs: 2_000,
+    keepAliveMs: 15_000,
+    stallMs: 1,
+  });
+});
+
+test("each vendor's key brings a fast and a strong model", () => {
+  const { models } = envToConfig({
+    OPENAI_API_KEY: "o",
+    ANTHROPIC_API_KEY: "a",
+    GEMINI_API_KEY: "g",
+    GEMINI_BASE_URL: "http://here/",
+  });
+  assert.deepEqual(
+    models.map(({ vendor, tier, apiKey, baseUrl }) => [vendor, tier, apiKey, baseUrl]),
+    [
+      ["openai", "fast", "o", undefined],
+      ["openai", "strong", "o", undefined],
+      ["anthropic", "fast", "a", undefined],
+      ["anthropic", "strong", "a", undefined],
+      ["google", "fast", "g", "http://here"],
+      ["google", "strong", "g", "http://here"],
+    ],
+  );
+});
+
+test("a catalogue replaces the built-in list, with the vendor's own key unless it names another", () => {
+  const env = catalogue({
+    models: [
+      { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1/v1/", tier: "fast" },
+      {
+        name: "b",
+        vendor: "anthropic",
+        model: "n",
+        tier: "strong",
+        api_key_env: "MINE",
+        price: { input: 5, output: 25 },
+      },
+      {
+        name: "c",
+        vendor: "offline",
+        tier: "strong",
+        context_tokens: 1000,
+        accuracy: 0.5,
+        images: true,
+        json_schema: false,
+      },
+    ],
+  });
+  assert.deepEqual(envToConfig({ ...env, MINE: "key", OPENAI_API_KEY: "unused" }).models, [
+    {
+      name: "a",
+      vendor: "openai-compatible",
+      model: "m",
+      tier: "fast",
+      baseUrl: "http://127.0.0.1:1/v1",
+      images: false,
+      jsonSchema: false,
+    },
+    {
+      name: "b",
+      vendor: "anthropic",
+      model: "n",
+      tier: "strong",
+      apiKey: "key",
+      price: { input: 5, output: 25, cached: 5 },
+      images: false,
+      jsonSchema: true,
+    },
+    {
+      name: "c",
+      vendor: "offline",
+      model: "offline-strong",
+      tier: "strong",
+      contextTokens: 1000,
+      accuracy: 0.5,
+      images: true,
+      jsonSchema: false,
+    },
+  ]);
+});
+
+test("a catalogue that cannot be used says where and why", () => {
+  const good = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
+  refused({ CHORUS_MODELS: join(folder, "nope.json") }, "CHORUS_MODELS", "cannot be read");
+  for (const [value, ...parts] of [
+    ["{", "no JSON"],
+    ["[]", "JSON object"],
+    [{}, '"models"'],
+    [{ models: [] }, '"models"'],
+    [{ models: [1] }, "models[0]"],
+    [{ models: [good, { ...good, name: "b", vendor: "acme" }] }, "models[1].vendor", "openai-compatible"],
+    [{ models: [{ ...good, tier: "slow" }] }, "models[0].tier", "fast"],
+    [{ models: [{ ...good, name: "" }] }, "models[0].name"],
+    [{ models: [{ ...good, model: 1 }] }, "models[0].model"],
+    [{ models: [{ ...good, base_url: undefined }] }, '"base_url"'],
+    [{ models: [{ ...good, base_url: "ftp://x" }] }, "models[0].base_url"],
+    [{ models: [{ ...good, baseUrl: "http://x" }] }, '"baseUrl"'],
+    [{ models: [{ ...good, api_key_env: "NOPE" }] }, "NOPE"],
+    [{ models: [{ ...good, vendor: "openai" }] }, "OPENAI_API_KEY"],
+    [{ models: [{ ...good, price: { input: -1, output: 1 } }] }, "models[0].price.input"],
+    [{ models: [{ ...good, price: { input: 1 } }] }, "models[0].price.output"],
+    [{ models: [{ ...good, context_tokens: 0.5 }] }, "context_tokens"],
+    [{ models: [{ ...good, images: "yes" }] }, "images"],
+    [{ models: [good, good] }, '"a"'],
+  ] as [unknown, ...string[]][]) {
+    refused(catalogue(value), "CHORUS_MODELS", ...parts);
+  }
+});
+
+test("no text makes it throw anything but a ConfigError", () => {
+  const names = [
+    "PORT",
+    "DATABASE_URL",
+    "CHORUS_RATES",
+    "CHORUS_STREAM_MS",
+    "CHORUS_DRAIN_MS",
+    "LOG_LEVEL",
+    "OPENAI_BASE_URL",
+  ];
+  const text = fc.oneof(
+    fc.string(),
+    fc.json(),
+    fc.string().map((tail) => `postgres://${tail}`),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...names), text, (name, value) => {
+      try {
+        envToConfig({ OPENAI_API_KEY: "a", [name]: value });
+      } catch (error) {
+        assert.ok(error instanceof ConfigError);
+        assert.ok(error.message.includes(name));
+      }
+    }),
+  );
+});

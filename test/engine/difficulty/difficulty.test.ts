@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+import { demands } from "../../../src/engine/difficulty/depth.ts";
+import { createDifficultyRater, type Kind, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
+import { type Level, levelOf } from "../../../src/engine/difficulty/level.ts";
+import { decodeScorer, encodeScorer, featureScore, features, score } from "../../../src/engine/difficulty/scorer.ts";
+
+const FILE = new URL("../../../src/engine/difficulty/weights.bin", import.meta.url);
+const judge = loadDifficultyRater();
+
+test("any text gets a difficulty from 0 to 1, at most four reasons, and the same judgement every time", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
+      const judgement = judge.judge(text);
+      assert.ok(judgement.difficulty >= 0 && judgement.difficulty <= 1, String(judgement.difficulty));
+      assert.ok(judgement.reasons.length >= 1 && judgement.reasons.length <= 4);
+      assert.deepEqual(judge.judge(text), judgement);
+    }),
+  );
+});
+
+test("of a very long prompt the beginning, the middle and the end are read", () => {
+  const filler = "lorem ipsum ".repeat(16_000);
+  const asks = "\nWrite a Python function that finds the k-th smallest element of two sorted arrays.";
+  assert.equal(judge.judge(filler + asks).kind, "code");
+  assert.notEqual(judge.judge(filler + asks).difficulty, judge.judge(filler).difficulty);
+});
+
+test("the reasons are words of the judge, never the prompt's", () => {
+  const words = "zyxomma quibblewort 4711 flumadiddle";
+  for (const reason of judge.judge(`Explain ${words} and calculate ${words}?`).reasons)
+    assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
+});
+
+test("a programming task is harder than small talk", () => {
+  const hard = judge.judge(
+    "Implement a function in C++ to find the median of two sorted arrays in O(log n) time. Explain why it is right.",
+  );
+  assert.ok(hard.difficulty > judge.judge("Hello, how was your weekend?").difficulty);
+});
+
+test("wording that training never saw is judged by the plain features", () => {
+  const head = decodeScorer(readFileSync(FILE));
+  const strange = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
+  const { score: blended, trust } = score(head, strange);
+  assert.ok(trust < 0.5, `trust ${trust}`);
+  assert.ok(trust > 0 || blended === featureScore(head, strange));
+  assert.ok(
+    score(head, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
+  );
+});
+
+const LEVELS: Array<[text: string, level: Level]> = [
+  ["hi", "low"],
+  ["What is 17 * 23 + 4?", "low"],
+  ["What is the capital of France?", "low"],
+  ["Write a short email to my landlord about the heating.", "low"],
+  ["Prove that the square root of 2 is irrational.", "medium"],
+  ["Beweise, dass es unendlich viele Primzahlen gibt.", "medium"],
+  ["Write a detailed essay comparing Kant's and Mill's moral philosophies, critically evaluating both.", "medium"],
+  ["Extract the names and dates from this letter: Dear Anna, on 3 May we meet Bob.", "medium"],
+  ["Prove that there are infinitely many primes and compare three proofs in depth", "high"],
+  ["Design a rate limiter for ten million users and discuss the trade-offs of three algorithms in depth.", "high"],
+];
+
+for (const [text, level] of LEVELS)
+  test(`auto level of ${JSON.stringify(text.slice(0, 40))}: ${level}`, () =>
+    assert.equal(levelOf("auto", judge.judge(text), { medium: 0.165, high: 0.212 }), level));
+
+test("demands for depth raise the difficulty and are told, except in a closed question", () => {
+  const [plain, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
+    judge.judge(text),
+  );
+  assert.ok((deep?.difficulty ?? 0) > (plain?.difficulty ?? 1));
+  assert.ok(deep?.reasons.includes("depth is asked for (harder)"));
+  const options = "\nA. One\nB. Two\nC. Three";
+  const closed = judge.judge(`Which proof did Euclid give in detail? Compare.${options}`);
+  assert.ok(closed.reasons.every((reason) => !reason.includes("asked for")));
+});
+
+test("being told to think step by step is no demand", () => {
+  assert.deepEqual(demands("Add 2 and 3. Let's think step by step."), []);
+  assert.equal(demands("Show me step by step how to add 2 and 3.").length, 1);
+});
+
+const KINDS: Array<[text: string, kind: Kind]> = [
+  ["Which planet is largest?\nA. Mars\nB. Jupiter\nC. Venus", "closed"],
+  ["Is the Rhine longer than the Elbe?", "closed"],
+  ["Write a Python function that reverses a list.", "code"],
+  ["What does this do?\n```js\nfor (;;) {}\n```", "code"],
+  ["Janet has 16 eggs and eats three. How many are left?", "maths"],
+  ["What is 17 * 23 + 4?", "maths"],
+  ["Extract the names and dates from this letter: …", "extraction"],
+  ["Write a short email to my landlord about the heating.", "prose"],
+  ["Explain how photosynthesis works.", "prose"],
+  ["Hi there!", "conversation"],
+  ["", "conversation"],
+];
+
+for (const [text, kind] of KINDS)
+  test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(judge.judge(text).kind, kind));
+
+test("a head survives its bytes; other bytes are refused with what to do", () => {
+  const bytes = readFileSync(FILE);
+  assert.deepEqual(Buffer.from(encodeScorer(decodeScorer(bytes))), bytes);
+  assert.throws(() => createDifficultyRater(bytes.subarray(1)), /npm run train:difficulty/);
+  assert.throws(() => createDifficultyRater(new Uint8Array()), /npm run train:difficulty/);
+  assert.ok(statSync(FILE).size <= 300_000);
+});
+
+test("a named effort is the level; auto goes by the thresholds", () => {
+  const thresholds = { medium: 0.2, high: 0.4 };
+  for (const effort of ["low", "medium", "high"] as const)
+    for (const difficulty of [0, 0.3, 1]) assert.equal(levelOf(effort, { difficulty }, thresholds), effort);
+  const auto = (difficulty: number) => levelOf("auto", { difficulty }, thresholds);
+  assert.deepEqual([0, 0.19, 0.2, 0.39, 0.4, 1].map(auto), ["low", "low", "medium", "medium", "high", "high"]);
+});

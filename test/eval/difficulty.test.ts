@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { choose, choosePanel, type RecordedFile, readRecorded } from "../../eval/data.ts";
+import { folds, judgePart, routed } from "../../eval/difficulty.ts";
+
+const NO_OTHERS = new Map();
+const UNASKED = { weak: [], strong: undefined };
+
+/** A set where the strong model is right throughout and the weak one wrong on every prompt with a formula. */
+function set(rows: number, groups: number): RecordedFile {
+  return {
+    path: "made-up.jsonl",
+    name: "made-up",
+    raw: [],
+    skipped: 0,
+    rows: Array.from({ length: rows }, (_, at) => ({
+      id: String(at),
+      group: String(at % groups),
+      prompt: at % 3 === 0 ? `Solve x^2 = ${at} for x.` : `Who wrote book number ${at}?`,
+      gold: null,
+      models: { small: { answer: null, score: at % 3 === 0 ? 0 : 1 }, big: { answer: null, score: 1 } },
+    })),
+  };
+}
+
+test("a difference that the prompt shows is found, on held-out prompts and held-out groups", () => {
+  const file = set(90, 4);
+  const on = routed(file, UNASKED);
+  assert.ok(typeof on !== "string");
+  const judged = judgePart(on, NO_OTHERS);
+  assert.ok(typeof judged !== "string");
+  assert.equal(judged.part.weak, "small");
+  assert.ok(judged.part.apgr > 0.8, String(judged.part.apgr));
+  assert.ok((judged.part.apgr_groups_held_out ?? 0) > 0.8);
+  const [hard, easy] = file.rows;
+  assert.ok(hard && easy && judged.difficulty(hard) > judged.difficulty(easy));
+});
+
+test("one group, few rows, no gain, one model: a number, null or a sentence, never NaN", () => {
+  const part = (file: RecordedFile) => {
+    const on = routed(file, UNASKED);
+    return typeof on === "string" ? on : judgePart(on, NO_OTHERS);
+  };
+  const single = part(set(30, 1));
+  assert.ok(typeof single !== "string" && single.part.apgr_groups_held_out === null);
+  assert.match(String(part(set(4, 1))), /at least 10/);
+  const equal = set(30, 2);
+  for (const row of equal.rows) row.models.small = { answer: null, score: 1 };
+  assert.match(String(part(equal)), /weak one|no better/);
+  const alone = set(30, 2);
+  for (const row of alone.rows) delete row.models.small;
+  assert.match(String(part(alone)), /weak/);
+  assert.match(
+    String(choose(set(30, 2), { weak: ["unheard"], strong: undefined })),
+    /no scores of "unheard".*small, big/,
+  );
+  assert.match(String(choosePanel(set(30, 2), [], { weak: ["small"], strong: "big" })), /too few/);
+});
+
+test("a group is never in two folds, and every fold has its share", () => {
+  const keys = Array.from({ length: 100 }, (_, at) => `g${at % 20}`);
+  const fold = folds(keys, 5, 1);
+  for (const [at, key] of keys.entries()) assert.equal(fold[at], fold[keys.indexOf(key)]);
+  assert.deepEqual(new Set(fold).size, 5);
+  assert.deepEqual(folds(keys, 5, 1), fold);
+});
+
+test("a file is read line by line; what is no recording is counted, a reply without a score is left out", () => {
+  const folder = mkdtempSync(join(tmpdir(), "recorded-"));
+  try {
+    const path = join(folder, "some.jsonl");
+    const row = {
+      prompt: "p",
+      models: { a: { answer: null, score: null }, b: { answer: "x", score: 1, cost_usd: 0.5 }, c: 3 },
+    };
+    writeFileSync(path, [JSON.stringify(row), "{broken", "[]", '{"id":"1","model":"m","output":"{}"}', ""].join("\n"));
+    const file = readRecorded(path);
+    assert.equal(file.name, "some");
+    assert.equal(file.skipped, 2);
+    assert.deepEqual(file.raw, [{ id: "1", model: "m", output: "{}" }]);
+    assert.deepEqual(file.rows, [
+      { id: "1", group: "", prompt: "p", gold: null, models: { b: { answer: "x", score: 1, cost_usd: 0.5 } } },
+    ]);
+    writeFileSync(path, "nothing\n");
+    assert.throws(() => readRecorded(path), /no recorded answers/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

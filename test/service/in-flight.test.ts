@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { Failure } from "../../src/failure.ts";
+import { createInFlight } from "../../src/service/in-flight.ts";
+import { CallerGone, CutShort } from "../../src/service/request-context.ts";
+
+const NOBODY = new AbortController().signal;
+
+function stopClock(t: TestContext) {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  return t.mock.timers;
+}
+
+test("a request ends when its caller leaves, also when that was before it began", () => {
+  const work = createInFlight();
+  const caller = new AbortController();
+  using running = work.begin(caller.signal);
+  assert.equal(running.signal.aborted, false);
+  caller.abort();
+  assert.ok(running.signal.reason instanceof CallerGone);
+  using late = work.begin(caller.signal);
+  assert.ok(late.signal.reason instanceof CallerGone);
+});
+
+test("a request is cut short at its deadline, and only the first reason counts", (t) => {
+  const clock = stopClock(t);
+  const work = createInFlight();
+  const caller = new AbortController();
+  using running = work.begin(caller.signal);
+  running.limit(100);
+  clock.tick(99);
+  assert.equal(running.signal.aborted, false);
+  clock.tick(1);
+  caller.abort();
+  const { reason } = running.signal;
+  assert.ok(reason instanceof CutShort);
+  assert.equal(reason.why, "deadline");
+});
+
+test("a request that has ended leaves neither timer nor listener behind", (t) => {
+  const clock = stopClock(t);
+  const work = createInFlight();
+  const caller = new AbortController();
+  {
+    using running = work.begin(caller.signal);
+    running.limit(100);
+    assert.equal(work.count, 1);
+    t.after(() => assert.equal(running.signal.aborted, false));
+  }
+  assert.equal(work.count, 0);
+  clock.tick(1_000);
+  caller.abort();
+});
+
+test("draining refuses what is new, waits for what runs, and cuts the rest short", async (t) => {
+  const clock = stopClock(t);
+  const work = createInFlight();
+  const quick = work.begin(NOBODY);
+  const slow = work.begin(NOBODY);
+  let drained = false;
+  const end = work.drain(1_000).then(() => {
+    drained = true;
+  });
+  assert.equal(work.draining, true);
+  assert.throws(
+    () => work.begin(NOBODY),
+    (error) => error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000,
+  );
+  quick[Symbol.dispose]();
+  clock.tick(999);
+  assert.equal(slow.signal.aborted, false);
+  clock.tick(1);
+  assert.ok(slow.signal.reason instanceof CutShort && slow.signal.reason.why === "drain");
+  await Promise.resolve();
+  assert.equal(drained, false);
+  slow[Symbol.dispose]();
+  await end;
+});
+
+test("draining with nothing to wait for ends at once, and never waits for what cannot end", async (t) => {
+  const clock = stopClock(t);
+  await createInFlight().drain(60_000);
+  const work = createInFlight();
+  work.begin(NOBODY);
+  const end = work.drain(1_000);
+  clock.tick(2_000);
+  await end;
+});

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startEmbedded } from "../../../src/store/embedded/embedded.ts";
+import { openPool } from "../../../src/store/pool.ts";
+
+const isRoot = userInfo().uid === 0;
+const EMBEDDED = join(import.meta.dirname, "../../../src/store/embedded/embedded.ts");
+const nobody = { uid: 65_534, gid: 65_534 };
+/** Some tests run a service as another user, who must be able to read this project. */
+const canBeNobody =
+  isRoot &&
+  spawnSync(process.execPath, ["--eval", `fs.accessSync(${JSON.stringify(EMBEDDED)})`], {
+    ...nobody,
+    cwd: "/",
+    env: {},
+  }).status === 0;
+
+test("data, address and durability: a first start makes a database, a later one keeps it", async (t) => {
+  const dataDir = await folder(t);
+  const first = await start(dataDir);
+  await using(first.url, async (query) => {
+    await query("create table kept (text text)");
+    await query("insert into kept values ('äöü')");
+    const settings = await query(
+      "select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'listen_addresses', 'password_encryption') order by 1",
+    );
+    assert.deepEqual(
+      settings.map(({ setting }) => setting),
+      ["on", "127.0.0.1", "scram-sha-256", "on"],
+    );
+    assert.deepEqual(
+      await query(
+        "select current_setting('server_version_num')::integer / 10000 as major, upper('ä') as upper, current_setting('timezone') as zone",
+      ),
+      [{ major: 18, upper: "Ä", zone: "UTC" }],
+    );
+  });
+  assert.equal((await stat(join(dataDir, "postgres/password"))).mode & 0o777, 0o600);
+  const wrong = openPool(first.url.replace(/:[^:@]+@/, ":wrong@"));
+  await assert.rejects(wrong.query("select 1"), /password authentication failed/);
+  await wrong.end();
+  await first.stop();
+  await first.stop();
+  assert.equal(await isServed(dataDir), false);
+
+  const started = performance.now();
+  const second = await start(dataDir);
+  assert.ok(performance.now() - started < 3_000, "a later start takes 0.1 s on an idle machine");
+  await using(second.url, async (query) => assert.deepEqual(await query("select text from kept"), [{ text: "äöü" }]));
+  await second.stop();
+});
+
+test("services that start at once on one folder share one server, and the last to stop stops it", async (t) => {
+  const dataDir = await folder(t);
+  const services = await Promise.all(Array.from({ length: 4 }, () => start(dataDir)));
+  assert.equal(new Set(services.map(({ url }) => url)).size, 1);
+  const [first, ...others] = services;
+  assert.ok(first);
+  await Promise.all(others.map(({ stop }) => stop()));
+  assert.equal(await isServed(dataDir), true);
+  const [late] = await Promise.all([start(dataDir), first.stop()]);
+  await using(late.url, async (query) => assert.equal((await query("select 1")).length, 1));
+  await Promise.all([late.stop(), start(dataDir).then(({ stop }) => stop())]);
+  assert.equal(await isServed(dataDir), false);
+});
+
+test("a server that a killed service left running is found and used", async (t) => {
+  const dataDir = await folder(t);
+  const { child, url } = await startChild(dataDir);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  assert.equal(await isServed(dataDir), true);
+  const service = await start(dataDir);
+  assert.equal(service.url, url);
+  await service.stop();
+  assert.equal(await isServed(dataDir), false);
+});
+
+test("Ctrl-C in a terminal, which signals the whole group of processes, does not reach the server", async (t) => {
+  const dataDir = await folder(t);
+  const { child } = await startChild(dataDir, { detached: true });
+  assert.ok(child.pid);
+  process.kill(-child.pid, "SIGINT");
+  await once(child, "exit");
+  assert.equal(await isServed(dataDir), true);
+  await (await start(dataDir)).stop();
+});
+
+test("a server that dies under its services is started again at the same address", async (t) => {
+  const dataDir = await folder(t);
+  const lines: string[] = [];
+  const services = [await start(dataDir, (line) => lines.push(line)), await start(dataDir)] as const;
+  const pool = openPool(services[0].url);
+  await pool.query("create table kept (id integer)");
+  process.kill(await serverPid(dataDir), "SIGKILL");
+  for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
+    const rows = await pool.query("select count(*) as n from kept").catch(() => undefined);
+    if (rows) break;
+    assert.ok(Date.now() < deadline, "the server came back");
+  }
+  while (!lines.includes("The embedded Postgres is back.")) await sleep(10);
+  assert.match(lines.join("\n"), /was lost/);
+  await pool.end();
+  for (const service of services) await service.stop();
+  assert.equal(await isServed(dataDir), false);
+});
+
+test("a postmaster.pid from before a crash does not matter, even when its number is another process's now", async (t) => {
+  const dataDir = await folder(t);
+  await (await start(dataDir)).stop();
+  const data = join(dataDir, "postgres/data");
+  const { uid, gid } = await stat(data);
+  const other = spawn("sleep", ["60"], isRoot ? { uid, gid } : {});
+  t.after(() => other.kill());
+  for (const pid of [other.pid, 2 ** 22 + 1]) {
+    await writeFile(join(data, "postmaster.pid"), `${pid}\n${data}\n1700000000\n1\n\n127.0.0.1\n 1 1\nready   \n`);
+    const service = await start(dataDir);
+    await using(service.url, async (query) => assert.equal((await query("select 1")).length, 1));
+    await service.stop();
+  }
+});
+
+test("what cannot be used is named, with what to do", async (t) => {
+  const dataDir = await folder(t);
+  await writeFile(join(dataDir, "file"), "");
+  await assert.rejects(start(join(dataDir, "file")), /DATA_DIR cannot be used: EEXIST at .*file/);
+  await mkdir(join(dataDir, "postgres/data"), { recursive: true });
+  await writeFile(join(dataDir, "postgres/data/PG_VERSION"), "17\n");
+  await assert.rejects(start(dataDir), /made by Postgres 17, and this version of Chorus brings Postgres 18/);
+});
+
+test("a folder whose path is long or has spaces and quotes will do", async (t) => {
+  const dataDir = join(await folder(t), "a 'quoted' \"name\"", "x".repeat(200));
+  const service = await start(dataDir);
+  await using(service.url, async (query) => assert.equal((await query("select 1")).length, 1));
+  await service.stop();
+});
+
+test("as root, the server runs as another user, even below a folder which that user may not enter", {
+  skip: !isRoot,
+}, async (t) => {
+  const closed = await folder(t);
+  await chmod(closed, 0o700);
+  const lines: string[] = [];
+  const service = await start(join(closed, "data"), (line) => lines.push(line));
+  assert.notEqual((await stat(`/proc/${await serverPid(join(closed, "data"))}`)).uid, 0);
+  assert.match(lines.join("\n"), /may not enter .*: it keeps a capability/);
+  const environment = await readFile(`/proc/${await serverPid(join(closed, "data"))}/environ`, "utf8");
+  assert.doesNotMatch(environment, /HOME=|NODE/);
+  await service.stop();
+});
+
+test("an ordinary user runs the server himself, and root later runs it as that user", {
+  skip: !canBeNobody,
+}, async (t) => {
+  const parent = await folder(t);
+  const { uid, gid } = nobody;
+  await chown(parent, uid, gid);
+  const dataDir = join(parent, "data");
+  const { child } = await startChild(dataDir, { uid, gid });
+  assert.equal((await stat(`/proc/${await serverPid(dataDir)}`)).uid, uid);
+  child.stdin?.end();
+  await once(child, "exit");
+  assert.equal(await isServed(dataDir), false);
+  const service = await start(dataDir);
+  assert.equal((await stat(`/proc/${await serverPid(dataDir)}`)).uid, uid);
+  await service.stop();
+});
+
+test("an ordinary user is told which folder is not his", { skip: !canBeNobody }, async (t) => {
+  const dataDir = await folder(t);
+  await (await start(dataDir)).stop();
+  await assert.rejects(startChild(dataDir, nobody), /DATA_DIR cannot be used: EACCES at .*postgres/);
+  await assert.rejects(startChild("/etc/chorus", nobody), /DATA_DIR cannot be used: /);
+});
+
+const started: { stop(): Promise<void> | void }[] = [];
+
+/** Starts a service that stops after the test, should the test fail before it does so itself. */
+async function start(
+  dataDir: string,
+  log: (line: string) => void = () => undefined,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const service = await startEmbedded(dataDir, log);
+  started.push(service);
+  return service;
+}
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "chorus-embedded-"));
+  await chmod(path, 0o755);
+  t.after(async () => {
+    for (const { stop } of started.splice(0)) await stop();
+    await rm(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+async function using(
+  url: string,
+  work: (query: (text: string) => Promise<Record<string, unknown>[]>) => Promise<void>,
+): Promise<void> {
+  const pool = openPool(url, { max: 1 });
+  try {
+    await work((text) => pool.query(text));
+  } finally {
+    await pool.end();
+  }
+}
+
+async function serverPid(dataDir: string): Promise<number> {
+  return Number((await readFile(join(dataDir, "postgres/data/postmaster.pid"), "utf8")).split("\n", 1)[0]);
+}
+
+async function isServed(dataDir: string): Promise<boolean> {
+  try {
+    process.kill(await serverPid(dataDir), 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A service in a process of its own; it stops when its standard input ends, and rejects with what the process said if it fails. */
+async function startChild(
+  dataDir: string,
+  options: { uid?: number; gid?: number; detached?: boolean } = {},
+): Promise<{ child: ChildProcess; url: string }> {
+  const program = `
+    const { startEmbedded } = await import(${JSON.stringify(EMBEDDED)});
+    const service = await startEmbedded(${JSON.stringify(dataDir)}, () => {});
+    console.log(service.url);
+    process.stdin.on("end", () => service.stop()).resume();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    ...options,
+    cwd: "/",
+    env: {},
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  started.push({ stop: () => void child.kill("SIGKILL") });
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+  const [url] = (await Promise.race([
+    once(child.stdout.setEncoding("utf8"), "data"),
+    once(child, "close").then(() => Promise.reject(new Error(errors))),
+  ])) as [string];
+  return { child, url: url.trim() };
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type pg from "pg";
+import { createActivity, type GenerationFilter } from "../../src/accounts/activity.ts";
+import { createCredit } from "../../src/accounts/credit.ts";
+import { createKeys } from "../../src/accounts/keys.ts";
+import { createSessions } from "../../src/accounts/sessions.ts";
+import { createUsage } from "../../src/accounts/usage.ts";
+import { arrangePartitions } from "../../src/store/partitions.ts";
+import type { Pool } from "../../src/store/pool.ts";
+import { testDatabase } from "../helpers/database.ts";
+import { type Plan, plansOf } from "../helpers/query-plans.ts";
+
+const NOW = Date.UTC(2026, 10, 20, 12);
+const DAY = 86_400_000;
+
+/** Two years of parts, and 300 workspaces with some rows in each table. */
+async function fill(pool: Pool): Promise<void> {
+  for (let time = NOW - 730 * DAY; time <= NOW; time += 84 * DAY) await arrangePartitions(pool, time, 36_500);
+  for (const statement of [
+    "insert into workspaces (id, name) select 'ws_' || i, 'ws_' || i from generate_series(0, 299) i",
+    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) select 'ws_' || i, 'key_' || i, convert_to('k' || i, 'UTF8'), '', '{}' from generate_series(0, 299) i",
+    "insert into accounts (workspace_id, granted_micro) select 'ws_' || i, 1000000000 from generate_series(0, 299) i",
+    "insert into periods select 'ws_' || i, now(), '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}' from generate_series(0, 299) i",
+    "insert into leases select 'ws_' || i % 300, 'old_' || i, 'r', 0, null, now() from generate_series(0, 2999) i",
+    `insert into generations select 'ws_' || i % 300, to_timestamp(${NOW / 1_000} - i * 6000), 'gen_old_' || i, 'req_old_' || i, 'key_' || i % 300, false,
+       'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 'stop', 1, null from generate_series(0, 9999) i`,
+    `insert into ledger (workspace_id, at, kind, reference) select workspace_id, created_at, 'grant', id from generations`,
+    `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
+       from generations, unnest(array['minute', 'hour', 'day']) as unit on conflict do nothing`,
+  ])
+    await pool.query(statement);
+  await pool.query("vacuum analyze");
+}
+
+async function take(client: pg.Client, n: number, at: Date): Promise<void> {
+  const items = [1, 2].map((i) => ({
+    request_id: `req_${n}_${i}`,
+    key_id: "key_7",
+    input_tokens: 1,
+    hold_micro: 1,
+    key: `0${i}`,
+    body: "00",
+  }));
+  await client.query("select take_leases('ws_7', 'r', $1, $2)", [JSON.stringify(items), at]);
+}
+
+async function settle(client: pg.Client, n: number, at: Date): Promise<void> {
+  const kind = { created_at: at, key_id: "key_7", streamed: false, shape: "text", effort: "auto", level: "low" };
+  const figures = {
+    input_tokens: 1,
+    output_tokens: 1,
+    cached_tokens: 0,
+    credits_micro: 1,
+    outcome: "ok",
+    latency_ms: 1,
+    body: "00",
+  };
+  const items = [1, 2, 3].map((i) => ({
+    id: `gen_${n}_${i}`,
+    request_id: `req_${n}_${i}`,
+    key: `0${i}`,
+    ...kind,
+    ...figures,
+  }));
+  await client.query("select settle_leases('ws_7', $1, $2)", [JSON.stringify(items), at]);
+}
+
+/** Tables that are spread by workspace. Keys are kept whole on each database, and found by their identifier. */
+const GROWING = /^(accounts|periods|leases|idempotency|bookings|generations|usage|ledger)/;
+
+/** Says what is wrong with a plan: whatever is not a search of one workspace in a primary key, and parts of other months. */
+function faults({ statement, scans }: Plan): string[] {
+  const read = scans.filter(({ table, index }) => GROWING.test(table || (index ?? "")));
+  const wrong = read.filter(({ index, condition }) => !index?.endsWith("_pkey") || !/workspace_id = /.test(condition));
+  return wrong.map((scan) => `${JSON.stringify(scan)} in ${statement.slice(0, 200)}`);
+}
+
+const tables = (plans: Plan[], pattern: RegExp): string[] =>
+  [
+    ...new Set(plans.flatMap(({ scans }) => scans.map(({ table }) => table)).filter((table) => pattern.test(table))),
+  ].sort();
+
+test("admission and settlement read one workspace by primary keys, and one part of each table however many there are", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await fill(pool);
+  const [parts] = await pool.query<{ n: bigint }>(
+    "select count(*) as n from pg_inherits where inhparent = 'generations'::regclass",
+  );
+  assert.ok(Number(parts?.n) >= 26);
+  const plans = await plansOf(url, async (client) => {
+    // Postgres may change from plans for given values to general ones at the sixth time.
+    for (let n = 0; n < 8; n++) {
+      const at = new Date(NOW + n);
+      await take(client, n, at);
+      await settle(client, n, at);
+      await settle(client, n, at);
+    }
+  });
+  assert.deepEqual([...new Set(plans.flatMap(faults))], []);
+  assert.ok(plans.some(({ statement }) => /from generations|into generations/.test(statement)));
+  assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
+});
+
+test("quotas and metrics read one workspace by primary keys, and the parts of the period", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await fill(pool);
+  const read = (from: string, to: string, interval: "minute" | "hour" | "day" | "month", byKey: boolean) =>
+    plansOf(url, async (client) => {
+      const own: Pool = {
+        ...pool,
+        query: async (text, values) => (await client.query(text, values && [...values])).rows,
+      };
+      const usage = createUsage(own, () => NOW);
+      for (let n = 0; n < 8; n++) {
+        await usage.quotas("ws_7");
+        await usage.metrics({ workspaceId: "ws_7", from: new Date(from), to: new Date(to), interval, byKey });
+      }
+    });
+  const long = await read("2024-12-01", "2026-11-20T11:22:33Z", "month", true);
+  const short = await read("2026-09-30T23:00:00Z", "2026-10-01T01:00:00Z", "minute", false);
+  const hours = await read("2026-06-01", "2026-11-20", "hour", false);
+  assert.deepEqual([...new Set([...long, ...short, ...hours].flatMap(faults))], []);
+  assert.deepEqual(tables(long, /^(generations|ledger|usage)/), ["usage_day", "usage_hour", "usage_minute_2026_11"]);
+  assert.deepEqual(tables(short, /^(generations|ledger|usage)/), ["usage_minute_2026_09", "usage_minute_2026_10"]);
+  assert.deepEqual(tables(hours, /^(generations|ledger|usage)/), ["usage_hour"]);
+});
+
+const OWNER = { kind: "owner", id: "tok_1", workspaceId: "ws_7" } as const;
+
+/** Says what is wrong with a plan of what people look up: whatever does not search one workspace, or one key, in an index. */
+function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>): string[] {
+  const read = scans.filter(({ table, index }) =>
+    /^(generations|usage|ledger|audit|api_keys)/.test(table || (index ?? "")),
+  );
+  const wrong = read.filter(
+    ({ type, table, condition }) =>
+      !(type === "Seq Scan" && small.has(table)) && !/workspace_id = |\((k_?\d*\.)?id = |secret_hash/.test(condition),
+  );
+  return wrong.map((scan) => `${JSON.stringify(scan)} in ${statement.slice(0, 200)}`);
+}
+
+test("what people look up in the console reads one workspace by indexes, and the parts of the period", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await fill(pool);
+  // One workspace among the others has so much that reading it whole would show.
+  await pool.query(
+    `insert into generations select 'ws_7', to_timestamp(${NOW / 1_000} - i * 1000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300, false, 'text', 'auto', 'low', 1, 1, 0, 1,
+       case when i % 100 = 0 then 'timed_out' else 'ok' end, 'stop', 1, null from generate_series(0, 59999) i`,
+  );
+  await pool.query(
+    `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
+       from generations, unnest(array['minute', 'hour', 'day']) as unit where workspace_id = 'ws_7' on conflict do nothing`,
+  );
+  await pool.query(
+    "insert into audit (workspace_id, actor_kind, actor_id, action) select 'ws_' || i % 300, 'owner', '', '' from generate_series(0, 29999) i",
+  );
+  await pool.query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at) select 'ws_' || i % 300, 'key_m' || i, convert_to('m' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}',
+       to_timestamp(${NOW / 1_000} - i) from generate_series(0, 29999) i`,
+  );
+  await pool.query("vacuum analyze");
+  const looked = (run: (own: Pool) => Promise<unknown>) =>
+    plansOf(url, async (client) => {
+      const query: Pool["query"] = async (text, values) => (await client.query(text, values && [...values])).rows;
+      const own: Pool = { ...pool, query };
+      for (let n = 0; n < 2; n++) await run(own);
+    });
+  const from = new Date("2026-09-30T23:00:00Z");
+  const to = new Date("2026-10-01T01:00:00Z");
+  const list = (filter: GenerationFilter) =>
+    looked((own) => createActivity(own).generations(OWNER, { workspace: "", pageSize: 20, ...filter }));
+  const usage = { workspaceId: "ws_7", from, to };
+  const short = [
+    await list({ from, to }),
+    await list({ from, to, keyId: "key_7" }),
+    await list({ from, to, outcome: "failed" }),
+    await list({ from, to, level: "high" }),
+    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: undefined })),
+    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: "key_7" })),
+    await looked((own) => createUsage(own).metrics({ ...usage, interval: "minute", byKey: false, keyId: "key_7" })),
+    await looked((own) => createCredit(own).ledger(OWNER, { workspace: "", from, to, chargesOnly: true })),
+  ];
+  const long = [
+    await list({}),
+    await list({ keyId: "key_7" }),
+    await list({ outcome: "failed" }),
+    await list({ outcome: "overloaded", keyId: "key_7" }),
+    await looked((own) => createUsage(own).topKeys({ ...usage, from: new Date("2026-09-25"), count: 10 })),
+    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20 })),
+    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20, search: "name 77" })),
+    await looked(async (own) => createKeys(own).use((await createKeys(pool).list(OWNER, { pageSize: 20 })).keys)),
+    await looked((own) => createActivity(own).audit(OWNER, { workspace: "", pageSize: 20 })),
+    await looked((own) =>
+      createSessions(own)
+        .authenticate(`cs_${"0".repeat(33)}`)
+        .catch(() => undefined),
+    ),
+  ];
+  // What has a page or two is read whole, and may be.
+  const few = await pool.query<{ name: string }>(
+    "select relname as name from pg_class where relkind = 'r' and reltuples < 1000",
+  );
+  const small = new Set(few.map(({ name }) => name));
+  assert.deepEqual([...new Set([...short, ...long].flat().flatMap((plan) => faultsOfLookUp(plan, small)))], []);
+  assert.deepEqual(tables(short.flat(), /^(generations|ledger|usage)_.*\d/), [
+    "generations_2026_09",
+    "generations_2026_10",
+    "ledger_2026_09",
+    "ledger_2026_10",
+    "usage_minute_2026_09",
+    "usage_minute_2026_10",
+  ]);
+});

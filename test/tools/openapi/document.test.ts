@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { createKeys } from "../../../src/accounts/keys.ts";
+import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
+import { OPERATOR } from "../../helpers/actors.ts";
+import { testDatabase } from "../../helpers/database.ts";
+import { readEvents, startService } from "../../helpers/service.ts";
+
+interface Schema {
+  type?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema & { $ref?: string };
+  $ref?: string;
+  additionalProperties?: boolean;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  maxItems?: number;
+}
+
+interface Answer {
+  headers: Record<string, unknown>;
+  content: Record<string, { schema: Schema }>;
+}
+
+interface Operation {
+  operationId: string;
+  requestBody?: { content: Record<string, { examples: Record<string, { value: Record<string, unknown> }> }> };
+  responses: Record<string, Answer>;
+}
+
+interface OpenApi {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+const FILE = new URL("../../../gen/openapi/openapi.json", import.meta.url);
+const document: OpenApi = JSON.parse(readFileSync(FILE, "utf8"));
+const { schemas } = document.components;
+const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
+  Object.entries(verbs).map(([verb, operation]) => ({ path, verb, operation })),
+);
+const validators = closed(document);
+
+test("the running service is as the document says", async (t) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const service = await startService(t, { databaseUrl });
+
+  for (const { path, operation } of operations) {
+    const examples = Object.entries(operation.requestBody?.content["application/json"]?.examples ?? {});
+    for (const [name, { value }] of examples) {
+      await t.test(`${operation.operationId}: example ${name}`, async () => {
+        accepted(validators.schema("GenerateRequest"), value);
+        const response = await service.post(path, value);
+        assert.equal(response.status, 200);
+        await checkAnswer(operation, response);
+      });
+    }
+    if (operation.requestBody) continue;
+    await t.test(operation.operationId, async () => {
+      for (const query of ["", "?interval=hour&group_by=key&from=2026-01-31&to=2026-02-01T00:00:00Z"]) {
+        await checkAnswer(operation, await service.get(path + query));
+      }
+    });
+  }
+
+  await t.test("failures have the bodies and headers of their status", async () => {
+    const keys = createKeys(pool);
+    const workspaces = createWorkspaces(pool);
+    await workspaces.create(OPERATOR, { name: "poor", kind: "personal" });
+    const { secret: poor } = await keys.create(OPERATOR, { workspace: "poor", scopes: ["generate"] });
+    for (const { path, verb, operation } of operations) {
+      const send = (body: string, headers: Record<string, string> = {}) =>
+        verb === "post" ? service.post(path, body, headers) : service.get(path, headers);
+      const expect = async (response: Response, status: number) => {
+        assert.equal(response.status, status, path);
+        await checkAnswer(operation, response);
+      };
+      await expect(await send("{}", { "x-api-key": "ck_unknown" }), 401);
+      await expect(await fetch(service.url + path, { method: "DELETE" }), 405);
+      if (verb === "get") {
+        await expect(await send("", { "x-api-key": poor }), 403);
+        continue;
+      }
+      const strict = '{"type":"json_schema","schema":{"type":"object","pattern":"a"}}';
+      await expect(await send("{"), 400);
+      await expect(await send('{"prompt":"a"}', { "x-api-key": poor }), 402);
+      await expect(await send(`{"stop_sequences":[${'"a",'.repeat(100_000)}"a"]}`), 413);
+      await expect(await send("{}", { "content-type": "text/plain" }), 415);
+      await expect(await send("{}"), 422);
+      await expect(await send(`{"prompt":"a","response_format":${strict}}`), 422);
+      await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: 0n }]);
+      await expect(await send('{"prompt":"a"}'), 429);
+      await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: "default" }]);
+    }
+  });
+
+  await t.test("each bound is the last value that is taken", async () => {
+    const refusal = async (member: string, value: unknown) => {
+      const input = member === "prompt" || member === "messages" ? {} : { prompt: "a" };
+      const response = await service.post("/v1/generate", { ...input, [member]: value });
+      const { field } = (await response.json()) as { field?: string };
+      return response.status === 422 ? field : undefined;
+    };
+    let bounds = 0;
+    for (const [name, schema] of Object.entries(schemas.GenerateRequest?.properties ?? {})) {
+      for (const { good, bad, at } of edges(schema)) {
+        bounds++;
+        assert.equal(await refusal(name, good), undefined, `${name} on its bound`);
+        assert.equal(await refusal(name, bad), name + at, `${name} beyond its bound`);
+      }
+    }
+    assert.equal(bounds, 14);
+  });
+});
+
+/** Pairs of a value on a bound and one beyond it. */
+function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
+  const { minimum, maximum, minLength, maxLength, maxItems, type } = schema;
+  const step = type === "integer" ? 1 : 0.001;
+  const found: { good: unknown; bad: unknown; at: string }[] = [];
+  const add = (good: unknown, bad: unknown) => found.push({ good, bad, at: "" });
+  if (minimum !== undefined) add(minimum, minimum - step);
+  if (maximum !== undefined) add(maximum, maximum + step);
+  if (minLength !== undefined) add("a".repeat(minLength), "a".repeat(minLength - 1));
+  // A code point of two UTF-16 units is one character.
+  if (maxLength !== undefined) add(`${"a".repeat(maxLength - 1)}😀`, "a".repeat(maxLength + 1));
+  const { items } = schema;
+  if (!items) return found;
+  const whole = sample(items);
+  if (maxItems !== undefined) add(Array(maxItems).fill(whole), Array(maxItems + 1).fill(whole));
+  for (const { good, bad } of edges(items)) found.push({ good: [good], bad: [bad], at: "[0]" });
+  for (const [name, member] of Object.entries(named(items)?.properties ?? {})) {
+    // Base64 has a length of its own.
+    for (const { good, bad } of name === "data" ? [{ good: "YQ==", bad: "" }] : edges(member)) {
+      const item = (value: unknown) => [{ ...(whole as object), [name]: value }];
+      found.push({ good: item(good), bad: item(bad), at: `[0].${name}` });
+    }
+  }
+  return found;
+}
+
+function named({ $ref = "" }: Schema): Schema | undefined {
+  return schemas[$ref.slice($ref.lastIndexOf("/") + 1)];
+}
+
+/** An item of a list that the service takes. */
+function sample(items: Schema): unknown {
+  if (items === schemas.GenerateRequest?.properties?.stop_sequences?.items) return "a";
+  const samples: Record<string, unknown> = { role: "user", content: "a", media_type: "text/plain", data: "YQ==" };
+  const names = Object.keys(named(items)?.properties ?? {}).filter((name) => name in samples);
+  return Object.fromEntries(names.map((name) => [name, samples[name]]));
+}
+
+/** Checks status, type, body and headers of a response against what the document says of its operation. */
+async function checkAnswer(operation: Operation, response: Response): Promise<void> {
+  const status = operation.responses[response.status] ? String(response.status) : "default";
+  const answer = operation.responses[status];
+  const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+  assert.ok(answer?.content[type], `${response.status} ${type}`);
+  assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
+  if (type === "text/event-stream") {
+    const events = await readEvents(response);
+    assert.ok(events.some(({ event }) => event === "delta") && events.at(-1)?.event === "done");
+    for (const { event, data } of events) {
+      accepted(validators.schema(`StreamGenerateResponse${event.charAt(0).toUpperCase()}${event.slice(1)}`), data);
+    }
+    return;
+  }
+  const body = (await response.json()) as { retry_after_ms?: number };
+  accepted(validators.body(operation, status), body);
+  assert.equal(response.headers.has("retry-after"), body.retry_after_ms !== undefined);
+  if (body.retry_after_ms !== undefined) assert.ok(answer.headers["Retry-After"]);
+}
+
+function accepted(validate: ValidateFunction, value: unknown): void {
+  assert.ok(validate(value), JSON.stringify({ errors: validate.errors, value }));
+}
+
+/** Validators of the document's schemas, for which what the document does not name is wrong, so that it names everything. */
+function closed(open: OpenApi) {
+  const whole = structuredClone(open);
+  for (const schema of Object.values(whole.components.schemas)) {
+    if (schema.properties) schema.additionalProperties = false;
+  }
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  for (const format of ["int32", "int64", "double"]) ajv.addFormat(format, true);
+  ajv.addFormat("date-time", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+  ajv.addSchema(whole, "document");
+  const at = (...path: string[]) => {
+    const pointer = path.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/");
+    return ajv.getSchema(`document#/${pointer}`) ?? assert.fail(`the document has no ${pointer}`);
+  };
+  return {
+    schema: (name: string) => at("components", "schemas", name),
+    body(operation: Operation, status: string) {
+      const found = operations.find((other) => other.operation === operation) ?? assert.fail();
+      return at("paths", found.path, found.verb, "responses", status, "content", "application/json", "schema");
+    },
+  };
+}

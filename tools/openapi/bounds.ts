@@ -1,0 +1,17 @@
+import type { Schema } from "./schema.ts";
+
+/**
+ * Bounds of the fields that callers send, which the service checks in `src/service/validate-request.ts`. A test sends a value on each of them, and
+ * one beyond it, to the running service.
+ */
+export const BOUNDS: Readonly<Record<string, Schema>> = {
+  "GenerateRequest.prompt": { minLength: 1, maxLength: 200_000 },
+  "GenerateRequest.messages": { maxItems: 40 },
+  "GenerateRequest.system": { maxLength: 200_000 },
+  "GenerateRequest.attachments": { maxItems: 5 },
+  "GenerateRequest.temperature": { minimum: 0, maximum: 2 },
+  "GenerateRequest.max_tokens": { minimum: 1, maximum: 32_000 },
+  "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1, maxLength: 1_000 } },
+  "Attachment.name": { maxLength: 255 },
+  "Attachment.data": { minLength: 1 },
+};

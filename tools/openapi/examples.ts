@@ -1,0 +1,148 @@
+import type { Schema } from "./schema.ts";
+
+const INVOICE = "Invoice INV-2041, 14 March 2026. Total due: EUR 1,234.50. Questions: billing@example.com";
+
+/** Bodies that both `/v1/generate` and `/v1/generate:stream` take. */
+const FEATURES: Schema = {
+  prompt: { summary: "A prompt", value: { prompt: "What is 17 * 23 + 4?" } },
+  conversation: {
+    summary: "A conversation",
+    value: {
+      system: "Answer in one sentence.",
+      messages: [
+        { role: "user", content: "The meeting is on Tuesday at 10 in room 4." },
+        { role: "assistant", content: "Noted." },
+        { role: "user", content: "In which room is the meeting?" },
+      ],
+      temperature: 0.2,
+      max_tokens: 200,
+      stop_sequences: ["\n\n"],
+    },
+  },
+  extract: {
+    summary: "JSON that the prompt defines",
+    value: { prompt: `Extract the invoice number and the email address.\n\n${INVOICE}`, output_shape: "extract" },
+  },
+  trace: {
+    summary: "Effort, with the Intelligence Trace",
+    value: { prompt: "What is 6 * 7?", effort: "low", intelligence_trace: true },
+  },
+};
+
+const STRICT = {
+  summary: "JSON that is valid against a schema",
+  value: {
+    prompt: INVOICE,
+    response_format: {
+      type: "json_schema",
+      schema: {
+        type: "object",
+        properties: {
+          number: { type: "string" },
+          date: { type: "string" },
+          total: { type: "number" },
+          email: { type: "string" },
+        },
+        required: ["number", "date", "total", "email"],
+        additionalProperties: false,
+      },
+    },
+  },
+};
+
+const IDS = { id: "gen_8d1f0b6c2e3a4f57b9c0d1e2f3a4b5c6", request_id: "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36" };
+const USAGE = { input_tokens: 14, output_tokens: 3, cached_tokens: 0, credits: 0.0026 };
+const INVOICE_JSON = { number: "INV-2041", date: "14 March 2026", total: 1234.5, email: "billing@example.com" };
+
+const ANSWERS: Schema = {
+  text: {
+    summary: "Text",
+    value: {
+      ...IDS,
+      answer: "395",
+      structured_error: null,
+      usage: USAGE,
+      latency_ms: 412,
+      finish_reason: "stop",
+      notices: [],
+    },
+  },
+  strict: {
+    summary: "JSON that is valid against a schema",
+    value: {
+      ...IDS,
+      answer: JSON.stringify(INVOICE_JSON),
+      structured: INVOICE_JSON,
+      structured_error: null,
+      usage: { input_tokens: 96, output_tokens: 38, cached_tokens: 64, credits: 0.01904 },
+      latency_ms: 1_380,
+      finish_reason: "stop",
+      notices: [],
+    },
+  },
+};
+
+const EVENTS = `event: delta
+data: {"text":"39"}
+
+event: delta
+data: {"text":"5"}
+
+event: done
+data: ${JSON.stringify({ ...IDS, usage: USAGE, finish_reason: "stop", notices: [] })}
+
+`;
+
+function window(resets_at: string, requests: [number | null, number], tokens: number): Schema {
+  const [limit, used] = requests;
+  return {
+    resets_at,
+    requests: { limit, used, remaining: limit === null ? null : limit - used },
+    input_tokens: { limit: null, used: tokens, remaining: null },
+    output_tokens: { limit: null, used: tokens / 4, remaining: null },
+  };
+}
+
+const QUOTAS = {
+  workspace: "default",
+  tier: "1",
+  as_of: "2026-03-14T09:26:53.589Z",
+  windows: {
+    minute: window("2026-03-14T09:27:00.000Z", [60, 4], 4_000),
+    day: window("2026-03-15T00:00:00.000Z", [10_000, 812], 640_000),
+    month: window("2026-04-01T00:00:00.000Z", [null, 9_214], 7_200_000),
+  },
+  concurrent_requests: { limit: 20, used: 1, remaining: 19 },
+  credit: { balance: 812.5, held: 12.8, available: 799.7 },
+  spend_limits: [{ period: "day", limit: 100, used: 50.25, remaining: 49.75, resets_at: "2026-03-15T00:00:00.000Z" }],
+};
+
+const POINT = {
+  requests: 812,
+  failed_requests: 3,
+  input_tokens: 640_000,
+  output_tokens: 160_000,
+  cached_tokens: 120_000,
+  credits: 117.2,
+};
+const METRICS = {
+  from: "2026-03-14T00:00:00.000Z",
+  to: "2026-03-15T00:00:00.000Z",
+  interval: "day",
+  totals: POINT,
+  series: [{ start: "2026-03-14T00:00:00.000Z", ...POINT }],
+};
+
+/** Examples of requests, by the local name of the RPC. */
+export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
+  generate: { ...FEATURES, strict: STRICT },
+  streamGenerate: FEATURES,
+};
+
+/** Examples of answers, by the local name of the RPC. */
+export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
+  generate: ANSWERS,
+  streamGenerate: { events: { summary: "A short answer", value: EVENTS } },
+  quotas: { quotas: { value: QUOTAS } },
+  metrics: { metrics: { value: METRICS } },
+};
