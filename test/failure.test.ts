@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { test } from "node:test";
 import { Code } from "@connectrpc/connect";
+import { test } from "vitest";
 import { FAILURES, Failure, toFailure } from "../src/failure.ts";
 
 test("docs/failures.md lists exactly the failures of the code", () => {

@@ -3,15 +3,17 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { test } from "vitest";
 import { hashSecret } from "../src/admission/secret.ts";
 import { pdf } from "./engine/attachments/files.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import type { Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { startService, type TestService } from "./helpers/service.ts";
+import { subtest } from "./helpers/subtest.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -35,9 +37,9 @@ const HERE = [
 ];
 const RUN = new Set(["sh", "js", "ts", "python", "sql", "nginx", "caddyfile"]);
 
-async function project(t: TestContext): Promise<string> {
+async function project(t: Lifetime): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-guide-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -80,7 +82,7 @@ test("each block of the guides that can be run is run by a test", async () => {
 test("the guides against a running service", async (t) => {
   const service = await startService(t);
 
-  await t.test("docs/getting-started.md leads to a program that streams, and gets strict JSON", async (t) => {
+  await subtest(t, "docs/getting-started.md leads to a program that streams, and gets strict JSON", async (t) => {
     const folder = await project(t);
     const [start, key, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
     assert.deepEqual(more, []);
@@ -103,7 +105,7 @@ test("the guides against a running service", async (t) => {
     assert.equal((await own.sh(runIt?.text ?? "")).trim(), printed?.text);
   });
 
-  await t.test("docs/structured-output.md: the answer and the refusal are those that are shown", async () => {
+  await subtest(t, "docs/structured-output.md: the answer and the refusal are those that are shown", async () => {
     const { sh } = runner(service);
     const [extract, strict] = await blocks("docs/structured-output.md", "sh");
     const [shown, refused] = (await blocks("docs/structured-output.md", "json")).map(({ text }) => JSON.parse(text));
@@ -122,7 +124,7 @@ test("the guides against a running service", async (t) => {
     assert.deepEqual({ ...((await response.json()) as object), request_id: "req_…" }, refused);
   });
 
-  await t.test("docs/attachments.md", async (t) => {
+  await subtest(t, "docs/attachments.md", async (t) => {
     const folder = await project(t);
     await writeFile(join(folder, "invoice.pdf"), pdf(["Invoice INV-2041. Total: EUR 1,234.50."]));
     for (const { text } of await blocks("docs/attachments.md", "sh"))
@@ -130,7 +132,7 @@ test("the guides against a running service", async (t) => {
   });
 
   for (const page of ["calling", "streaming", "effort", "limits", "web-search", "console"]) {
-    await t.test(`docs/${page}.md`, async () => {
+    await subtest(t, `docs/${page}.md`, async () => {
       for (const { text } of await blocks(`docs/${page}.md`, "sh")) {
         // Run before the tests, by npm itself.
         if (text === "npm run build:console") continue;
@@ -143,7 +145,7 @@ test("the guides against a running service", async (t) => {
     });
   }
 
-  await t.test("docs/rpc.md", async (t) => {
+  await subtest(t, "docs/rpc.md", async (t) => {
     const folder = await project(t);
     const [curl, connect, exported, compile, ...more] = await blocks("docs/rpc.md", "sh");
     assert.deepEqual(more, []);
@@ -161,7 +163,7 @@ test("the guides against a running service", async (t) => {
     await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
     assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "6 * 7 = 42\ninvalid_request temperature\n");
 
-    await t.test("in Python", async (t) => {
+    await subtest(t, "in Python", async (t) => {
       if (!(await hasProgram("python3", "-c", "import grpc_tools"))) return t.skip("python3 has no grpcio-tools");
       await own.sh(compile?.text ?? "");
       const [python] = await blocks("docs/rpc.md", "python");
@@ -170,7 +172,7 @@ test("the guides against a running service", async (t) => {
     });
   });
 
-  await t.test("docs/operating.md: figures, books and statements", async (t) => {
+  await subtest(t, "docs/operating.md: figures, books and statements", async (t) => {
     for (const { text } of await blocks("docs/operating.md", "sh")) {
       if (/pg_dump|pg_restore|tar /.test(text)) continue;
       assert.ok((await runner(service).sh(text)).trim() !== "", text);
@@ -179,7 +181,7 @@ test("the guides against a running service", async (t) => {
     for (const { text } of await blocks("docs/operating.md", "sql")) await pool.query(text);
   });
 
-  await t.test("docs/security.md: an operator token that was lost ends", async (t) => {
+  await subtest(t, "docs/security.md: an operator token that was lost ends", async (t) => {
     const [statement, ...more] = await blocks("docs/security.md", "sql");
     assert.deepEqual(more, []);
     const { pool } = await testDatabase(t);
@@ -193,7 +195,7 @@ test("the guides against a running service", async (t) => {
     );
   });
 
-  await t.test("docs/operating.md: a dump can be restored", async (t) => {
+  await subtest(t, "docs/operating.md: a dump can be restored", async (t) => {
     const { url } = await testDatabase(t);
     const dumps = (await blocks("docs/operating.md", "sh")).filter(({ text }) => /^pg_(dump|restore)/.test(text));
     assert.equal(dumps.length, 2);
@@ -213,7 +215,7 @@ test("the guides against a running service", async (t) => {
     assert.equal((await pool.query("select from chorus_migrations")).length, length);
   });
 
-  await t.test("docs/operating.md: the proxies take their configuration", async (t) => {
+  await subtest(t, "docs/operating.md: the proxies take their configuration", async (t) => {
     const folder = await project(t);
     const [nginx] = await blocks("docs/operating.md", "nginx");
     const [caddy] = await blocks("docs/operating.md", "caddyfile");
@@ -248,7 +250,9 @@ test("docs/operating.md: the catalogue of models of one's own answers", async (t
     await startVendor("openai", { text: "quick" }),
     await startVendor("openai", { text: "hard" }),
   ];
-  t.after(() => Promise.all([ollama.close(), vllm.close()]));
+  t.onTestFinished(async () => {
+    await Promise.all([ollama.close(), vllm.close()]);
+  });
   const folder = await project(t);
   const path = join(folder, "chorus.models.json");
   const catalogue = (await blocks("docs/operating.md", "json")).find(({ text }) => text.includes("VLLM_API_KEY"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../src");
 

@@ -6,10 +6,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
+import { afterAll, test } from "vitest";
 import { GenerationService } from "../gen/chorus/v1/generation_pb.js";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.js";
 import { runCli } from "./helpers/cli.ts";
@@ -17,6 +17,7 @@ import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
 import { rpcFailure, transports } from "./helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "./helpers/service.ts";
+import { subtest } from "./helpers/subtest.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -32,7 +33,7 @@ async function dataFolder(): Promise<string> {
   folders.push(folder);
   return folder;
 }
-after(async () => {
+afterAll(async () => {
   for (const folder of folders) {
     const pid = await postgresOf(folder);
     if (pid) process.kill(pid, "SIGKILL");
@@ -63,7 +64,7 @@ test("a newcomer has an answer at once: start, paste the line", async (t) => {
   const began = performance.now();
   const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NEWCOMER, HOST: "0.0.0.0" } });
   const seconds = (performance.now() - began) / 1000;
-  t.diagnostic(`ready on an empty folder after ${seconds.toFixed(1)} s`);
+  await t.annotate(`ready on an empty folder after ${seconds.toFixed(1)} s`);
   assert.ok(seconds < 15);
 
   const [, curl = ""] = /^ {2}(curl .+)$/m.exec(service.output()) ?? [];
@@ -77,7 +78,7 @@ test("a newcomer has an answer at once: start, paste the line", async (t) => {
   }
   const key = /ck_\w+/.exec(curl)?.[0] ?? "";
 
-  await t.test("a service that is killed leaves its store to the next one", async () => {
+  await subtest(t, "a service that is killed leaves its store to the next one", async () => {
     const postgres = await postgresOf(dataDir);
     assert.equal(await service.stop("SIGKILL"), "SIGKILL");
     const next = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
@@ -143,7 +144,7 @@ test("replicas that start at once on one empty database agree, and revoke a key 
   assert.equal((await chorus("keys", "revoke", key.id)).code, 0);
   const revoked = performance.now();
   const ms = Math.max(0, (await until) - revoked);
-  t.diagnostic(`a revoked key was refused by another replica after ${Math.round(ms)} ms`);
+  await t.annotate(`a revoked key was refused by another replica after ${Math.round(ms)} ms`);
   assert.ok(ms < 1_000);
 
   const { secret: brief } = JSON.parse((await chorus("keys", "create", "--workspace", "default")).stdout);
@@ -163,7 +164,7 @@ test("SIGTERM: not ready, what runs may finish, the rest is cut short without ch
         ? { text: ["one ", "two"], after: 1, end: "hang" }
         : { end: "silent" },
   );
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
   const headers = { "x-api-key": service.apiKey };
@@ -233,7 +234,7 @@ test("SIGTERM: not ready, what runs may finish, the rest is cut short without ch
 
 test("Ctrl-C arrives twice and counts once; a later one ends the process at once", async (t) => {
   const vendor = await startVendor("openai", { text: ["one ", "two"], after: 1, end: "hang" });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const run = async (drainMs: number) => {
     const service = await startService(t, { env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
     const events = service
@@ -280,7 +281,9 @@ test("a signal during the start ends it, and leaves nothing behind", async () =>
 test("a port that is taken is named, and the secrets are shown at the next start", async (t) => {
   const taken = createServer();
   await new Promise<void>((done) => taken.listen(0, "127.0.0.1", done));
-  t.after(() => taken.close());
+  t.onTestFinished(async () => {
+    await taken.close();
+  });
   const port = String((taken.address() as { port: number }).port);
   const dataDir = await dataFolder();
   for (const name of ["PORT", "RPC_PORT"]) {

@@ -4,11 +4,12 @@ import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { test } from "node:test";
 import { promisify } from "node:util";
+import { test } from "vitest";
 import { envToConfig } from "../src/config/config.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
 import { startService } from "./helpers/service.ts";
+import { subtest } from "./helpers/subtest.ts";
 
 const execute = promisify(execFile);
 
@@ -22,7 +23,7 @@ function shape(value: unknown): unknown {
 test("what README and docs/configuration.md say to type works as written", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   await chmod(dataDir, 0o711);
-  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
   const env = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -44,7 +45,7 @@ test("what README and docs/configuration.md say to type works as written", async
 
   const npm = spawn("npm start", { shell: true, cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   // Also when the test fails: npm, its shells and the service are one group.
-  t.after(() => {
+  t.onTestFinished(() => {
     if (npm.pid && npm.stdout.readable) process.kill(-npm.pid, "SIGTERM");
   });
   const closed = once(npm, "close");
@@ -69,7 +70,7 @@ test("what README and docs/configuration.md say to type works as written", async
     return stdout;
   };
 
-  await t.test("README: the answer has the shape that is shown", async () => {
+  await subtest(t, "README: the answer has the shape that is shown", async () => {
     assert.match(
       output,
       new RegExp(
@@ -80,7 +81,7 @@ test("what README and docs/configuration.md say to type works as written", async
     assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
   });
 
-  await t.test("docs/configuration.md", async () => {
+  await subtest(t, "docs/configuration.md", async () => {
     let id = "";
     for (const { language, text } of await blocks("docs/configuration.md")) {
       if (language !== "sh") continue;
@@ -96,16 +97,18 @@ test("what README and docs/configuration.md say to type works as written", async
 
   const before = await run('curl -s http://127.0.0.1:8080/v1/quotas -H "X-API-Key: $CHORUS_API_KEY"');
 
-  await t.test("the service ends when npm is told to", async () => {
+  await subtest(t, "the service ends when npm is told to", async () => {
     process.kill(await childOf(npm.pid ?? 0), "SIGTERM");
     await closed;
     await assert.rejects(stat(join(dataDir, "postgres/data/postmaster.pid")), { code: "ENOENT" });
   });
 
-  await t.test("docs/operating.md: a copy of the stopped embedded Postgres is a backup", async (t) => {
+  await subtest(t, "docs/operating.md: a copy of the stopped embedded Postgres is a backup", async (t) => {
     const restored = `${dataDir}-restored`;
     const copy = `${dataDir}.tar`;
-    t.after(() => Promise.all([restored, copy].map((path) => rm(path, { recursive: true, force: true }))));
+    t.onTestFinished(async () => {
+      await Promise.all([restored, copy].map((path) => rm(path, { recursive: true, force: true })));
+    });
     const commands = (await blocks("docs/operating.md", "sh")).filter(({ text }) => text.includes("chorus-backup.tar"));
     assert.equal(commands.length, 2);
     for (const { text } of commands) {
@@ -121,7 +124,7 @@ test("what README and docs/configuration.md say to type works as written", async
 
 test("each JSON block of the docs is JSON, and the catalogues can be read", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "chorus-readme-"));
-  t.after(() => rm(folder, { recursive: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
   let catalogues = 0;
   for (const page of await pages()) {
     for (const { language, text } of await blocks(page)) {

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { Effort, GenerationService } from "../gen/chorus/v1/generation_pb.js";
 import { type CollectedSpan, startCollector } from "./helpers/collector.ts";
+import type { Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { head, openRaw } from "./helpers/raw.ts";
 import { transports } from "./helpers/rpc.ts";
 import { startService } from "./helpers/service.ts";
+import { subtest } from "./helpers/subtest.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const PROMPT = "Who sails on the seventh sea?";
@@ -14,9 +16,9 @@ const ANSWER = "Nobody but the albatross.";
 const CALLER = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 const TRACEPARENT = `00-${CALLER.traceId}-${CALLER.spanId}-01`;
 
-async function start(t: TestContext, env: Record<string, string> = {}) {
+async function start(t: Lifetime, env: Record<string, string> = {}) {
   const vendor = await startVendor("openai", { text: ANSWER, usage: { input: 20, cached: 4, output: 7 } });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const collector = await startCollector(t);
   const service = await startService(t, {
     env: {
@@ -53,70 +55,74 @@ test("a service that is told of a collector", async (t) => {
   const { vendor, collector, service } = await start(t);
   const strong = { effort: "low" };
 
-  await t.test("sends the tree of a request's spans, in the trace of its caller, and hands the trace on", async () => {
-    const headers = { traceparent: TRACEPARENT, tracestate: "shop=aisle9" };
-    const response = await service.post("/v1/generate", { prompt: PROMPT, ...strong }, headers);
-    assert.equal(response.status, 200);
-    const answer = (await response.json()) as { id: string; request_id: string; usage: Record<string, number> };
+  await subtest(
+    t,
+    "sends the tree of a request's spans, in the trace of its caller, and hands the trace on",
+    async () => {
+      const headers = { traceparent: TRACEPARENT, tracestate: "shop=aisle9" };
+      const response = await service.post("/v1/generate", { prompt: PROMPT, ...strong }, headers);
+      assert.equal(response.status, 200);
+      const answer = (await response.json()) as { id: string; request_id: string; usage: Record<string, number> };
 
-    const spans = await collector.trace(({ traceId }) => traceId === CALLER.traceId);
-    const root = spans.find(isServer) ?? assert.fail("no root");
-    const call = spans.find(isClient) ?? assert.fail("no call of a vendor");
-    assert.equal(root.parentSpanId, CALLER.spanId);
-    assert.equal(root.traceState, "shop=aisle9");
-    assert.equal(root.name, "POST /v1/generate");
-    assert.deepEqual(
-      (tree(spans, root) as [string]).map((each) => (Array.isArray(each) ? each[0] : each)),
-      ["input", "admission", "plan", "settlement"],
-    );
-    assert.ok(spans.every(({ startedMs, endedMs }) => startedMs >= root.startedMs && endedMs <= root.endedMs));
-    assert.ok(spans.every(({ status }) => status === "UNSET"));
-    assert.deepEqual(root.resource["service.name"], "chorus");
+      const spans = await collector.trace(({ traceId }) => traceId === CALLER.traceId);
+      const root = spans.find(isServer) ?? assert.fail("no root");
+      const call = spans.find(isClient) ?? assert.fail("no call of a vendor");
+      assert.equal(root.parentSpanId, CALLER.spanId);
+      assert.equal(root.traceState, "shop=aisle9");
+      assert.equal(root.name, "POST /v1/generate");
+      assert.deepEqual(
+        (tree(spans, root) as [string]).map((each) => (Array.isArray(each) ? each[0] : each)),
+        ["input", "admission", "plan", "settlement"],
+      );
+      assert.ok(spans.every(({ startedMs, endedMs }) => startedMs >= root.startedMs && endedMs <= root.endedMs));
+      assert.ok(spans.every(({ status }) => status === "UNSET"));
+      assert.deepEqual(root.resource["service.name"], "chorus");
 
-    const { "chorus.workspace_id": workspace, "chorus.key_id": key, ...told } = root.attributes;
-    assert.match(String(workspace), /^ws_/);
-    assert.match(String(key), /^key_/);
-    assert.deepEqual(told, {
-      "http.request.method": "POST",
-      "http.response.status_code": 200,
-      "chorus.request_id": response.headers.get("x-request-id"),
-      "chorus.generation_id": answer.id,
-      "chorus.level": "low",
-      "chorus.outcome": "ok",
-      "chorus.input_tokens": answer.usage.input_tokens,
-      "chorus.output_tokens": answer.usage.output_tokens,
-      "chorus.cached_tokens": answer.usage.cached_tokens,
-      "chorus.credits": answer.usage.credits,
-    });
-    const { "gen_ai.request.model": model, ...asked } = call.attributes;
-    assert.equal(call.name, `chat ${model}`);
-    assert.deepEqual(asked, {
-      "gen_ai.operation.name": "chat",
-      "gen_ai.provider.name": "openai",
-      "gen_ai.request.stream": false,
-      "gen_ai.response.finish_reasons": ["stop"],
-      "gen_ai.usage.input_tokens": 20,
-      "gen_ai.usage.cache_read.input_tokens": 4,
-      "gen_ai.usage.output_tokens": 7,
-      "chorus.model": "openai-fast",
-      "chorus.tier": "fast",
-      "chorus.outcome": "ok",
-    });
-    assert.equal(vendor.calls[0]?.headers.traceparent, `00-${CALLER.traceId}-${call.spanId}-01`);
-    // It belongs to the caller's own tools.
-    assert.equal(vendor.calls[0]?.headers.tracestate, undefined);
-    assert.equal(logLine(service.output(), String(told["chorus.request_id"])).trace_id, CALLER.traceId);
+      const { "chorus.workspace_id": workspace, "chorus.key_id": key, ...told } = root.attributes;
+      assert.match(String(workspace), /^ws_/);
+      assert.match(String(key), /^key_/);
+      assert.deepEqual(told, {
+        "http.request.method": "POST",
+        "http.response.status_code": 200,
+        "chorus.request_id": response.headers.get("x-request-id"),
+        "chorus.generation_id": answer.id,
+        "chorus.level": "low",
+        "chorus.outcome": "ok",
+        "chorus.input_tokens": answer.usage.input_tokens,
+        "chorus.output_tokens": answer.usage.output_tokens,
+        "chorus.cached_tokens": answer.usage.cached_tokens,
+        "chorus.credits": answer.usage.credits,
+      });
+      const { "gen_ai.request.model": model, ...asked } = call.attributes;
+      assert.equal(call.name, `chat ${model}`);
+      assert.deepEqual(asked, {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.stream": false,
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.usage.input_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 4,
+        "gen_ai.usage.output_tokens": 7,
+        "chorus.model": "openai-fast",
+        "chorus.tier": "fast",
+        "chorus.outcome": "ok",
+      });
+      assert.equal(vendor.calls[0]?.headers.traceparent, `00-${CALLER.traceId}-${call.spanId}-01`);
+      // It belongs to the caller's own tools.
+      assert.equal(vendor.calls[0]?.headers.tracestate, undefined);
+      assert.equal(logLine(service.output(), String(told["chorus.request_id"])).trace_id, CALLER.traceId);
 
-    const [request] = collector.requests;
-    assert.equal(request?.path, "/v1/traces");
-    assert.equal(request?.headers.authorization, "Bearer collector-secret");
-    assert.doesNotMatch(
-      JSON.stringify(collector.spans),
-      new RegExp(`albatross|seventh|${service.apiKey}|vendor-secret`),
-    );
-  });
+      const [request] = collector.requests;
+      assert.equal(request?.path, "/v1/traces");
+      assert.equal(request?.headers.authorization, "Bearer collector-secret");
+      assert.doesNotMatch(
+        JSON.stringify(collector.spans),
+        new RegExp(`albatross|seventh|${service.apiKey}|vendor-secret`),
+      );
+    },
+  );
 
-  await t.test("does so over RPC, for streams too, and begins a trace where none comes in", async () => {
+  await subtest(t, "does so over RPC, for streams too, and begins a trace where none comes in", async () => {
     for (const transport of Object.values(transports(service.rpcUrl)).slice(0, 4)) {
       collector.spans.length = 0;
       const client = createClient(GenerationService, transport);
@@ -146,7 +152,7 @@ test("a service that is told of a collector", async (t) => {
     }
   });
 
-  await t.test("shows each try of a vendor, and what failed", async () => {
+  await subtest(t, "shows each try of a vendor, and what failed", async () => {
     collector.spans.length = 0;
     vendor.reply({ status: 500, error: { message: "albatross overboard" } });
     const once = await service.post("/v1/generate", { prompt: PROMPT, ...strong });
@@ -179,7 +185,7 @@ test("a service that is told of a collector", async (t) => {
     vendor.always({ text: ANSWER });
   });
 
-  await t.test("takes the caller's faults for no failure of its own", async () => {
+  await subtest(t, "takes the caller's faults for no failure of its own", async () => {
     for (const [path, body, status, type, name] of [
       ["/v1/generate", { prompt: PROMPT, effort: "albatross" }, 422, "invalid_request", "POST /v1/generate"],
       ["/v1/albatross/7", {}, 404, "not_found", "HTTP"],
@@ -194,7 +200,7 @@ test("a service that is told of a collector", async (t) => {
     assert.doesNotMatch(JSON.stringify(collector.spans), /albatross/);
   });
 
-  await t.test("shows a stream that its reader left", async () => {
+  await subtest(t, "shows a stream that its reader left", async () => {
     collector.spans.length = 0;
     vendor.reply({ text: ["One ", "two ", "three "], end: "hang", after: 1 });
     const raw = await openRaw(t, service.url);
@@ -210,7 +216,8 @@ test("a service that is told of a collector", async (t) => {
     assert.ok(spans.some(({ name }) => name === "settlement"));
   });
 
-  await t.test(
+  await subtest(
+    t,
     "heeds a caller that records nothing, leaves probes out, and takes no nonsense for a trace",
     async () => {
       collector.spans.length = 0;
@@ -234,7 +241,7 @@ test("a service that is told of a collector", async (t) => {
     },
   );
 
-  await t.test("keeps apart what runs side by side, though it is admitted and settled together", async () => {
+  await subtest(t, "keeps apart what runs side by side, though it is admitted and settled together", async () => {
     collector.spans.length = 0;
     const ids = Array.from({ length: 12 }, async () => {
       const response = await service.post("/v1/generate", { prompt: PROMPT, ...strong });
@@ -251,7 +258,7 @@ test("a service that is told of a collector", async (t) => {
     }
   });
 
-  await t.test("sends what waits before it ends", async () => {
+  await subtest(t, "sends what waits before it ends", async () => {
     const before = collector.spans.length;
     await service.post("/v1/generate", { prompt: PROMPT, ...strong });
     assert.equal(await service.stop(), 0);

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createActivity, type GenerationFilter } from "../../src/accounts/activity.ts";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createUsage } from "../../src/accounts/usage.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const OPERATOR = { kind: "operator", id: "tok_operator" } as const;
 const START = Date.UTC(2026, 9, 31, 23);
 
 /** Requests of two workspaces, one in each second over the end of a month, three of them in the same moment. */
-async function open(t: { name: string }, count = 3_000) {
+async function open(t: Lifetime, count = 3_000) {
   const { pool } = await testDatabase(t);
   for (const time of [START, START + 2 * 3_600_000]) await arrangePartitions(pool, time, 36_500);
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one'), ('ws_2', 'two')");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 
 test("what is in the audit and in the ledger stays there: no statement changes or removes a row", () => {
   const src = resolve(import.meta.dirname, "../../src");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import type { Actor } from "../../src/accounts/audit.ts";
 import { agrees, type BookingKind, type Credit, createCredit, recompute } from "../../src/accounts/credit.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";
@@ -8,10 +8,11 @@ import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const UNLIMITED = [{ name: "free", purchased: 0, limits: {} }];
 
-async function open(t: { name: string }): Promise<{ credit: Credit; pool: Pool; id: string }> {
+async function open(t: Lifetime): Promise<{ credit: Credit; pool: Pool; id: string }> {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, UNLIMITED);
   const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });

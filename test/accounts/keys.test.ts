@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { Actor } from "../../src/accounts/audit.ts";
 import { createKeys, type Keys, requireScope } from "../../src/accounts/keys.ts";
 import { isWellFormed } from "../../src/admission/secret.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
-async function open(t: { name: string }, clock?: () => number): Promise<{ keys: Keys; pool: Pool }> {
+async function open(t: Lifetime, clock?: () => number): Promise<{ keys: Keys; pool: Pool }> {
   const { pool } = await testDatabase(t);
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one'), ('ws_2', 'two')");
   return { keys: createKeys(pool, clock), pool };

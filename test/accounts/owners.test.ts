@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createOwners } from "../../src/accounts/owners.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";

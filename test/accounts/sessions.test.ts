@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createOwners } from "../../src/accounts/owners.ts";
 import { createSessions } from "../../src/accounts/sessions.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const OPERATOR = { kind: "operator", id: "tok_operator" } as const;
 const HOUR = 3_600_000;
 
-async function open(t: { name: string }) {
+async function open(t: Lifetime) {
   const { pool } = await testDatabase(t);
   const clock = { now: Date.UTC(2026, 10, 20, 12) };
   const owners = createOwners(pool, () => clock.now);

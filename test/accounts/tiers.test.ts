@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import { test } from "vitest";
 import { createCredit } from "../../src/accounts/credit.ts";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";

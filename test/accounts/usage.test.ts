@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { createUsage, type Interval, type Totals } from "../../src/accounts/usage.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -143,7 +143,7 @@ test("each window begins anew to the millisecond, in UTC, whatever the database'
   const { pool, url } = await testDatabase(t);
   await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'Pacific/Auckland'`);
   const own = openPool(url, { max: 1 });
-  t.after(() => own.end());
+  t.onTestFinished(() => own.end());
   await addAccount(own, { purchased_micro: 1_000_000_000, spend_limits: { day: 1e9, week: 1e9, month: 1e9 } });
   let now = new Date("2026-05-31T23:59:59.999Z"); // a Sunday
   await take(own, "1", now, 10, 1_000_000);
@@ -282,7 +282,7 @@ test("metrics are the sum over the records of single requests, for any period, i
   }
   await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'America/St_Johns'`);
   const own = openPool(url, { max: 1 });
-  t.after(() => own.end());
+  t.onTestFinished(() => own.end());
   const usage = createUsage(own);
   const edges = [
     "2025-12-31T23:59:59.999Z",

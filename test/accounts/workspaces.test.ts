@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { Actor } from "../../src/accounts/audit.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";
 import { createWorkspaces, type LimitChange, type Workspaces } from "../../src/accounts/workspaces.ts";
@@ -11,13 +11,14 @@ import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const TIERS = [
   { name: "free", purchased: 0, limits: { requests_per_minute: 5, concurrent_requests: 1 } },
   { name: "unlimited", limits: {} },
 ];
 
-async function open(t: { name: string }): Promise<{ workspaces: Workspaces; pool: Pool }> {
+async function open(t: Lifetime): Promise<{ workspaces: Workspaces; pool: Pool }> {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
   return { workspaces: createWorkspaces(pool), pool };
@@ -205,7 +206,7 @@ test("overrides are made all or none, and what is wrong is named", async (t) => 
 test("workspaces that are older than credit get an account", async (t) => {
   const { pool } = await testDatabase(t);
   const folder = await mkdtemp(join(tmpdir(), "chorus-migrations-"));
-  t.after(() => rm(folder, { recursive: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
   await copyFile(join(import.meta.dirname, "../../src/store/migrations/000001.sql"), join(folder, "000001.sql"));
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");

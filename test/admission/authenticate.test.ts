@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { createKeys, type Keys } from "../../src/accounts/keys.ts";
 import { createAuthenticator } from "../../src/admission/authenticate.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
@@ -65,7 +65,7 @@ test("a key that is revoked by SQL alone stops working on another replica within
   const keys = await workspace(pool);
   const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
   const replicaPool = openPool(url);
-  t.after(() => replicaPool.end());
+  t.onTestFinished(() => replicaPool.end());
   const replica = createKeys(replicaPool);
   for (const end = Date.now() + 700; Date.now() < end; await sleep(5)) await replica.authenticate(secret);
   await pool.query("update api_keys set revoked_at = now() where id = $1", [id]);
@@ -150,7 +150,7 @@ test("with the database away keys are good for half a second more, then callers 
   const setUp = await workspace(pool);
   const { secret } = await setUp.create(OPERATOR, { workspace: "one" });
   const own = openPool(url);
-  t.after(() => own.end());
+  t.onTestFinished(() => own.end());
   let now = Date.now();
   let away = false;
   const flaky: Pool = {
@@ -178,7 +178,7 @@ test("lost connections are noticed and replaced", async (t) => {
   const keys = await workspace(pool);
   const { secret } = await keys.create(OPERATOR, { workspace: "one" });
   const own = openPool(url);
-  t.after(() => own.end());
+  t.onTestFinished(() => own.end());
   const { authenticate, forget } = createAuthenticator(own, Date.now);
   for (let round = 0; round < 5; round++) {
     await pool.query(

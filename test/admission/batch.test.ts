@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import fc from "fast-check";
+import { test } from "vitest";
 import { createBatcher } from "../../src/admission/batch.ts";
 
 test("what arrives during a batch goes together in the next, in order, up to the largest batch", async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { openJournal } from "../../src/admission/journal.ts";
 import { makeFolder, QUIET } from "../helpers/books.ts";
 
@@ -125,7 +125,7 @@ test("a write that fails is reported, nothing waits because of it, and the next 
   const [name = ""] = await journalFiles(folder);
   // Taken over, so that a new file is needed; and the folder is not there to have one.
   await rename(folder, `${folder}.gone`);
-  t.after(() => rm(`${folder}.gone`, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(`${folder}.gone`, { recursive: true, force: true }));
   await assert.rejects(journal.append(entries(2)), { code: "ENOENT" });
   assert.deepEqual(journal.pending(), entries(1));
   await rename(`${folder}.gone`, folder);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { Settlement } from "../../src/admission/lease.ts";
 import { accountOf, answered, ask, checkBooks, FAILED, makeAccount, makeReplica } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const KEY = "0a".repeat(32);
 const BODY = "0b".repeat(32);
@@ -11,7 +12,7 @@ const DAY = 86_400_000;
 /** What `ask` holds and `answered` costs, in micro-credits. */
 const COST = 41_000n;
 
-async function setUp(t: Parameters<typeof makeReplica>[0], limits = {}) {
+async function setUp(t: Lifetime, limits = {}) {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 10n * COST, limits });
   const clock = { now: Date.parse("2026-05-06T07:08:09.123Z") };

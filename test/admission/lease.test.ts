@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { costOf } from "../../src/admission/lease.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import {
@@ -15,12 +15,13 @@ import {
   type Replica,
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const RICH = { granted: 1_000_000_000_000 };
 const UNITS = ["minute", "day", "month"] as const;
 
 /** One workspace `ws_1`, one replica, and a clock that the test drives. */
-async function setUp(t: Parameters<typeof makeReplica>[0], account: Account = RICH, at = "2026-05-06T07:08:09.123Z") {
+async function setUp(t: Lifetime, account: Account = RICH, at = "2026-05-06T07:08:09.123Z") {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", account);
   const clock = { now: Date.parse(at) };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import type { Lease, LeaseRequest } from "../../src/admission/lease.ts";
 import { Failure } from "../../src/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
@@ -16,6 +16,7 @@ import {
   type Replica,
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** Runs of each property; a longer search sets this. */
 const RUNS = Number(process.env.CHORUS_TEST_RUNS ?? 30);
@@ -318,7 +319,7 @@ function createModel(clock: { now: number }) {
   };
 }
 
-async function setUp(t: Parameters<typeof makeReplica>[0]) {
+async function setUp(t: Lifetime) {
   const { pool } = await testDatabase(t);
   // Tiers have no limits here, so that a purchase brings none.
   await pool.query("update tiers set limits = '{}'");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { suite, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { describe, test } from "vitest";
 import { keepAlive } from "../../src/admission/replica.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { accountOf, answered, ask, checkBooks, makeAccount, makeReplica, QUIET } from "../helpers/books.ts";
@@ -18,7 +18,7 @@ async function until(what: string, seconds: number, holds: () => Promise<boolean
 }
 
 // Together, because they wait for real time to pass.
-suite("leases and replicas", { concurrency: true }, () => {
+describe.concurrent("leases and replicas", () => {
   test("leases of a dead replica are released within 30 s, uncharged; a living one keeps its own, and those that it lost go at once", async (t) => {
     const { pool } = await testDatabase(t);
     await makeAccount(pool, "ws_1", { granted: 100n * COST });
@@ -30,7 +30,9 @@ suite("leases and replicas", { concurrency: true }, () => {
       keepAlive(pool, "living", living.admission.holds, QUIET),
       keepAlive(pool, "quiet", quiet.admission.holds, QUIET),
     ]);
-    t.after(() => Promise.all(beats.map((beat) => beat.stop())));
+    t.onTestFinished(async () => {
+      await Promise.all(beats.map((beat) => beat.stop()));
+    });
     // It gave one sign and then no more.
     await (await keepAlive(pool, "dead", dead.admission.holds, QUIET)).stop();
 
@@ -89,7 +91,7 @@ suite("leases and replicas", { concurrency: true }, () => {
     await other.take(ask("ws_1"));
     await pool.query("insert into replicas (id, beat_at) values ('other', clock_timestamp())");
     const beat = await keepAlive(flaky, "me", () => false, QUIET);
-    t.after(() => beat.stop());
+    t.onTestFinished(() => beat.stop());
     await sleep(9_000);
     link.away = true;
     await sleep(5_000);
@@ -108,7 +110,7 @@ suite("leases and replicas", { concurrency: true }, () => {
      from generate_series(1, 10) n`,
     );
     const beat = await keepAlive(pool, "me", () => false, QUIET);
-    t.after(() => beat.stop());
+    t.onTestFinished(() => beat.stop());
     const left = async () => Number((await pool.query<{ n: bigint }>("select count(*) as n from idempotency"))[0]?.n);
     await until("removal", 5, async () => (await left()) === 5);
     await sleep(100);

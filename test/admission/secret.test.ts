@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { createSecret, hashSecret, isWellFormed, prefixOf } from "../../src/admission/secret.ts";
 
 test("secrets have one length, and none is like another", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { LeaseRequest, Settlement } from "../../src/admission/lease.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import {
@@ -14,11 +14,12 @@ import {
   makeReplica,
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** What `ask` holds and `answered` costs, in micro-credits. */
 const COST = 41_000;
 
-async function setUp(t: Parameters<typeof makeReplica>[0], account: Account, at = "2026-05-06T07:08:09.123Z") {
+async function setUp(t: Lifetime, account: Account, at = "2026-05-06T07:08:09.123Z") {
   const { pool, url } = await testDatabase(t);
   await makeAccount(pool, "ws_1", account);
   const clock = { now: Date.parse(at) };

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { checkCharges, startLoad, startMoodyVendor } from "../helpers/load.ts";
 import { type DatabaseServer, startServer } from "../helpers/server.ts";
 import { startService, type TestService } from "../helpers/service.ts";
@@ -35,7 +36,7 @@ interface Slot {
 test("whatever dies, stops or hangs: books balance, caps hold, each answer is charged once, and no hold survives", async (t) => {
   const server = await startServer(t);
   const vendor = await startMoodyVendor();
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const account = async (id: string, rest: object) => makeAccount(server.pool, id, { secret: id, ...rest });
   await account("ws_rich", { granted: 1_000 * CREDIT });
   await account("ws_keyed", { purchased: 1_000 * CREDIT });
@@ -138,7 +139,7 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
     assert.ok(Date.now() - ended < 30_000, "holds survive");
     await sleep(100);
   }
-  t.diagnostic(`the last hold was gone ${Date.now() - ended} ms after the load`);
+  await t.annotate(`the last hold was gone ${Date.now() - ended} ms after the load`);
   for (const { service, dataDir } of slots) {
     assert.equal(await service?.stop(), 0);
     assert.deepEqual(await readdir(join(dataDir, "journal")), [], "settlements wait still");
@@ -146,7 +147,7 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
   await watch.end();
   await checkBooks(server.pool);
   const counts = await checkCharges(server.pool, load, true);
-  t.diagnostic(
+  await t.annotate(
     `faults: ${JSON.stringify(faults)}; seen: ${JSON.stringify(counts)}; caps looked at ${watch.count()} times`,
   );
   for (const { workspaceId } of SENDERS) {
@@ -164,10 +165,10 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
 });
 
 /** Looks all the time whether a cap is passed, with everything that runs at its worst. */
-function watchCaps(t: TestContext, { pool }: DatabaseServer): { end(): Promise<void>; count(): number } {
+function watchCaps(t: Lifetime, { pool }: DatabaseServer): { end(): Promise<void>; count(): number } {
   let ending = false;
   let count = 0;
-  t.after(() => {
+  t.onTestFinished(() => {
     ending = true;
   });
   const looking = (async () => {

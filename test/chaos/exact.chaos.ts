@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
@@ -9,7 +9,7 @@ test("1,000 concurrent requests on two services against a balance for exactly 10
   const { pool, url } = await testDatabase(t);
   // Longer than max_tokens, so that each answer costs what it holds.
   const vendor = await startVendor("openai", { text: "again and again ".repeat(40), headersMs: 200 });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const start = async () => startService(t, { databaseUrl: url, dataDir: await makeFolder(t), env: vendor.env });
   const services = [await start(), await start()];
   const ask = (i: number, secret: string) =>
@@ -39,7 +39,7 @@ test("1,000 concurrent requests on two services against a balance for exactly 10
   assert.deepEqual(others, {});
   assert.equal(paid, 100);
   assert.equal(without + held, 900);
-  t.diagnostic(`refused: ${held} while others held the credit, ${without} when it was spent`);
+  await t.annotate(`refused: ${held} while others held the credit, ${without} when it was spent`);
   assert.deepEqual(await accountOf(pool, "ws_poor"), { granted: 0n, purchased: 0n, held: 0n, running: 0 });
   await checkBooks(pool);
 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { type DatabaseServer, startServer } from "../helpers/server.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
@@ -15,14 +16,14 @@ interface Answer {
 }
 
 /** A vendor that does what the prompt says. */
-async function startObedientVendor(t: { after(run: () => Promise<void>): void }) {
+async function startObedientVendor(t: Lifetime) {
   const vendor = await startVendor("openai", ({ body }) => {
     if (body.includes("[silent]")) return { end: "silent" };
     if (body.includes("[stuck]")) return { text: ["One ", "two ", "three"], betweenMs: 20, end: "hang", after: 2 };
     if (body.includes("[slow]")) return { text: "Slow but sure.", headersMs: 1_200 };
     return { text: "At once." };
   });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   return vendor;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { suite, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { describe, test } from "vitest";
 import { checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import { checkCharges, startLoad, startMoodyVendor } from "../helpers/load.ts";
 import { startServer } from "../helpers/server.ts";
@@ -9,12 +9,12 @@ import { startService } from "../helpers/service.ts";
 const AWAY_MS = Number(process.env.CHORUS_TEST_AWAY_MS ?? 20_000);
 
 // Together, because they wait for real time to pass.
-suite("the database goes away under load", { concurrency: true }, () => {
+describe.concurrent("the database goes away under load", () => {
   for (const how of ["stopped", "frozen"] as const) {
     test(`${how}: no answer is unbilled, no failed answer billed, and the service comes back by itself`, async (t) => {
       const server = await startServer(t);
       const vendor = await startMoodyVendor();
-      t.after(() => vendor.close());
+      t.onTestFinished(() => vendor.close());
       for (const id of ["ws_mixed", "ws_keyed"])
         await makeAccount(server.pool, id, { secret: id, granted: 10n ** 12n });
       const services = await Promise.all(
@@ -53,7 +53,7 @@ suite("the database goes away under load", { concurrency: true }, () => {
         await response.body?.cancel();
       }
       waits.sort((a, b) => a - b);
-      t.diagnostic(`refused within ${waits[10]?.toFixed(0)} ms (median), ${waits.at(-1)?.toFixed(0)} ms (slowest)`);
+      await t.annotate(`refused within ${waits[10]?.toFixed(0)} ms (median), ${waits.at(-1)?.toFixed(0)} ms (slowest)`);
       assert.ok((waits.at(-1) ?? 0) < 500, "at once");
       await sleep(AWAY_MS - 4_000);
       if (how === "stopped") await server.start();
@@ -67,7 +67,7 @@ suite("the database goes away under load", { concurrency: true }, () => {
         assert.ok(performance.now() - back < 10_000, "not back in 10 s");
         await sleep(20);
       }
-      t.diagnostic(`back after ${(performance.now() - back).toFixed(0)} ms`);
+      await t.annotate(`back after ${(performance.now() - back).toFixed(0)} ms`);
       await sleep(3_000);
       await load.finish();
       for (
@@ -77,7 +77,7 @@ suite("the database goes away under load", { concurrency: true }, () => {
       )
         assert.ok(Date.now() < until, "holds survive");
       await checkBooks(server.pool);
-      t.diagnostic(JSON.stringify(await checkCharges(server.pool, load)));
+      await t.annotate(JSON.stringify(await checkCharges(server.pool, load)));
       for (const service of services) assert.doesNotMatch(service.output(), /"level":50/);
     });
   }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { startService, type TestService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 const CLI = resolve(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -48,7 +49,7 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.match(err, message);
   };
 
-  await t.test("workspaces", async () => {
+  await subtest(t, "workspaces", async () => {
     const made = await json("workspaces create acme --kind organization");
     assert.equal(made.kind, "organization");
     assert.equal(made.limits.requests_per_minute, 600);
@@ -66,7 +67,7 @@ test("the command line does all that operators and owners do", async (t) => {
     await wrong(["workspaces", "show", "nobody\u001b[2J"], /^chorus: There is no workspace "nobody\\+u001b\[2J"/);
   });
 
-  await t.test("credits", async () => {
+  await subtest(t, "credits", async () => {
     assert.match(
       await ok("credits grant acme 12.345678 --reference welcome"),
       /^grant +welcome +12\.345678 .* 12\.345678 +0 +0$/m,
@@ -96,7 +97,7 @@ test("the command line does all that operators and owners do", async (t) => {
     await wrong(["credits", "ledger", "acme", "--limit", "0"], /--limit must be/);
   });
 
-  await t.test("tiers and limits", async () => {
+  await subtest(t, "tiers and limits", async () => {
     assert.match(await ok("tiers set acme unlimited"), /^tier +unlimited \(by an operator\)$/m);
     assert.match(await ok("tiers set acme auto"), /^tier +1$/m);
     const all = "requests input-tokens output-tokens"
@@ -123,7 +124,7 @@ test("the command line does all that operators and owners do", async (t) => {
     await wrong(["tiers", "set", "acme", "gold"], /There is no such tier/);
   });
 
-  await t.test("an owner, with a token that is shown once", async () => {
+  await subtest(t, "an owner, with a token that is shown once", async () => {
     const shown = await ok("owners create acme --expires 30d");
     const [, token = ""] = /^Owner token \(shown this once\): (ow_\w+)$/m.exec(shown) ?? [];
     const { token: newer } = await json("owners create acme");
@@ -152,7 +153,7 @@ test("the command line does all that operators and owners do", async (t) => {
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
   });
 
-  await t.test("nothing that a terminal would obey is printed", async () => {
+  await subtest(t, "nothing that a terminal would obey is printed", async () => {
     const { code, err } = await run(service, ["keys", "create", "--workspace", "acme", "--name", "a\u001b]0;b\u0007"]);
     assert.equal(code, 1);
     assert.match(err, /name may have up to 200 characters, and no control characters/);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { test } from "vitest";
 import { bar, sparkline } from "../../src/cli/chart.ts";
 
 const at = (text: string) => timestampFromDate(new Date(text));

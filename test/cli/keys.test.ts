@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { type CliResult, runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 test("keys are made, listed and revoked beside a running service", async (t) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
@@ -51,7 +52,7 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
   assert.equal(await status(secret), 401);
   assert.equal(await status(created.secret), 200);
 
-  await t.test("more keys than a page holds are all listed", async () => {
+  await subtest(t, "more keys than a page holds are all listed", async () => {
     await pool.query(
       `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
        select workspace_id, 'key_' || lpad(to_hex(n), 24, '0'), decode(md5(n::text), 'hex'), 'ck_x', 'bulk', scopes, created_at
@@ -60,7 +61,7 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
     assert.equal(JSON.parse(ok(await chorus("keys", "list", "--json"))).keys.length, 1503);
   });
 
-  await t.test("a mistake is told on standard error, with exit code 1", async () => {
+  await subtest(t, "a mistake is told on standard error, with exit code 1", async () => {
     const cases: [args: string[], message: RegExp][] = [
       [["keys", "create"], /Name the workspace/],
       [["keys", "create", "--workspace", "nope"], /no workspace "nope"/],

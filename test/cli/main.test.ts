@@ -4,17 +4,19 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { runCli } from "../helpers/cli.ts";
 import { startService } from "../helpers/service.ts";
 
 test("without a service, a token or an address, it says what to do", async (t) => {
   const service = await startService(t);
   const empty = await mkdtemp(join(tmpdir(), "chorus-cli-"));
-  t.after(() => rm(empty, { recursive: true }));
+  t.onTestFinished(() => rm(empty, { recursive: true }));
   const other = createServer((_, response) => response.end("hello"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  t.after(() => other.close());
+  t.onTestFinished(async () => {
+    await other.close();
+  });
   const otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
   const beside = { DATA_DIR: service.dataDir };
   const token = { DATA_DIR: empty, OPERATOR_TOKEN: service.operatorToken };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import * as fc from "fast-check";
+import { test } from "vitest";
 import { safe } from "../../src/cli/print.ts";
 
 test("nothing that a terminal obeys gets through, and the rest is as it was", () => {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { TestContext } from "node:test";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 export interface CuttingProxy {
   readonly url: string;
@@ -14,7 +14,7 @@ export interface CuttingProxy {
 }
 
 /** A TCP proxy before the service at `url`, for the faults that networks have. */
-export async function startCuttingProxy(t: Pick<TestContext, "after">, url: string): Promise<CuttingProxy> {
+export async function startCuttingProxy(t: Lifetime, url: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let next: { at: "request" | "response"; part: string } | undefined;
@@ -53,7 +53,7 @@ export async function startCuttingProxy(t: Pick<TestContext, "after">, url: stri
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.after(() => {
+  t.onTestFinished(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { readEvents, type ServerSentEvent } from "../../src/client/events.ts";
 
 async function read(bytes: Uint8Array, cuts: readonly number[]): Promise<ServerSentEvent[]> {

@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { before, test } from "node:test";
 import { promisify } from "node:util";
+import { beforeAll, test } from "vitest";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { startService } from "../helpers/service.ts";
 
@@ -17,7 +17,7 @@ const tsc = (...args: string[]) => run(process.execPath, [TSC, ...args], { cwd: 
 let folder: string;
 
 /** A project elsewhere that has this package among its own. */
-before(async () => {
+beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "chorus-consumer-"));
   const home = join(folder, "node_modules/chorus");
   await mkdir(home, { recursive: true });

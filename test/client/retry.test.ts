@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ChorusError, type ChorusOptions, createChorus } from "../../src/client/client.ts";
 
 /** What a service that is not there answers, one after the other; an Error is a broken connection. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { createCredit } from "../../src/accounts/credit.ts";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
@@ -9,6 +9,7 @@ import { SERVICE_CODES } from "../../src/client/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import { startVendor } from "../helpers/vendors.ts";
 import { startCuttingProxy } from "./cutting-proxy.ts";
 
@@ -19,7 +20,7 @@ const STRICT = {
 
 test("the client against the running service", async (t) => {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl, env: vendor.env });
   const keys = createKeys(pool);
@@ -42,7 +43,7 @@ test("the client against the running service", async (t) => {
     return open({ apiKey: (await keys.create(OPERATOR, { workspace: name })).secret });
   };
 
-  await t.test("a whole answer, typed by its schema, and what it cost", async () => {
+  await subtest(t, "a whole answer, typed by its schema, and what it cost", async () => {
     const before = await balance();
     const text = await chorus.generate({ prompt: "a" });
     assert.equal(text.answer, "Hello from openai.");
@@ -58,7 +59,7 @@ test("the client against the running service", async (t) => {
     assert.deepEqual(extracted.structured, { city: "Oslo" });
   });
 
-  await t.test("a stream: events, text and end", async () => {
+  await subtest(t, "a stream: events, text and end", async () => {
     vendor.reply({ text: ["Hel", "lo"] }, { text: ["Hel", "lo"] });
     const pieces: string[] = [];
     for await (const event of chorus.stream({ prompt: "a", intelligence_trace: true })) {
@@ -71,7 +72,7 @@ test("the client against the running service", async (t) => {
     assert.ok((await stream.done()).usage.credits > 0);
   });
 
-  await t.test("quotas and metrics", async () => {
+  await subtest(t, "quotas and metrics", async () => {
     const { workspace, windows } = await chorus.quotas();
     assert.equal(workspace, "default");
     assert.ok(windows.month.requests.used >= 5);
@@ -82,7 +83,7 @@ test("the client against the running service", async (t) => {
     assert.equal((await chorus.metrics()).interval, "day");
   });
 
-  await t.test("every failure that the service can be brought to", async (t) => {
+  await subtest(t, "every failure that the service can be brought to", async (t) => {
     const seen = new Set<FailureCode>();
     const fails = async (call: Promise<unknown>, code: FailureCode, status: number, more: object = {}) => {
       await assert.rejects(call, { name: "ChorusError", code, status, requestId: /^req_/, ...more });
@@ -180,7 +181,7 @@ test("the client against the running service", async (t) => {
     assert.deepEqual(missing, []);
   });
 
-  await t.test("429 with Retry-After: the client waits and gets its answer", async () => {
+  await subtest(t, "429 with Retry-After: the client waits and gets its answer", async () => {
     const busy = await openWorkspace("busy", "100");
     await workspaces.setLimits(OPERATOR, "busy", [{ name: "concurrent_requests", to: 1n }]);
     const { secret: apiKey } = await keys.create(OPERATOR, { workspace: "busy" });
@@ -208,7 +209,7 @@ test("the client against the running service", async (t) => {
     assert.deepEqual(told.at(-1), [200, null]);
   });
 
-  await t.test("an answer whose connection was cut is fetched again, and paid once", async (t) => {
+  await subtest(t, "an answer whose connection was cut is fetched again, and paid once", async (t) => {
     const proxy = await startCuttingProxy(t, service.url);
     const persistent = open({ baseUrl: proxy.url, retries: 3 });
     const before = await balance();
@@ -221,7 +222,7 @@ test("the client against the running service", async (t) => {
     near(before - (await balance()), usage.credits);
   });
 
-  await t.test("a request whose connection was cut while it ran is made again, and paid once", async (t) => {
+  await subtest(t, "a request whose connection was cut while it ran is made again, and paid once", async (t) => {
     const proxy = await startCuttingProxy(t, service.url);
     const before = await balance();
     vendor.reply({ headersMs: 300 });
@@ -231,7 +232,7 @@ test("the client against the running service", async (t) => {
     near(before - (await balance()), usage.credits);
   });
 
-  await t.test("a stream that breaks off is a failure, and is not asked for again", async (t) => {
+  await subtest(t, "a stream that breaks off is a failure, and is not asked for again", async (t) => {
     const proxy = await startCuttingProxy(t, service.url);
     const calls = vendor.calls.length;
     vendor.reply({ text: ["one ", "two ", "three"], betweenMs: 30 });
@@ -247,7 +248,7 @@ test("the client against the running service", async (t) => {
     assert.equal(vendor.calls.length, calls + 1);
   });
 
-  await t.test("an abort ends the work; leaving a stream does too", async () => {
+  await subtest(t, "an abort ends the work; leaving a stream does too", async () => {
     const before = await balance();
     const reason = new Error("enough");
     const controller = new AbortController();

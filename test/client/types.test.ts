@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type * as pb from "../../gen/chorus/v1/generation_pb.js";
 import openapi from "../../gen/openapi/openapi.json" with { type: "json" };
 import type * as client from "../../src/client/client.ts";

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { after, test } from "node:test";
 import * as fc from "fast-check";
+import { afterAll, test } from "vitest";
 import { ConfigError, envToConfig } from "../../src/config/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "chorus-config-"));
 // Away from the repository, so that no catalogue file of a developer is picked up.
 process.chdir(folder);
-after(() => {
+afterAll(() => {
   process.chdir("/");
   rmSync(folder, { recursive: true });
 });

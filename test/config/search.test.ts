@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ConfigError } from "../../src/config/config-error.ts";
 import { parseSearch } from "../../src/config/search.ts";
 

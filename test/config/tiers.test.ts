@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ConfigError, envToConfig } from "../../src/config/config.ts";
 import { LIMIT_NAMES, MAX_LIMIT, parseTiers } from "../../src/config/tiers.ts";
 

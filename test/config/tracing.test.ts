@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ConfigError } from "../../src/config/config.ts";
 import { readTracing } from "../../src/config/tracing.ts";
 

@@ -1,21 +1,24 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { test } from "vitest";
 
 const DIST = resolve(import.meta.dirname, "../../console/dist");
-const unbuilt = existsSync(join(DIST, "index.html")) ? false : "the console is not built; run npm run build:console";
+const unbuilt = existsSync(join(DIST, "index.html"))
+  ? undefined
+  : "the console is not built; run npm run build:console";
 
 /** Most script, gzipped, in bytes. */
 const MOST_SCRIPT = 150_000;
 
-test("the built console has little script, none of it inline, and nothing from elsewhere", { skip: unbuilt }, (t) => {
+test("the built console has little script, none of it inline, and nothing from elsewhere", async (t) => {
+  t.skip(unbuilt !== undefined, unbuilt);
   const html = readFileSync(join(DIST, "index.html"), "utf8");
   assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\sstyle=|\son\w+=/);
   for (const [, address = ""] of html.matchAll(/(?:src|href)="([^"]+)"/g)) assert.match(address, /^\/console\//);
   const scripts = readdirSync(join(DIST, "assets")).filter((name) => name.endsWith(".js"));
   const size = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(DIST, "assets", name))).length, 0);
-  t.diagnostic(`${size} bytes of script, gzipped`);
+  await t.annotate(`${size} bytes of script, gzipped`);
   assert.ok(size > 0 && size <= MOST_SCRIPT, `${size} bytes`);
 });

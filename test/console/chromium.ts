@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { TestContext } from "node:test";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 
@@ -32,12 +32,12 @@ function findChromium(): string | undefined {
   return [process.env.CHROMIUM ?? "", ...found].find((path) => path !== "" && existsSync(path));
 }
 
-/** Why the browser tests are left out, for `skip`; false when they can run. */
-export const leftOut: string | false =
+/** Why the browser tests are left out, for `skip`; undefined when they can run. */
+export const leftOut: string | undefined =
   findChromium() === undefined
     ? "BROWSER TESTS LEFT OUT: no Chromium here. Install Debian's package chromium, or name one in CHROMIUM."
     : existsSync(DIST)
-      ? false
+      ? undefined
       : "BROWSER TESTS LEFT OUT: the console is not built. Run npm run build:console.";
 
 export interface ConsoleTest {
@@ -54,9 +54,9 @@ export interface ConsoleTest {
 }
 
 /** Starts the real service with a scripted vendor, and the browser. @param env for the service */
-export async function openConsole(t: TestContext, env: Record<string, string> = {}): Promise<ConsoleTest> {
+export async function openConsole(t: Lifetime, env: Record<string, string> = {}): Promise<ConsoleTest> {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const service = await startService(t, { env: { ...vendor.env, ...env } });
   const transport = operatorTransport(service);
   const { token } = await createClient(WorkspaceService, transport).createOwnerToken({ workspace: "default" });
@@ -94,11 +94,11 @@ function watch(page: Page, origin: string, problems: string[]): void {
   });
 }
 
-async function launch(t: TestContext): Promise<Browser> {
+async function launch(t: Lifetime): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error("There is no Chromium here.");
   const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: PATIENCE_MS * 2 });
-  t.after(() => browser.close());
+  t.onTestFinished(() => browser.close());
   return browser;
 }
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
+import { subtest } from "../helpers/subtest.ts";
 import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
 
 const PIECES = ["Many ", "voices, ", "one ", "answer."];
 
-test("the playground streams an answer with its trace and gives JSON that fits a schema", {
-  skip: leftOut,
-}, async (t) => {
+test("the playground streams an answer with its trace and gives JSON that fits a schema", async (t) => {
+  t.skip(leftOut !== undefined, leftOut);
   const { open, token, vendor, problems } = await openConsole(t);
   const page = await open("/console/playground");
   await signIn(page, token);
@@ -16,7 +16,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
   await ask.click();
   await page.getByText("Write a prompt first.").waitFor();
 
-  await t.test("streamed, with counts while it runs and the trace at the end", async () => {
+  await subtest(t, "streamed, with counts while it runs and the trace at the end", async () => {
     vendor.reply({ text: PIECES, betweenMs: 400 });
     await prompt.fill("What is a choir?");
     await prompt.press("Control+Enter");
@@ -36,7 +36,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText(/^This visit: 1 request/).waitFor();
   });
 
-  await t.test("a stream that is stopped keeps what came", async () => {
+  await subtest(t, "a stream that is stopped keeps what came", async () => {
     vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });
     await ask.click();
     await page.locator("pre.answer").getByText("voices").waitFor();
@@ -44,7 +44,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText("Stopped. What was streamed until then is charged.").waitFor();
   });
 
-  await t.test("the schema's line that the gate refuses is marked while typing", async () => {
+  await subtest(t, "the schema's line that the gate refuses is marked while typing", async () => {
     await page.getByText("Strict JSON").click();
     const schema = page.getByLabel("JSON Schema of the answer");
     await page.getByText("The service accepts this schema.").waitFor();
@@ -59,7 +59,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText("Line 3: From here on the text is no JSON.").waitFor();
   });
 
-  await t.test("strict JSON comes whole, its numbers as they were spelt", async () => {
+  await subtest(t, "strict JSON comes whole, its numbers as they were spelt", async () => {
     vendor.reply({ text: '{"n":12345678901234567890.10}' });
     await page
       .getByLabel("JSON Schema of the answer")
@@ -68,7 +68,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.locator("pre.answer").getByText('"n": 12345678901234567890.10').waitFor();
   });
 
-  await t.test("a conversation with a file, extracted as JSON", async () => {
+  await subtest(t, "a conversation with a file, extracted as JSON", async () => {
     vendor.reply({ text: '{"tone":"warm"}' });
     await page.getByText("Extract JSON").click();
     await page.getByText("Messages", { exact: true }).click();
@@ -88,7 +88,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText("Prompt", { exact: true }).click();
   });
 
-  await t.test("a failure says what happened, and that nothing is charged", async () => {
+  await subtest(t, "a failure says what happened, and that nothing is charged", async () => {
     vendor.always({ status: 400, error: { message: "no" } });
     await page.getByText("Text", { exact: true }).click();
     await ask.click();
@@ -96,7 +96,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByRole("alert").getByText("No model could answer").waitFor();
   });
 
-  await t.test("what was written stays over other pages, and can be taken away", async () => {
+  await subtest(t, "what was written stays over other pages, and can be taken away", async () => {
     await visit(page, "Ledger");
     await visit(page, "Playground");
     assert.equal(await prompt.inputValue(), "What is a choir?");

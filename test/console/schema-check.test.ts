@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { errorAt } from "../../console/src/playground/json-error.ts";
 import { placeOf } from "../../console/src/playground/json-place.ts";
 import { refusalOf } from "../../console/src/playground/schema-check.ts";

@@ -1,22 +1,24 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { subtest } from "../helpers/subtest.ts";
 import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
 
-test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, async (t) => {
+test("sign-in, by keyboard alone, and what ends a session", async (t) => {
+  t.skip(leftOut !== undefined, leftOut);
   const { open, token, transport, service, problems } = await openConsole(t);
   const workspaces = createClient(WorkspaceService, transport);
   const page = await open("/console/keys");
   page.setDefaultTimeout(10_000);
 
-  await t.test("a token that opens nothing says so", async () => {
+  await subtest(t, "a token that opens nothing says so", async () => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("This token opens no workspace.").waitFor();
   });
 
-  await t.test("the keyboard is enough", async () => {
+  await subtest(t, "the keyboard is enough", async () => {
     await page.keyboard.type(token);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
@@ -33,7 +35,7 @@ test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, a
     assert.equal(await focused(), "Ledger", "the new page's title has the focus");
   });
 
-  await t.test("a session that ends while a page is open leads to the sign-in, and back", async () => {
+  await subtest(t, "a session that ends while a page is open leads to the sign-in, and back", async () => {
     const { token: next } = await workspaces.createOwnerToken({ workspace: "default" });
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText(/^Your session has ended: it was idle for an hour/).waitFor();
@@ -42,7 +44,7 @@ test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, a
     await page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
   });
 
-  await t.test("a chosen theme outlives the page, signing out does not leave anything", async () => {
+  await subtest(t, "a chosen theme outlives the page, signing out does not leave anything", async () => {
     await page.getByLabel("Colours").selectOption("Dark");
     await page.reload();
     await page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
@@ -53,7 +55,7 @@ test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, a
     await page.getByLabel("Owner token").waitFor();
   });
 
-  await t.test("another workspace in another tab takes the first one along", async () => {
+  await subtest(t, "another workspace in another tab takes the first one along", async () => {
     await workspaces.createWorkspace({ name: "second" });
     const first = (await workspaces.createOwnerToken({ workspace: "default" })).token;
     const second = (await workspaces.createOwnerToken({ workspace: "second" })).token;
@@ -66,7 +68,7 @@ test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, a
     await page.getByText("second", { exact: true }).waitFor();
     await visit(page, "Overview");
   });
-  await t.test("a service that is away is no blank page", async () => {
+  await subtest(t, "a service that is away is no blank page", async () => {
     await visit(page, "Ledger");
     await page.getByText("Nothing moved in this period.").waitFor();
     await service.stop();

@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { promisify } from "node:util";
+import { test } from "vitest";
 import { type Draft, EMPTY } from "../../console/src/playground/draft.ts";
 import { type Language, snippet } from "../../console/src/playground/snippets.ts";
 
@@ -31,9 +31,9 @@ test("what is copied as curl sends the request that was written", async (t) => {
     response.end("{}");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => server.close());
+  t.onTestFinished(() => void server.close());
   const folder = await mkdtemp(join(tmpdir(), "chorus-snippet-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "it's.txt"), "abc");
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { leftOut, openConsole, purchase, signIn, visit } from "./chromium.ts";
 
-test("a spend limit that is reached shows where it was set", { skip: leftOut }, async (t) => {
+test("a spend limit that is reached shows where it was set", async (t) => {
+  t.skip(leftOut !== undefined, leftOut);
   const started = await openConsole(t);
   const { open, transport, problems } = started;
   const workspaces = createClient(WorkspaceService, transport);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { test } from "vitest";
 import { type Step, stepOf, withStep } from "../../console/src/playground/steps.ts";
 import { TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { afterAll, test } from "vitest";
 import { answer, type EngineEvent, type Finish, type Question, type Step } from "../../src/engine/answer.ts";
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens.ts";
@@ -7,7 +7,7 @@ import type { Catalogue } from "../../src/models/catalogue.ts";
 import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";
 
 const tokenizer = createTokenizer();
-after(() => tokenizer.close());
+afterAll(() => tokenizer.close());
 const validators = createValidators();
 
 const SCHEMA =

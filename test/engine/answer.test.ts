@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "vitest";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
 
 const KINDS: VendorKind[] = ["openai", "anthropic", "google"];
@@ -19,15 +21,17 @@ const VALID = '{"10":123456789012345678901234567890,"9":1.50,"__proto__":"x","a"
 
 test("a strict answer through each vendor's format", async (t) => {
   const tokenizer = createTokenizer();
-  t.after(() => tokenizer.close());
-  await Promise.all(KINDS.map((kind) => t.test(kind, (t) => throughVendor(t, kind, tokenizer.count))));
+  t.onTestFinished(() => tokenizer.close());
+  await Promise.all(KINDS.map((kind) => subtest(t, kind, (t) => throughVendor(t, kind, tokenizer.count))));
 });
 
 /** Two tiers of one vendor, on servers of their own. */
-async function throughVendor(t: TestContext, kind: VendorKind, count: (text: string) => number) {
+async function throughVendor(t: Lifetime, kind: VendorKind, count: (text: string) => number) {
   const fast = await startVendor(kind);
   const strong = await startVendor(kind);
-  t.after(() => Promise.all([fast.close(), strong.close()]));
+  t.onTestFinished(async () => {
+    await Promise.all([fast.close(), strong.close()]);
+  });
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startWith(t, [fast, strong], databaseUrl);
   const ask = (more: object = {}, schema = SCHEMA, prompt = "Fill it in.") =>
@@ -55,7 +59,7 @@ async function throughVendor(t: TestContext, kind: VendorKind, count: (text: str
     return failure.code;
   };
   const step = (name: string, run: () => Promise<void>) =>
-    t.test(name, () => {
+    subtest(t, name, () => {
       reset();
       return run();
     });
@@ -238,7 +242,7 @@ async function throughVendor(t: TestContext, kind: VendorKind, count: (text: str
 
 test("every single cut of a stream's bytes gives the same answer", async (t) => {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url } = await testDatabase(t);
   const service = await startWith(t, [vendor], url);
   const text = "é漢😀 end";
@@ -264,7 +268,7 @@ test("every single cut of a stream's bytes gives the same answer", async (t) => 
 });
 
 /** A service whose catalogue has the first vendor as `fast` and the second as `strong`. */
-async function startWith(t: TestContext, vendors: ScriptedVendor[], databaseUrl: string): Promise<TestService> {
+async function startWith(t: Lifetime, vendors: ScriptedVendor[], databaseUrl: string): Promise<TestService> {
   const first = vendors[0] ?? assert.fail("no vendor");
   const models = vendors.map((vendor, i) => ({
     name: i === 0 ? "the-fast-one" : "the-strong-one",
@@ -274,7 +278,7 @@ async function startWith(t: TestContext, vendors: ScriptedVendor[], databaseUrl:
     tier: i === 0 ? "fast" : "strong",
   }));
   const folder = await mkdtemp(join(tmpdir(), "chorus-models-"));
-  t.after(() => rm(folder, { recursive: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "models.json");
   await writeFile(file, JSON.stringify({ models }));
   return startService(t, { databaseUrl, env: { ...first.env, CHORUS_MODELS: file } });

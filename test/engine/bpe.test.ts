@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import fc from "fast-check";
 import { countTokens, encode } from "gpt-tokenizer/encoding/o200k_base";
+import { describe, it } from "vitest";
 import { Encoding } from "../../src/engine/bpe.ts";
 
 const encoding = new Encoding();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ground, type Searched, searchWeb } from "../../src/engine/grounding.ts";
 import type { Conversation } from "../../src/engine/prompt.ts";
 import type { Search } from "../../src/search/search.ts";

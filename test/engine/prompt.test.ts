@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import fc from "fast-check";
+import { test } from "vitest";
 import { buildPrompt, buildReask, type Turn } from "../../src/engine/prompt.ts";
 
 /** Turns as pairs of role and text; the system text as one. */

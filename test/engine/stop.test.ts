@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import fc from "fast-check";
+import { describe, it } from "vitest";
 import { createStopper } from "../../src/engine/stop.ts";
 
 /** What the stopper must come to: the text before the first place where any sequence stands. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import { afterAll, describe, it } from "vitest";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { Failure } from "../../src/failure.ts";
 
@@ -7,7 +7,7 @@ const long = "The invoice was paid, 東京 and all. ".repeat(2000);
 
 describe("createTokenizer", () => {
   const tokenizer = createTokenizer();
-  after(() => tokenizer.close());
+  afterAll(() => tokenizer.close());
 
   it("counts the same here and in the worker", async () => {
     assert.equal(tokenizer.count("Hello world"), 2);

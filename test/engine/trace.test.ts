@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createTrace } from "../../src/engine/trace.ts";
 
 test("steps that run side by side have their own times, in the order in which they began", () => {

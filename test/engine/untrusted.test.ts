@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { untrusted } from "../../src/engine/untrusted.ts";
 
 test("a text stands whole between two lines that it cannot know", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { curve, type Point } from "../../eval/curve.ts";
 
 const points = (strong: string, rank: (index: number) => number[]): Point[] =>

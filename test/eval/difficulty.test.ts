@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "../../eval/data.ts";
 import { folds, judgePart, routed } from "../../eval/difficulty.ts";
 

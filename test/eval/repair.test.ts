@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { readRecorded } from "../../eval/data.ts";
 import { originOf, repairPart } from "../../eval/repair.ts";
 
@@ -35,7 +35,7 @@ test("without recorded answers nothing is compared, without outputs there is no 
 
 test("recorded answers come from the other files, or from the file beside", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "eval-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+  t.onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "x.jsonl"), JSON.stringify(row("a", "1")));
   for (const name of ["x-raw-outputs.jsonl", "y-raw-outputs.jsonl"]) {
     writeFileSync(join(folder, name), JSON.stringify(output("a", '{"answer": 1}')));

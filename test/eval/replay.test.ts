@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { type Player, replay } from "../../eval/replay.ts";
 
 const player = (name: string, answer: string | null | undefined, accuracy?: number): Player => ({

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { votePart } from "../../eval/vote.ts";
 import { rowsOf } from "./rows.ts";
 

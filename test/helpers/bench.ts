@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { readEvents, type SseEvent, startService } from "./service.ts";
+import { subtest } from "./subtest.ts";
 import { startVendor } from "./vendors.ts";
 
 /** Credits per million tokens, chosen so that nothing comes out even. */
@@ -13,10 +14,12 @@ export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 type Row = Record<string, unknown>;
 
 /** A service with two scripted vendors, short times and odd rates, and what it takes to ask it and to look at its books. */
-export async function startBench(t: TestContext) {
+export async function startBench(t: Lifetime) {
   const openai = await startVendor("openai");
   const anthropic = await startVendor("anthropic");
-  t.after(() => Promise.all([openai.close(), anthropic.close()]));
+  t.onTestFinished(async () => {
+    await Promise.all([openai.close(), anthropic.close()]);
+  });
   const { url: databaseUrl, pool } = await testDatabase(t);
   const env = {
     ...openai.env,
@@ -29,7 +32,7 @@ export async function startBench(t: TestContext) {
   };
   const service = await startService(t, { databaseUrl, env });
   const tokenizer = createTokenizer();
-  t.after(() => tokenizer.close());
+  t.onTestFinished(() => tokenizer.close());
 
   return {
     openai,
@@ -53,8 +56,8 @@ export async function startBench(t: TestContext) {
       return { events, text: textOf(events), last: lastOf(events) };
     },
     /** A subtest that begins with vendors who answer as they always do. */
-    step: (name: string, run: (t: TestContext) => Promise<void>) =>
-      t.test(name, (t) => {
+    step: (name: string, run: (t: Lifetime) => Promise<void>) =>
+      subtest(t, name, (t) => {
         openai.always({});
         anthropic.always({});
         return run(t);

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { pino } from "pino";
 import { openJournal } from "../../src/admission/journal.ts";
 import {
@@ -17,6 +16,7 @@ import { hashSecret } from "../../src/admission/secret.ts";
 import { createSettlements, type SettlementRow, type Settlements } from "../../src/admission/settle.ts";
 import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 /** Credits per million tokens, which is micro-credits per token. */
 export const RATES = { input: 100, cached: 10, output: 400 };
@@ -103,13 +103,13 @@ export interface Replica {
 
 /** What a process has of admission, under the name `id`. Its journal is in a folder of its own, unless one is given. */
 export async function makeReplica(
-  t: TestContext,
+  t: Lifetime,
   pool: Pool,
   { id = "r1", folder, clock }: { id?: string; folder?: string; clock?: () => number } = {},
 ): Promise<Replica> {
   const own = folder ?? (await makeFolder(t));
   const settlements = createSettlements(pool, await openJournal<SettlementRow>(own, QUIET), QUIET, undefined, clock);
-  t.after(() => settlements.close());
+  t.onTestFinished(() => settlements.close());
   const admission = createAdmission(pool, settlements, RATES, id, clock);
   return {
     admission,
@@ -122,9 +122,9 @@ export async function makeReplica(
   };
 }
 
-export async function makeFolder(t: TestContext): Promise<string> {
+export async function makeFolder(t: Lifetime): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-journal-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

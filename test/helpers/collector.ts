@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import protobuf from "protobufjs";
+import type { Lifetime } from "./lifetime.ts";
 
 /** One span as the collector got it. */
 export interface CollectedSpan {
@@ -71,7 +71,7 @@ interface Spans {
 }
 
 /** Starts an OpenTelemetry collector (OTLP over HTTP, protobuf) that remembers what it gets. */
-export async function startCollector(t: TestContext): Promise<Collector> {
+export async function startCollector(t: Lifetime): Promise<Collector> {
   let connections = 0;
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -84,7 +84,7 @@ export async function startCollector(t: TestContext): Promise<Collector> {
     connections++;
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => {
+  t.onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });

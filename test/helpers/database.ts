@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
+import type { Lifetime } from "./lifetime.ts";
 
-/** Name of the variable by which the set-up of a test run hands its server to the processes of the test files. */
+/** Environment variable that tells the processes of the test files where to ask for the Postgres of the run. */
 export const SERVER_VARIABLE = "CHORUS_TEST_SERVER";
 
 export interface TestServer {
@@ -38,44 +38,31 @@ export async function openTestServer(): Promise<TestServer> {
 }
 
 /**
- * Gives a test an empty, migrated database of its own and a pool on it. Both are gone when the test file is done, so that what a test
- * closes in its own hooks may still use them. A connection that was left open to it makes the file fail, naming the test.
+ * Creates an empty, migrated database and a pool on it. Both are removed at the end of `t`. A connection to it that is still open then
+ * makes the test fail.
  * It takes about 50 ms; Postgres's default strategy is as fast as file_copy here and does not force checkpoints on other tests.
  */
-export async function testDatabase(t: { name: string }): Promise<{ url: string; pool: Pool }> {
+export async function testDatabase(t: Lifetime): Promise<{ url: string; pool: Pool }> {
   const server = await currentServer();
   const name = `chorus_test_${randomBytes(6).toString("hex")}`;
   await administer(server.url, `create database ${name} template ${server.template}`);
   const url = databaseUrl(server.url, name);
   const pool = openPool(url);
-  opened.push({ test: t.name, name, pool });
+  t.onTestFinished(async () => {
+    await pool.end();
+    // Without force: Postgres waits 5 s for connections to end, then refuses.
+    await administer(server.url, `drop database ${name}`).catch((error: unknown) => {
+      throw new Error("The test left a connection to its database open.", { cause: error });
+    });
+  });
   return { url, pool };
 }
 
-const opened: { test: string; name: string; pool: Pool }[] = [];
-let own: Promise<TestServer> | undefined;
-
-after(async () => {
-  try {
-    await Promise.all(opened.map(({ pool }) => pool.end()));
-    for (const { test, name } of opened) {
-      // Without force: Postgres waits 5 s for connections to end, then refuses.
-      const { url } = await currentServer();
-      await administer(url, `drop database ${name}`).catch((error: unknown) => {
-        throw new Error(`The test "${test}" left a connection to its database open.`, { cause: error });
-      });
-    }
-  } finally {
-    await (await own)?.close();
-  }
-});
-
-/** The server of the whole run; a test file that is run without the set-up starts one for itself. */
+/** The server of the run, which the first call starts. */
 async function currentServer(): Promise<{ url: string; template: string }> {
-  const shared = process.env[SERVER_VARIABLE];
-  if (shared) return JSON.parse(shared) as { url: string; template: string };
-  own ??= openTestServer();
-  return own;
+  const response = await fetch(process.env[SERVER_VARIABLE] ?? "");
+  if (!response.ok) throw new Error(`Postgres did not start: ${await response.text()}`);
+  return (await response.json()) as { url: string; template: string };
 }
 
 async function startTemporary(): Promise<{ url: string; stop(): Promise<void> }> {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool } from "../../src/store/pool.ts";
+import type { Lifetime } from "./lifetime.ts";
 import type { TestService } from "./service.ts";
 import { type ScriptedVendor, startVendor } from "./vendors.ts";
 
@@ -50,7 +51,7 @@ export function startMoodyVendor(): Promise<ScriptedVendor> {
  * @param services gives those that can be asked at the moment
  */
 export function startLoad(
-  t: { after(run: () => void): void },
+  t: Lifetime,
   services: () => readonly TestService[],
   senders: readonly Sender[],
   clients: number,
@@ -59,7 +60,7 @@ export function startLoad(
   const keyed = new Map<string, { workspaceId: string; generationId: string }>();
   let ending = false;
   let abandoned = false;
-  t.after(() => {
+  t.onTestFinished(() => {
     ending = abandoned = true;
   });
   const loops = Array.from({ length: clients }, async (_, i) => {

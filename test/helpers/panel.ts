@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { RATES } from "./bench.ts";
 import { testDatabase } from "./database.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { readEvents, type SseEvent, startService, type TestService } from "./service.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "./vendors.ts";
 
@@ -40,16 +40,18 @@ export type Behaviour = Partial<Record<Phase, Reply>>;
  * @param more members of every entry of the catalogue, by vendor
  */
 export async function startPanel(
-  t: TestContext,
+  t: Lifetime,
   env: Record<string, string> = {},
   more: Partial<Record<VendorKind, object>> = {},
 ) {
   const vendors = {} as Record<VendorKind, ScriptedVendor>;
   for (const kind of KINDS) vendors[kind] = await startVendor(kind);
   const all = KINDS.map((kind) => vendors[kind]);
-  t.after(() => Promise.all(all.map((vendor) => vendor.close())));
+  t.onTestFinished(async () => {
+    await Promise.all(all.map((vendor) => vendor.close()));
+  });
   const folder = await mkdtemp(join(tmpdir(), "chorus-panel-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "models.json");
   await writeFile(path, JSON.stringify({ models: KINDS.flatMap((kind) => entriesOf(vendors[kind], more[kind])) }));
   const { url: databaseUrl, pool } = await testDatabase(t);

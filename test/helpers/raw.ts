@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { TestContext } from "node:test";
+import type { Lifetime } from "./lifetime.ts";
 
 export interface RawResponse {
   status: number;
@@ -21,11 +21,11 @@ export interface RawConnection {
 }
 
 /** Opens a connection to the host of `url`, which is destroyed after the test. */
-export async function openRaw(t: Pick<TestContext, "after">, url: string): Promise<RawConnection> {
+export async function openRaw(t: Lifetime, url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   const closed = new Promise((resolve) => socket.on("close", resolve));
-  t.after(() => socket.destroy());
+  t.onTestFinished(() => void socket.destroy());
   socket.on("error", () => undefined);
   await once(socket, "connect");
   let data = "";

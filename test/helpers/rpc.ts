@@ -1,4 +1,3 @@
-import type { TestContext } from "node:test";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
@@ -9,6 +8,7 @@ import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
 import { createRpcHandler } from "../../src/transport/rpc.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 /** Every way that a Connect client can speak to the internal listener, by name. */
 export function transports(baseUrl: string) {
@@ -46,7 +46,7 @@ export async function rpcFailure(call: Promise<unknown> | AsyncIterable<unknown>
 
 /** Serves the internal face in this process, over the given services; every key and token is good unless `services` says otherwise. */
 export async function serveRpc(
-  t: Pick<TestContext, "after">,
+  t: Lifetime,
   services: { [K in keyof Services]?: Partial<Services[K]> },
   config: Partial<Pick<Config, "bodyBudgetBytes">> & { stallMs?: number } = {},
 ): Promise<Listener> {
@@ -66,7 +66,7 @@ export async function serveRpc(
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
   const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, pino({ level: "silent" }), createTelemetry());
   const listener = await listenBoth(handler, "127.0.0.1", 0);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     const closed = listener.close();
     listener.destroy();
     await closed;

@@ -3,12 +3,12 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { launch, openCluster, serverState, shutDown } from "../../src/store/embedded/cluster.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 /** A Postgres that a test may ill-treat. Its commits are durable, as in service. */
 export interface DatabaseServer {
@@ -25,7 +25,7 @@ export interface DatabaseServer {
 }
 
 /** Starts a migrated Postgres on a port of its own, and removes it after the test. */
-export async function startServer(t: TestContext): Promise<DatabaseServer> {
+export async function startServer(t: Lifetime): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-server-"));
   await chmod(folder, 0o711);
   const cluster = await openCluster(folder, () => undefined);
@@ -59,7 +59,7 @@ export async function startServer(t: TestContext): Promise<DatabaseServer> {
       for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
     },
   };
-  t.after(async () => {
+  t.onTestFinished(async () => {
     server.thaw();
     await pool.end();
     await server.stop().catch(() => undefined);

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { TestContext } from "node:test";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { CHILD_ENV } from "./environment.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
 
@@ -37,7 +37,7 @@ export interface TestServiceOptions {
 }
 
 /** Starts the real service as a process of its own, on free ports, and ends it after the test. */
-export async function startService(t: TestContext, options: TestServiceOptions = {}): Promise<TestService> {
+export async function startService(t: Lifetime, options: TestServiceOptions = {}): Promise<TestService> {
   const databaseUrl = options.databaseUrl ?? (await testDatabase(t)).url;
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
   const apiKey = "test-key-0123456789abcdef";
@@ -64,7 +64,7 @@ export async function startService(t: TestContext, options: TestServiceOptions =
   let output = "";
   // When its output has arrived too.
   const exited = once(child, "close");
-  t.after(async () => {
+  t.onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await exited;
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });

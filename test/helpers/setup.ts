@@ -1,13 +1,29 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
 
-let server: TestServer | undefined;
-
-/** Runs once before all test files: one Postgres for them all. The processes of the test files inherit the variable. */
-export async function globalSetup(): Promise<void> {
-  server = await openTestServer();
-  process.env[SERVER_VARIABLE] = JSON.stringify({ url: server.url, template: server.template });
-}
-
-export async function globalTeardown(): Promise<void> {
-  await server?.close();
+/**
+ * Runs once before all test files, in vitest's own process. Starts one Postgres for the whole run when a test first asks for it, so that
+ * tests without a database do not wait for one. The processes of the test files inherit the address to ask at.
+ */
+export default async function setUp(): Promise<() => Promise<void>> {
+  let server: Promise<TestServer> | undefined;
+  const desk = createServer(async (_, response) => {
+    try {
+      server ??= openTestServer();
+      const { url, template } = await server;
+      response.end(JSON.stringify({ url, template }));
+    } catch (error) {
+      response.writeHead(500).end(String(error));
+    }
+  });
+  desk.listen(0, "127.0.0.1");
+  await once(desk, "listening");
+  process.env[SERVER_VARIABLE] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`;
+  return async () => {
+    desk.closeAllConnections();
+    desk.close();
+    await (await server)?.close();
+  };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { afterAll, beforeAll, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
@@ -12,14 +12,14 @@ const TIMEOUTS = { connectMs: 500, firstTokenMs: 800, betweenChunksMs: 800 };
 let openai: ScriptedVendor;
 let anthropic: ScriptedVendor;
 let google: ScriptedVendor;
-before(async () => {
+beforeAll(async () => {
   [openai, anthropic, google] = await Promise.all([
     startVendor("openai"),
     startVendor("anthropic"),
     startVendor("google"),
   ]);
 });
-after(() => Promise.all([openai.close(), anthropic.close(), google.close()]));
+afterAll(() => Promise.all([openai.close(), anthropic.close(), google.close()]));
 
 async function withCatalogue(entries: ModelEntry[], use: (catalogue: Catalogue) => Promise<void>): Promise<void> {
   const catalogue = createCatalogue(entries, TIMEOUTS);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
+import { test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { modelCall } from "../../src/models/cost.ts";
 import { call } from "./fake-model.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { failover, UpstreamError } from "../../src/models/failover.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { resilient } from "../../src/models/resilient.ts";

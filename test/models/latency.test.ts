@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createLatency } from "../../src/models/latency.ts";
 
 test("a call is late after the 95th percentile of the last hundred, once twenty are known", () => {

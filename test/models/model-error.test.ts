@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { APICallError, InvalidPromptError, InvalidResponseDataError } from "@ai-sdk/provider";
+import { test } from "vitest";
 import { toModelError } from "../../src/models/model-error.ts";
 
 function apiError(statusCode: number | undefined, more: Partial<ConstructorParameters<typeof APICallError>[0]> = {}) {

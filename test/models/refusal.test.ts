@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { APICallError } from "@ai-sdk/provider";
+import { test } from "vitest";
 import { refusalOf } from "../../src/models/refusal.ts";
 import { call } from "./fake-model.ts";
 

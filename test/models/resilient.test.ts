@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { APICallError } from "@ai-sdk/provider";
+import { test } from "vitest";
 import { ModelError } from "../../src/models/model-error.ts";
 import { type ResilientOptions, resilient } from "../../src/models/resilient.ts";
 import type { Part } from "../../src/models/stream.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { parseJson, stringifyJson } from "../../src/json.ts";
 import { compileSchema, dropAddedNulls } from "../../src/models/schema.ts";
 

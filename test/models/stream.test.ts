@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { fromFirstText, type Part, toStream } from "../../src/models/stream.ts";
 import { collect, finish, parts } from "./fake-model.ts";
 

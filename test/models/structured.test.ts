@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
 import type { JSONSchema7 } from "@ai-sdk/provider";
+import { afterAll, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { createFetch } from "../../src/models/fetch.ts";
 import { inlineSchema, SCHEMA_PLACEHOLDER } from "../../src/models/inline-schema.ts";
@@ -9,7 +9,7 @@ import { type ScriptedVendor, startVendor, type VendorKind } from "../helpers/ve
 import { type Call, call, collect, textOf } from "./fake-model.ts";
 
 const { fetch, close } = createFetch({ connectMs: 1_000 });
-after(close);
+afterAll(close);
 
 /** As a caller wrote it: integer-like and odd names, numbers with a spelling of their own. */
 const SCHEMA =

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { after, beforeEach, test } from "node:test";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { afterAll, beforeEach, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";
@@ -25,7 +25,7 @@ const exporter = new InMemorySpanExporter();
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 propagation.setGlobalPropagator(new W3CTraceContextPropagator());
 trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
-after(() => {
+afterAll(() => {
   trace.disable();
   propagation.disable();
   context.disable();

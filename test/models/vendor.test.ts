@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { createFetch, type Fetch } from "../../src/models/fetch.ts";
 import { toModelError } from "../../src/models/model-error.ts";
@@ -11,7 +11,7 @@ import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from ".
 import { type Call, call, collect, textOf } from "./fake-model.ts";
 
 const { fetch, close } = createFetch({ connectMs: 1_000 });
-after(close);
+afterAll(close);
 
 /** The three wire formats, and the fourth vendor that speaks the first one's. */
 const VENDORS: { name: string; kind: VendorKind; overrides: Partial<ModelEntry> }[] = [
@@ -41,12 +41,12 @@ for (const { name, kind, overrides } of VENDORS) {
     let vendor: ScriptedVendor;
     let entry: ModelEntry;
     let model: LanguageModelV4;
-    before(async () => {
+    beforeAll(async () => {
       vendor = await startVendor(kind);
       entry = vendor.entry({ name: "the-name", ...overrides });
       model = createVendorModel(entry, fetch);
     });
-    after(() => vendor.close());
+    afterAll(() => vendor.close());
 
     test("a whole answer", async () => {
       const result = await model.doGenerate(call());

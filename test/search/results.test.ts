@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { type Found, tidy } from "../../src/search/results.ts";
 
 const found = (url: string, text = url, rest: Partial<Found> = {}): Found => ({

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer } from "node:net";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
+import { test } from "vitest";
 import { SEARCH_BACKENDS, type SearchBackend, type SearchConfig } from "../../src/config/search.ts";
 import { createSearch, type Search, type SearchOptions } from "../../src/search/search.ts";
 import { SearchError } from "../../src/search/search-error.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { SEARCH_KEY, type SearchScript, type SearchServer, startSearchServer } from "../helpers/search-servers.ts";
 
 interface Fixture {
@@ -14,14 +15,14 @@ interface Fixture {
 }
 
 async function searching(
-  t: TestContext,
+  t: Lifetime,
   script: SearchScript = {},
   config: Partial<SearchConfig> = {},
   options: SearchOptions & { backend?: SearchBackend } = {},
 ): Promise<Fixture> {
   const server = await startSearchServer(options.backend ?? "tavily", script);
   const search = createSearch(server.config(config), options) ?? assert.fail();
-  t.after(async () => {
+  t.onTestFinished(async () => {
     await search.close();
     await until(() => server.connections === 0);
     await server.close();
@@ -133,7 +134,7 @@ test("a base URL with a path is used as it is; a key for a proxy before SearXNG 
   ] as const) {
     const server = await startSearchServer(backend);
     const search = createSearch(server.config({ baseUrl: `${server.url}/own`, apiKey: SEARCH_KEY })) ?? assert.fail();
-    t.after(() => Promise.all([search.close(), server.close()]));
+    t.onTestFinished(() => void Promise.all([search.close(), server.close()]));
     assert.equal((await failure(search)).status, 404);
     assert.equal(server.calls[0]?.path.split("?")[0], path);
     if (backend === "searxng") assert.equal(server.calls[0]?.headers.authorization, `Bearer ${SEARCH_KEY}`);
@@ -242,7 +243,7 @@ test("a dead backend is left alone after three failures, and probed later", asyn
   const breaker = { clock: () => now };
   const { server } = await searching(t);
   const dead = createSearch(server.config({ baseUrl: `http://127.0.0.1:${port}` }), { breaker }) ?? assert.fail();
-  t.after(() => dead.close());
+  t.onTestFinished(() => dead.close());
   for (let i = 0; i < 3; i++) {
     const error = await failure(dead);
     assert.equal(error.failure, "unreachable");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { clip, plainText } from "../../src/search/text.ts";
 
 test("HTML becomes the text that a reader sees", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { DescService } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { test } from "vitest";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
@@ -14,6 +14,7 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { openPool } from "../../src/store/pool.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 const TRANSPORTS = {
   connect: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
@@ -72,7 +73,8 @@ test("operators and owners over the internal listener", async (t) => {
   const owner = clients(service.rpcUrl, token);
   const rivalKey = await operator.keys.createKey({ workspace: "rival", name: "theirs" });
 
-  await t.test(
+  await subtest(
+    t,
     "a fresh store has the workspace default with a starting grant and the limits of the first tier",
     async () => {
       const { workspace } = await operator.workspaces.getWorkspace({ workspace: "default" });
@@ -86,7 +88,7 @@ test("operators and owners over the internal listener", async (t) => {
   );
 
   for (const transport of ["connect", "grpc", "grpc-web"] as const) {
-    await t.test(`an owner manages keys, spend limits, ledger and use over ${transport}`, async () => {
+    await subtest(t, `an owner manages keys, spend limits, ledger and use over ${transport}`, async () => {
       const { keys, credits, usage, workspaces } = clients(service.rpcUrl, token, transport);
       const { key, secret } = await keys.createKey({
         name: "first",
@@ -112,7 +114,7 @@ test("operators and owners over the internal listener", async (t) => {
     });
   }
 
-  await t.test("another workspace is as if it did not exist", async () => {
+  await subtest(t, "another workspace is as if it did not exist", async () => {
     for (const ask of [
       (workspace: string) => owner.workspaces.getWorkspace({ workspace }),
       (workspace: string) => owner.credits.listLedger({ workspace }),
@@ -142,7 +144,7 @@ test("operators and owners over the internal listener", async (t) => {
     );
   });
 
-  await t.test("what operators do, an owner may not", async () => {
+  await subtest(t, "what operators do, an owner may not", async () => {
     const calls = [
       owner.workspaces.createWorkspace({ name: "more" }),
       owner.workspaces.listWorkspaces({}),
@@ -160,7 +162,7 @@ test("operators and owners over the internal listener", async (t) => {
     assert.equal((await operator.workspaces.getWorkspace({ workspace: "acme" })).workspace?.granted, "0");
   });
 
-  await t.test("tokens that are wrong, absent, of another kind or expired get one answer", async () => {
+  await subtest(t, "tokens that are wrong, absent, of another kind or expired get one answer", async () => {
     const expiresAt = new Date(Date.now() + 700);
     await operator.workspaces.createWorkspace({ name: "brief" });
     const brief = await operator.workspaces.createOwnerToken({
@@ -180,7 +182,7 @@ test("operators and owners over the internal listener", async (t) => {
     assert.equal(messages.size, 1, [...messages].join("\n"));
   });
 
-  await t.test("purchases raise limits at once, references are booked once, and the check agrees", async () => {
+  await subtest(t, "purchases raise limits at once, references are booked once, and the check agrees", async () => {
     const { balance } = await operator.credits.purchase({
       workspace: "acme",
       amount: "499.999999",
@@ -234,7 +236,7 @@ test("operators and owners over the internal listener", async (t) => {
     });
   });
 
-  await t.test("limits and tiers by hand", async () => {
+  await subtest(t, "limits and tiers by hand", async () => {
     const set = (name: string, value: bigint) =>
       operator.workspaces.setLimits({ workspace: "rival", overrides: [{ name, change: { case: "value", value } }] });
     const { workspace } = await set("requests_per_minute", 0n);
@@ -278,7 +280,7 @@ test("operators and owners over the internal listener", async (t) => {
     await refused(operator.usage.getUsage({}), Code.InvalidArgument, { field: "workspace" });
   });
 
-  await t.test("every change is in the audit with the token that made it, and no secret is", async () => {
+  await subtest(t, "every change is in the audit with the token that made it, and no secret is", async () => {
     const pool = openPool(service.databaseUrl, { max: 1 });
     try {
       const actions = await pool.query<{ action: string; actor_kind: string }>(
@@ -311,7 +313,7 @@ test("operators and owners over the internal listener", async (t) => {
     }
   });
 
-  await t.test("reflection and health know every service", async () => {
+  await subtest(t, "reflection and health know every service", async () => {
     const names = [WorkspaceService, CreditService, KeyService, UsageService].map(({ typeName }) => typeName);
     const grpc = createGrpcTransport({ baseUrl: service.rpcUrl });
     async function* ask() {

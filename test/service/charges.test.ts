@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { FinishReason, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { credits, rowOf, startBench } from "../helpers/bench.ts";
 import { transports } from "../helpers/rpc.ts";

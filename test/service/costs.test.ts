@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createCosts } from "../../src/service/costs.ts";
 import type { ModelCall } from "../../src/telemetry.ts";
 

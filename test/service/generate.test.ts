@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { Pool } from "../../src/store/pool.ts";
 import { credits, rowOf, startBench } from "../helpers/bench.ts";
 

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test, vi } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { createInFlight } from "../../src/service/in-flight.ts";
 import { CallerGone, CutShort } from "../../src/service/request-context.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const NOBODY = new AbortController().signal;
 
-function stopClock(t: TestContext) {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  return t.mock.timers;
+function stopClock(t: Lifetime) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  t.onTestFinished(() => void vi.useRealTimers());
 }
 
 test("a request ends when its caller leaves, also when that was before it began", () => {
@@ -23,14 +24,14 @@ test("a request ends when its caller leaves, also when that was before it began"
 });
 
 test("a request is cut short at its deadline, and only the first reason counts", (t) => {
-  const clock = stopClock(t);
+  stopClock(t);
   const work = createInFlight();
   const caller = new AbortController();
   using running = work.begin(caller.signal);
   running.limit(100);
-  clock.tick(99);
+  vi.advanceTimersByTime(99);
   assert.equal(running.signal.aborted, false);
-  clock.tick(1);
+  vi.advanceTimersByTime(1);
   caller.abort();
   const { reason } = running.signal;
   assert.ok(reason instanceof CutShort);
@@ -38,22 +39,22 @@ test("a request is cut short at its deadline, and only the first reason counts",
 });
 
 test("a request that has ended leaves neither timer nor listener behind", (t) => {
-  const clock = stopClock(t);
+  stopClock(t);
   const work = createInFlight();
   const caller = new AbortController();
   {
     using running = work.begin(caller.signal);
     running.limit(100);
     assert.equal(work.count, 1);
-    t.after(() => assert.equal(running.signal.aborted, false));
+    t.onTestFinished(() => assert.equal(running.signal.aborted, false));
   }
   assert.equal(work.count, 0);
-  clock.tick(1_000);
+  vi.advanceTimersByTime(1_000);
   caller.abort();
 });
 
 test("draining refuses what is new, waits for what runs, and cuts the rest short", async (t) => {
-  const clock = stopClock(t);
+  stopClock(t);
   const work = createInFlight();
   const quick = work.begin(NOBODY);
   const slow = work.begin(NOBODY);
@@ -67,9 +68,9 @@ test("draining refuses what is new, waits for what runs, and cuts the rest short
     (error) => error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000,
   );
   quick[Symbol.dispose]();
-  clock.tick(999);
+  vi.advanceTimersByTime(999);
   assert.equal(slow.signal.aborted, false);
-  clock.tick(1);
+  vi.advanceTimersByTime(1);
   assert.ok(slow.signal.reason instanceof CutShort && slow.signal.reason.why === "drain");
   await Promise.resolve();
   assert.equal(drained, false);
@@ -78,11 +79,11 @@ test("draining refuses what is new, waits for what runs, and cuts the rest short
 });
 
 test("draining with nothing to wait for ends at once, and never waits for what cannot end", async (t) => {
-  const clock = stopClock(t);
+  stopClock(t);
   await createInFlight().drain(60_000);
   const work = createInFlight();
   work.begin(NOBODY);
   const end = work.drain(1_000);
-  clock.tick(2_000);
+  vi.advanceTimersByTime(2_000);
   await end;
 });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { png } from "../engine/attachments/files.ts";
 import { credits, rowOf } from "../helpers/bench.ts";
 import { NAMES, startPanel } from "../helpers/panel.ts";
 import { FOUND, startSearchServer } from "../helpers/search-servers.ts";
+import { subtest } from "../helpers/subtest.ts";
 import type { VendorCall } from "../helpers/vendors.ts";
 
 const file = (name: string, media_type: string, data: string | Uint8Array) => ({
@@ -22,18 +23,18 @@ function told(call: VendorCall | undefined): string {
 
 test("what a request brings along", async (t) => {
   const search = await startSearchServer("searxng");
-  t.after(() => search.close());
+  t.onTestFinished(() => search.close());
   const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t, search.env, {
     anthropic: { images: true },
     openai: { context_tokens: 4_000 },
     google: { context_tokens: 4_000 },
   });
   const tokenizer = createTokenizer();
-  t.after(() => tokenizer.close());
+  t.onTestFinished(() => tokenizer.close());
   const count = (text: string) => tokenizer.count(text);
   const codes = (notices: { code: string }[]) => notices.map(({ code }) => code);
 
-  await t.test("text files reach the model before the question, as data, and count as input", async () => {
+  await subtest(t, "text files reach the model before the question, as data, and count as input", async () => {
     script({});
     const texts = ["The code word is swordfish.", "a,b\n1,2\n"];
     const attachments = [file("note.txt", "text/plain", texts[0] ?? ""), file("t.csv", "text/csv", texts[1] ?? "")];
@@ -57,7 +58,7 @@ test("what a request brings along", async (t) => {
     assert.doesNotMatch(dump, /swordfish|note/);
   });
 
-  await t.test("an image goes to models that see, and counts by its dimensions", async () => {
+  await subtest(t, "an image goes to models that see, and counts by its dimensions", async () => {
     script({});
     const data = png(300, 200);
     const body = { prompt: "What is this?", effort: "high", attachments: [file("a.png", "image/png", data)] };
@@ -68,23 +69,27 @@ test("what a request brings along", async (t) => {
     assert.ok(vendors.anthropic.calls[0]?.body.includes(Buffer.from(data).toString("base64")));
   });
 
-  await t.test("files that are too long are shortened to what the models can hold, and counted as such", async () => {
-    script({});
-    const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
-    filler[30_000] = "The heron nests at Tarn Hows.";
-    const attachments = [file("long.txt", "text/plain", filler.join(" "))];
-    const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
-    assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
-    assert.ok(answer.usage.input_tokens > 10_000 && answer.usage.input_tokens < 128_000, answer.usage.input_tokens);
-    assert.match(
-      calls()
-        .map(({ body }) => body)
-        .join(),
-      /Tarn Hows/,
-    );
-  });
+  await subtest(
+    t,
+    "files that are too long are shortened to what the models can hold, and counted as such",
+    async () => {
+      script({});
+      const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
+      filler[30_000] = "The heron nests at Tarn Hows.";
+      const attachments = [file("long.txt", "text/plain", filler.join(" "))];
+      const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
+      assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
+      assert.ok(answer.usage.input_tokens > 10_000 && answer.usage.input_tokens < 128_000, answer.usage.input_tokens);
+      assert.match(
+        calls()
+          .map(({ body }) => body)
+          .join(),
+        /Tarn Hows/,
+      );
+    },
+  );
 
-  await t.test("what cannot be read is refused before anything runs", async () => {
+  await subtest(t, "what cannot be read is refused before anything runs", async () => {
     script({});
     const [before] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
     for (const [attachment, field] of [
@@ -102,7 +107,7 @@ test("what a request brings along", async (t) => {
     assert.equal(after?.n, before?.n);
   });
 
-  await t.test("a search's results are data that is cited, listed and not billed", async () => {
+  await subtest(t, "a search's results are data that is cited, listed and not billed", async () => {
     script({});
     const body = { prompt: "Which apples are there?", effort: "low", web_search: true, intelligence_trace: true };
     const answer = await ask(body);
@@ -122,7 +127,7 @@ test("what a request brings along", async (t) => {
     assert.doesNotMatch(JSON.stringify(answer), NAMES);
   });
 
-  await t.test("a search that fails costs the answer nothing but its sources", async () => {
+  await subtest(t, "a search that fails costs the answer nothing but its sources", async () => {
     script({});
     search.always({ status: 403 });
     const answer = await ask({ prompt: "Which apples are there?", effort: "low", web_search: true });
@@ -131,12 +136,14 @@ test("what a request brings along", async (t) => {
     search.always({});
   });
 
-  await t.test("without a model that sees, an image is refused; without a search, it is said", async (t) => {
+  await subtest(t, "without a model that sees, an image is refused; without a search, it is said", async (t) => {
     const blind = await start({
       CHORUS_MODELS: "",
       SEARXNG_BASE_URL: "",
     });
-    t.after(() => blind.stop());
+    t.onTestFinished(async () => {
+      await blind.stop();
+    });
     const response = await blind.post("/v1/generate", {
       prompt: "a",
       attachments: [file("n", "text/plain", "hi"), file("a.png", "image/png", png(1, 1))],

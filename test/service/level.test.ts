@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { DifficultyRater } from "../../src/engine/difficulty/difficulty.ts";
 import type { Conversation } from "../../src/engine/prompt.ts";
 import { chooseLevel } from "../../src/service/level.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 const FIGURES = ["requests", "failed_requests", "input_tokens", "output_tokens", "cached_tokens", "credits"];
 const DAY = 86_400_000;
@@ -16,7 +17,7 @@ test("metrics", async (t) => {
     assert.equal(response.status, 200, text);
     return JSON.parse(text);
   };
-  await t.test("by default cover the last 30 days by day, and are empty at first", async () => {
+  await subtest(t, "by default cover the last 30 days by day, and are empty at first", async () => {
     const now = Date.now();
     const got = await metrics();
     assert.deepEqual(Object.keys(got), ["from", "to", "interval", "totals", "series"]);
@@ -29,7 +30,7 @@ test("metrics", async (t) => {
     assert.deepEqual(got.series, []);
   });
 
-  await t.test("show an answer as soon as it is there", async () => {
+  await subtest(t, "show an answer as soon as it is there", async () => {
     const answer = await service.post("/v1/generate", { prompt: "What is 6 * 7?" });
     const { usage } = (await answer.json()) as { usage: Record<string, number> };
     const { totals, series } = await metrics();
@@ -44,7 +45,7 @@ test("metrics", async (t) => {
     assert.equal(byKey.series[0].key_id, key);
   });
 
-  await t.test("refuse what makes no sense, naming the parameter", async () => {
+  await subtest(t, "refuse what makes no sense, naming the parameter", async () => {
     for (const [query, field, message] of [
       ["?from=yesterday", "from", /such as "2026-01-31T00:00:00Z"/],
       ["?from=2026-02-30", "from", /date/],
@@ -66,7 +67,7 @@ test("metrics", async (t) => {
     }
   });
 
-  await t.test("without a vendor each answer says that the offline models made it", async () => {
+  await subtest(t, "without a vendor each answer says that the offline models made it", async () => {
     const response = await service.post("/v1/generate", { prompt: "What is 6 * 7?" });
     const { notices, answer } = (await response.json()) as { answer: string; notices: { code: string }[] };
     assert.match(answer, /42/);

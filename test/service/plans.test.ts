@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { Effort, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { credits, rowOf, settled, textOf } from "../helpers/bench.ts";
@@ -8,6 +8,7 @@ import { type Behaviour, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import type { VendorKind } from "../helpers/vendors.ts";
 
 /** Prose: drafts, an analysis, a writer. */
@@ -33,7 +34,7 @@ const silent = everybody({ draft: { end: "silent" } });
 test("the plans of a service with three vendors", async (t) => {
   const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t);
   const tokenizer = createTokenizer();
-  t.after(() => tokenizer.close());
+  t.onTestFinished(() => tokenizer.close());
   const count = (text: string) => tokenizer.count(text);
   const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
 
@@ -47,7 +48,7 @@ test("the plans of a service with three vendors", async (t) => {
 
   const requestIdOf = (seen: string) => /X-Request-Id: (\S+)/i.exec(seen)?.[1] ?? assert.fail("no identifier");
 
-  await t.test("a stream at the level high opens while nobody has answered, over REST and RPC", async () => {
+  await subtest(t, "a stream at the level high opens while nobody has answered, over REST and RPC", async () => {
     script(silent);
     const raw = await open({ prompt: PROSE, effort: "high" });
     const seen = await raw.until(": \n\n");
@@ -67,7 +68,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
   });
 
-  await t.test("each plan charges input and answer, whatever the effort and the work", async () => {
+  await subtest(t, "each plan charges input and answer, whatever the effort and the work", async () => {
     for (const [prompt, shape, text] of [
       [PROSE, "text", "Once upon a time there was a keeper."],
       [JSON_PROMPT, "extract", '{"capital":"Paris"}'],
@@ -86,7 +87,7 @@ test("the plans of a service with three vendors", async (t) => {
     }
   });
 
-  await t.test("who leaves while drafts are made pays for the input, and nothing runs on", async () => {
+  await subtest(t, "who leaves while drafts are made pays for the input, and nothing runs on", async () => {
     script(silent);
     const raw = await open({ prompt: PROSE, effort: "high" });
     const requestId = requestIdOf(await raw.until(": \n\n"));
@@ -102,7 +103,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok(Number(row.model_calls) >= 3 && Number(row.model_input_tokens) > 0 && Number(row.cost_usd) > 0);
   });
 
-  await t.test("who leaves while the answer is written pays for what was written to it", async () => {
+  await subtest(t, "who leaves while the answer is written pays for what was written to it", async () => {
     const words = Array.from({ length: 300 }, (_, i) => `word${i} `);
     script(everybody({ draft: { text: "A draft." }, analysis: { text: "{}" }, write: { text: words, betweenMs: 10 } }));
     const raw = await open({ prompt: PROSE, effort: "high" });
@@ -116,7 +117,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.equal(Number(row.credits_micro) / 1e6, credits(count(PROSE), 0, output));
   });
 
-  await t.test("a unary caller who leaves while drafts are made pays nothing", async () => {
+  await subtest(t, "a unary caller who leaves while drafts are made pays nothing", async () => {
     script(silent);
     const leave = new AbortController();
     const began = new Date();
@@ -130,7 +131,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.deepEqual([row.outcome, row.credits_micro], ["caller_gone", 0n]);
   });
 
-  await t.test("with everybody dead the request fails, uncharged", async () => {
+  await subtest(t, "with everybody dead the request fails, uncharged", async () => {
     for (const effort of ["low", "medium", "high"]) {
       script(
         everybody({
@@ -157,7 +158,7 @@ test("the plans of a service with three vendors", async (t) => {
     }
   });
 
-  await t.test("the trace tells levels, roles and figures, and no names, over REST and RPC", async () => {
+  await subtest(t, "the trace tells levels, roles and figures, and no names, over REST and RPC", async () => {
     const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
     script({
       ...everybody({ draft: { text: '{"capital":"Paris"}' }, judge: { text: '{"capital":"Paris"}' } }),
@@ -216,7 +217,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.doesNotMatch(text, NAMES);
   });
 
-  await t.test("the books have the calls, tokens and dollars of each answer", async () => {
+  await subtest(t, "the books have the calls, tokens and dollars of each answer", async () => {
     const draft = { text: '{"capital":"Paris"}', usage: { input: 100, cached: 40, output: 10 } };
     const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
     // Whoever is too late for the vote is cancelled, and estimated: vendors bill what was sent to them.
@@ -243,7 +244,7 @@ test("the plans of a service with three vendors", async (t) => {
     );
   });
 
-  await t.test("a strict answer is valid or a 502, whatever a panel says", async () => {
+  await subtest(t, "a strict answer is valid or a 502, whatever a panel says", async () => {
     const replies = [
       { text: '{"city":"Paris","people":2100000}' },
       { text: '{"city":"Lyon","people":2100000}' },
@@ -284,9 +285,11 @@ test("the plans of a service with three vendors", async (t) => {
     assert.deepEqual([...outcomes].sort(), [200, 502]);
   });
 
-  await t.test("an answer that runs out of time while it is written is cut short, free of charge", async (t) => {
+  await subtest(t, "an answer that runs out of time while it is written is cut short, free of charge", async (t) => {
     const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":60000,"medium":60000,"high":3000}' });
-    t.after(() => hurried.stop());
+    t.onTestFinished(async () => {
+      await hurried.stop();
+    });
     script(
       everybody({
         draft: { text: "A draft." },
@@ -303,9 +306,11 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).length > 0);
   });
 
-  await t.test("a vendor that hangs holds nobody up: others answer within the time of each level", async (t) => {
+  await subtest(t, "a vendor that hangs holds nobody up: others answer within the time of each level", async (t) => {
     const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":2000,"medium":2000,"high":20000}' });
-    t.after(() => hurried.stop());
+    t.onTestFinished(async () => {
+      await hurried.stop();
+    });
     const hangs = { end: "silent" } as const;
     script({ openai: { draft: hangs, analysis: hangs, write: hangs, judge: hangs } });
     assert.equal((await ask({ prompt: PROSE, effort: "low" }, hurried)).answer, "Hello.");

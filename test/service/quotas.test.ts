@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { QuotasResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Quotas, Usage, Window } from "../../src/accounts/usage.ts";
 import { quotas } from "../../src/service/quotas.ts";

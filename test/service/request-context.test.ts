@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { credits, lastOf, rowOf, settled, startBench, textOf } from "../helpers/bench.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { readEvents, startService } from "../helpers/service.ts";

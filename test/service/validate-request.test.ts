@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
@@ -12,7 +13,7 @@ const file = { name: "a.txt", media_type: "text/plain", data: "aGk=" };
 
 test("which requests are acceptable", async (t) => {
   const vendor = await startVendor("openai", { text: '{"a":"b"}' });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const service = await startService(t, { env: vendor.env });
 
   /** Sends a body to both endpoints and expects the same refusal, with nothing sent to a vendor and nothing recorded. */
@@ -37,7 +38,7 @@ test("which requests are acceptable", async (t) => {
     }
   };
 
-  await t.test("exactly one of prompt and messages, and not an empty one", async () => {
+  await subtest(t, "exactly one of prompt and messages, and not an empty one", async () => {
     const either = /exactly one of prompt and messages/;
     for (const body of [
       {},
@@ -58,7 +59,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: " " });
   });
 
-  await t.test("a prompt and a system text have 200,000 characters at most, counted as code points", async () => {
+  await subtest(t, "a prompt and a system text have 200,000 characters at most, counted as code points", async () => {
     const emoji = "😀".repeat(200_000);
     await takes({ prompt: emoji, system: "é".repeat(200_000) }, ["/v1/generate"]);
     await refuses({ prompt: `${emoji}a` }, "prompt", /200,000 characters/);
@@ -67,7 +68,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ messages: [turn("user", "a ".repeat(150_000))] }, ["/v1/generate"]);
   });
 
-  await t.test("40 messages, 5 attachments, 4 stop sequences", async () => {
+  await subtest(t, "40 messages, 5 attachments, 4 stop sequences", async () => {
     const times = <T>(count: number, item: T) => Array.from({ length: count }, () => item);
     await takes({ messages: times(40, turn("user")) });
     await refuses({ messages: times(41, turn("user")) }, "messages", /40 items/);
@@ -77,13 +78,13 @@ test("which requests are acceptable", async (t) => {
     await refuses({ prompt: "a", stop_sequences: ["v", "w", "x", "y", "z"] }, "stop_sequences", /4 strings/);
   });
 
-  await t.test("a stop sequence has 1 to 1,000 characters", async () => {
+  await subtest(t, "a stop sequence has 1 to 1,000 characters", async () => {
     await takes({ prompt: "a", stop_sequences: ["😀".repeat(1_000)] });
     await refuses({ prompt: "a", stop_sequences: ["x", ""] }, "stop_sequences[1]", /empty/);
     await refuses({ prompt: "a", stop_sequences: ["😀".repeat(1_001)] }, "stop_sequences[0]", /1,000 characters/);
   });
 
-  await t.test("attachments have a type that is known, and content", async () => {
+  await subtest(t, "attachments have a type that is known, and content", async () => {
     for (const media_type of ["text/markdown", "TEXT/CSV", "application/json", "text/html", "application/xml"]) {
       await takes({ prompt: "a", attachments: [{ ...file, media_type }] }, ["/v1/generate"]);
     }
@@ -106,7 +107,7 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await t.test("max_tokens is 1 to 32,000, temperature 0.0 to 2.0", async () => {
+  await subtest(t, "max_tokens is 1 to 32,000, temperature 0.0 to 2.0", async () => {
     for (const max_tokens of [1, 2.0, 32_000]) await takes({ prompt: "a", max_tokens });
     for (const max_tokens of [0, -1, 32_001, 2 ** 31, 2 ** 32 + 5, -(2 ** 40), 1e300])
       await refuses({ prompt: "a", max_tokens }, "max_tokens", /1 to 32000|1 to 32,000/);
@@ -118,7 +119,7 @@ test("which requests are acceptable", async (t) => {
     await refuses('{"prompt":"a","temperature":1e999}', "temperature", /number/);
   });
 
-  await t.test("a wrong type names the field by its path", async () => {
+  await subtest(t, "a wrong type names the field by its path", async () => {
     await refuses({ prompt: 5 }, "prompt", /string/);
     await refuses(
       { messages: [turn("user"), { role: "tool", content: "a" }] },
@@ -135,7 +136,7 @@ test("which requests are acceptable", async (t) => {
     await refuses({ prompt: "a", stop_sequences: [1] }, "stop_sequences[0]", /string/);
   });
 
-  await t.test("the fields are looked at before their combination, and that before the schema", async () => {
+  await subtest(t, "the fields are looked at before their combination, and that before the schema", async () => {
     const bad = { type: "json_schema", schema: { type: "array" } };
     await refuses({ prompt: "a", temperature: 3, output_shape: "text", response_format: bad }, "temperature", /2\.0/);
     await refuses(
@@ -154,7 +155,7 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await t.test("with a JSON Schema, output_shape is auto or absent", async () => {
+  await subtest(t, "with a JSON Schema, output_shape is auto or absent", async () => {
     await takes({ prompt: "a", response_format: FORMAT }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: "auto" }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: null, stop_sequences: null, continue: null }, [
@@ -171,7 +172,7 @@ test("which requests are acceptable", async (t) => {
     }
   });
 
-  await t.test("with a JSON Schema there are neither stop_sequences nor continue", async () => {
+  await subtest(t, "with a JSON Schema there are neither stop_sequences nor continue", async () => {
     const only = ["/v1/generate"];
     await refuses(
       { prompt: "a", response_format: FORMAT, stop_sequences: ["x"] },
@@ -198,7 +199,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: "a", response_format: FORMAT, stop_sequences: [], continue: false }, only);
   });
 
-  await t.test("a JSON Schema is not streamed", async () => {
+  await subtest(t, "a JSON Schema is not streamed", async () => {
     for (const more of [{}, { output_shape: "extract" }, { stop_sequences: ["x"] }, { continue: true }]) {
       const body = { prompt: "a", response_format: FORMAT, ...more };
       await refuses(body, "response_format", /\/v1\/generate/, "structured_output_streaming_not_supported", [
@@ -211,7 +212,7 @@ test("which requests are acceptable", async (t) => {
     ]);
   });
 
-  await t.test("a JSON Schema that is missing or unacceptable is named by path and keyword", async () => {
+  await subtest(t, "a JSON Schema that is missing or unacceptable is named by path and keyword", async () => {
     const only = ["/v1/generate"];
     const code = "invalid_response_schema";
     for (const schema of [undefined, null]) {
@@ -242,7 +243,7 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await t.test('response_format {"type":"text"} is a text answer, and contradicts a JSON shape', async () => {
+  await subtest(t, 'response_format {"type":"text"} is a text answer, and contradicts a JSON shape', async () => {
     const response_format = { type: "text" };
     for (const output_shape of [undefined, "auto", "text"]) {
       const response = await service.post("/v1/generate", {
@@ -261,7 +262,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: "a", response_format: { type: "text", schema: { type: "nonsense" } } });
   });
 
-  await t.test("continue needs an assistant's message at the end, which the model then continues", async () => {
+  await subtest(t, "continue needs an assistant's message at the end, which the model then continues", async () => {
     const needs = /last one has the role "assistant"/;
     await refuses({ prompt: "a", continue: true }, "continue", needs);
     await refuses({ messages: [turn("assistant"), turn("user")], continue: true }, "continue", needs);
@@ -281,7 +282,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ messages, continue: true, stop_sequences: ["five"], output_shape: "extract" });
   });
 
-  await t.test("lone surrogates and odd characters travel as text", async () => {
+  await subtest(t, "lone surrogates and odd characters travel as text", async () => {
     const sent = vendor.calls.length;
     await takes('{"prompt":"a\\ud800b\\u0000c\\u2028d"}', ["/v1/generate"]);
     assert.match(vendor.calls[sent]?.body ?? "", /a\ufffdb\\u0000c(\u2028|\\u2028)d/);

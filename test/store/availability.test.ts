@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { createAvailability } from "../../src/store/availability.ts";
 
 test("the gate closes when the server does not answer, and opens when it does; it asks once at a time", async () => {

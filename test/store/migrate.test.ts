@@ -3,10 +3,11 @@ import { readdirSync } from "node:fs";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "vitest";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const OURS = join(import.meta.dirname, "../../src/store/migrations");
 const NEWEST = readdirSync(OURS).length;
@@ -71,9 +72,9 @@ test("tables that grow with use lead with the workspace in their primary keys", 
   );
 });
 
-async function migrations(t: TestContext, added: Record<string, string>): Promise<string> {
+async function migrations(t: Lifetime, added: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-migrations-"));
-  t.after(() => rm(folder, { recursive: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
   await cp(OURS, folder, { recursive: true });
   for (const [name, sql] of Object.entries(added)) await writeFile(join(folder, name), sql);
   return folder;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { test } from "vitest";
 import { createLog } from "../../src/log.ts";
 import { arrangePartitions, keepPartitions } from "../../src/store/partitions.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
@@ -130,7 +130,9 @@ test("what waits in the rest moves to the part of its month; old months go, hour
 test("several replicas may do it at once, while requests of the same month are admitted and settled", async (t) => {
   const { pool, url } = await testDatabase(t);
   const replicas = Array.from({ length: 3 }, () => openPool(url, { max: 2 }));
-  t.after(() => Promise.all(replicas.map((replica) => replica.end())));
+  t.onTestFinished(async () => {
+    await Promise.all(replicas.map((replica) => replica.end()));
+  });
   let working = true;
   let settled = 0;
   const worker = async (workspace: string): Promise<void> => {

@@ -4,11 +4,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { isUnavailable, openPool, orOverloaded, tlsOf } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 const URL = "postgres://user:p%23w@db.example:5433/chorus";
 
@@ -48,7 +49,7 @@ test("a transaction is kept when its work resolves and undone when it throws", a
 test("a pool survives the loss of its connections, idle and in use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const killer = openPool(url, { max: 1 });
-  t.after(() => killer.end());
+  t.onTestFinished(() => killer.end());
   const kill =
     "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
   await Promise.all([pool.query("select pg_sleep(0.01)"), pool.query("select pg_sleep(0.01)")]);
@@ -69,7 +70,7 @@ test("a pool survives the loss of its connections, idle and in use", async (t) =
 test("a statement that takes too long fails, and its connection is not used again", async (t) => {
   const { url } = await testDatabase(t);
   const pool = openPool(url, { max: 1, timeoutMs: 100 });
-  t.after(() => pool.end());
+  t.onTestFinished(() => pool.end());
   assert.equal(isUnavailable(await failure(pool.query("select pg_sleep(0.5)"))), true);
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
   assert.equal((await pool.tx((query) => query("select pg_sleep(0.2)"), { timeoutMs: 5_000 })).length, 1);
@@ -78,7 +79,7 @@ test("a statement that takes too long fails, and its connection is not used agai
 test("a database that is away is unavailable, whether it refuses, is silent or is unknown", async (t) => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
-  t.after(() => {
+  t.onTestFinished(() => {
     silent.close();
     for (const socket of sockets) socket.destroy();
   });
@@ -98,7 +99,7 @@ test("a database that is away is unavailable, whether it refuses, is silent or i
 test("statements that wait are bounded", async (t) => {
   const { url } = await testDatabase(t);
   const pool = openPool(url, { max: 1 });
-  t.after(() => pool.end());
+  t.onTestFinished(() => pool.end());
   const results = await Promise.allSettled(Array.from({ length: 1_100 }, () => pool.query("select 1")));
   const refused = results.filter((result) => result.status === "rejected");
   assert.ok(refused.length >= 90 && refused.length <= 100, String(refused.length));
@@ -162,7 +163,7 @@ test("TLS is asked for where the URL asks, and an unreadable address is refused 
       socket.end("N");
     }),
   );
-  t.after(() => server.close());
+  t.onTestFinished(() => void server.close());
   const pool = openPool(`postgres://u:p@127.0.0.1:${await listen(server)}/db?sslmode=require`);
   await assert.rejects(pool.query("select 1"), /does not support SSL/);
   assert.equal((await first.promise).toString("hex"), "0000000804d2162f", "an SSLRequest and nothing before it");
@@ -186,9 +187,9 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function pemFile(t: TestContext): Promise<string> {
+async function pemFile(t: Lifetime): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-pem-"));
-  t.after(() => rm(folder, { recursive: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
   const path = join(folder, "ca.pem");
   await writeFile(path, "PEM");
   return path;

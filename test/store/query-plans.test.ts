@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type pg from "pg";
+import { test } from "vitest";
 import { createActivity, type GenerationFilter } from "../../src/accounts/activity.ts";
 import { createCredit } from "../../src/accounts/credit.ts";
 import { createKeys } from "../../src/accounts/keys.ts";

@@ -3,20 +3,19 @@ import { execFile } from "node:child_process";
 import { chmod, chown, cp, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { promisify } from "node:util";
+import { test } from "vitest";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
 import { openPool } from "../../src/store/pool.ts";
 
 const execute = promisify(execFile);
 const missing = await execute("openssl", ["version"]).then(
-  () => false,
+  () => undefined,
   () => "needs the program openssl",
 );
 
-test("against a server with a certificate of its own, each sslmode checks what it promises", {
-  skip: missing,
-}, async (t) => {
+test("against a server with a certificate of its own, each sslmode checks what it promises", async (t) => {
+  t.skip(missing !== undefined, missing);
   const folder = await mkdtemp(join(tmpdir(), "chorus-tls-"));
   await chmod(folder, 0o711);
   const certificate = join(folder, "server.crt");
@@ -25,7 +24,7 @@ test("against a server with a certificate of its own, each sslmode checks what i
   await execute("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...name]);
 
   const server = await startEmbedded(folder, () => undefined);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   });

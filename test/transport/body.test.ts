@@ -2,15 +2,16 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
+import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { createBodyBudget, MAX_BODY, parseBody, readBody } from "../../src/transport/body.ts";
 import { png } from "../engine/attachments/files.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
+import { type Subtest, subtest } from "../helpers/subtest.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const MB = 1024 * 1024;
@@ -111,11 +112,11 @@ test("parseBody agrees with JSON.parse", () => {
 
 test("bodies through the public door", async (t) => {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const service = await startService(t, { env: vendor.env });
   const post = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
 
-  await t.test("64 MB + 1 byte is refused unread, by what it says of itself", async (t) => {
+  await subtest(t, "64 MB + 1 byte is refused unread, by what it says of itself", async (t) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY + 1 }));
     const refused = await raw.read();
@@ -126,7 +127,8 @@ test("bodies through the public door", async (t) => {
     await raw.closed;
   });
 
-  await t.test(
+  await subtest(
+    t,
     "64 MB are taken; without a stated length the first byte over is refused, and the end not waited for",
     async (t) => {
       const start = '{"prompt":"a","x":"';
@@ -147,7 +149,7 @@ test("bodies through the public door", async (t) => {
     },
   );
 
-  await t.test("64 MB with a bad key are refused at once, unread", async (t) => {
+  await subtest(t, "64 MB with a bad key are refused at once, unread", async (t) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": MAX_BODY }));
     raw.send(Buffer.alloc(MAX_BODY));
@@ -155,73 +157,77 @@ test("bodies through the public door", async (t) => {
     assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not taken`);
   });
 
-  await t.test("twenty bodies of 60 MB at once leave the service answering others, its memory bounded", async (t) => {
-    const released = Promise.withResolvers<void>();
-    vendor.always(async ({ body }) => {
-      if (body.includes("large")) await released.promise;
-      return {};
-    });
-    const [start, end] = ['{"prompt":"large","attachments":[{"media_type":"image/png","data":"', '"}]}'];
-    // As large an image as models take; the rest is held as well, for as long as the answer takes.
-    const image = Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]);
-    const body = Buffer.from(`${start}${image.toString("base64")}${end}${" ".repeat(41 * MB)}`);
-    const before = memory(service);
-    const answers = Array.from({ length: 20 }, async () => {
+  await subtest(
+    t,
+    "twenty bodies of 60 MB at once leave the service answering others, its memory bounded",
+    async (t) => {
+      const released = Promise.withResolvers<void>();
+      vendor.always(async ({ body }) => {
+        if (body.includes("large")) await released.promise;
+        return {};
+      });
+      const [start, end] = ['{"prompt":"large","attachments":[{"media_type":"image/png","data":"', '"}]}'];
+      // As large an image as models take; the rest is held as well, for as long as the answer takes.
+      const image = Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]);
+      const body = Buffer.from(`${start}${image.toString("base64")}${end}${" ".repeat(41 * MB)}`);
+      const before = memory(service);
+      const answers = Array.from({ length: 20 }, async () => {
+        const raw = await openRaw(t, service.url);
+        raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
+        raw.send(body);
+        return raw.read();
+      });
+      let done = false;
+      const latencies: number[] = [];
+      const small = (async () => {
+        while (!done) {
+          const at = performance.now();
+          const response = await service.post("/v1/generate", { prompt: "small" });
+          assert.equal(response.status, 200);
+          await response.text();
+          latencies.push(performance.now() - at);
+          await sleep(5);
+        }
+      })();
+      const large = () => vendor.calls.filter(({ body }) => body.includes("large")).length;
+      let refused = 0;
+      for (const answer of answers) {
+        answer.then(({ status }) => {
+          if (status === 503) refused++;
+        });
+      }
+      // The three that fit wait for their vendor; everybody else is refused meanwhile.
+      while (large() < 3 || refused < 17 || latencies.length < 5) await sleep(10);
+      released.resolve();
+      const all = await Promise.all(answers);
+      done = true;
+      await small;
+      assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 200, 200, ...Array(17).fill(503)]);
+      for (const { status, headers, body } of all) {
+        if (status !== 503) continue;
+        assert.equal(headers["retry-after"], "1");
+        const { code, retry_after_ms } = JSON.parse(body);
+        assert.deepEqual({ code, retry_after_ms }, { code: "overloaded", retry_after_ms: 1000 });
+      }
+      const after = memory(service);
+      await t.annotate(`RSS ${before.rss} MB before, ${after.peak} MB at most, ${after.rss} MB after`);
+      await t.annotate(
+        `${latencies.length} small requests meanwhile, the slowest took ${Math.round(Math.max(...latencies))} ms`,
+      );
+      // On an idle machine it is 0.3 s; test machines are shared.
+      assert.ok(Math.max(...latencies) < 10_000);
+      assert.ok(after.peak < 1_200, `${after.peak} MB`);
+      vendor.always({});
+
+      // All room is free again.
       const raw = await openRaw(t, service.url);
       raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
       raw.send(body);
-      return raw.read();
-    });
-    let done = false;
-    const latencies: number[] = [];
-    const small = (async () => {
-      while (!done) {
-        const at = performance.now();
-        const response = await service.post("/v1/generate", { prompt: "small" });
-        assert.equal(response.status, 200);
-        await response.text();
-        latencies.push(performance.now() - at);
-        await sleep(5);
-      }
-    })();
-    const large = () => vendor.calls.filter(({ body }) => body.includes("large")).length;
-    let refused = 0;
-    for (const answer of answers) {
-      answer.then(({ status }) => {
-        if (status === 503) refused++;
-      });
-    }
-    // The three that fit wait for their vendor; everybody else is refused meanwhile.
-    while (large() < 3 || refused < 17 || latencies.length < 5) await sleep(10);
-    released.resolve();
-    const all = await Promise.all(answers);
-    done = true;
-    await small;
-    assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 200, 200, ...Array(17).fill(503)]);
-    for (const { status, headers, body } of all) {
-      if (status !== 503) continue;
-      assert.equal(headers["retry-after"], "1");
-      const { code, retry_after_ms } = JSON.parse(body);
-      assert.deepEqual({ code, retry_after_ms }, { code: "overloaded", retry_after_ms: 1000 });
-    }
-    const after = memory(service);
-    t.diagnostic(`RSS ${before.rss} MB before, ${after.peak} MB at most, ${after.rss} MB after`);
-    t.diagnostic(
-      `${latencies.length} small requests meanwhile, the slowest took ${Math.round(Math.max(...latencies))} ms`,
-    );
-    // On an idle machine it is 0.3 s; test machines are shared.
-    assert.ok(Math.max(...latencies) < 10_000);
-    assert.ok(after.peak < 1_200, `${after.peak} MB`);
-    vendor.always({});
+      assert.equal((await raw.read()).status, 200);
+    },
+  );
 
-    // All room is free again.
-    const raw = await openRaw(t, service.url);
-    raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
-    raw.send(body);
-    assert.equal((await raw.read()).status, 200);
-  });
-
-  await t.test("a body that there is no room for is not asked for with 100 Continue", async (t) => {
+  await subtest(t, "a body that there is no room for is not asked for with 100 Continue", async (t) => {
     const holders = await Promise.all(Array.from({ length: 3 }, () => openRaw(t, service.url)));
     const headers = { ...post, Expect: "100-continue", "Content-Length": 60 * MB };
     for (const holder of holders) {
@@ -273,6 +279,6 @@ function memory(service: TestService): { rss: number; peak: number } {
   return { rss: read("VmRSS"), peak: read("VmHWM") };
 }
 
-async function until(t: TestContext, holds: () => Promise<boolean>): Promise<void> {
+async function until(t: Subtest, holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(10, undefined, { signal: t.signal });
 }

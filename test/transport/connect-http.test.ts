@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
-import { type TestContext, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import {
   GenerateRequestSchema,
   GenerateResponseSchema,
@@ -13,6 +13,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 
@@ -324,7 +325,7 @@ async function* flood(): AsyncGenerator<GenerateEvent> {
 }
 
 function openHttp2(
-  t: TestContext,
+  t: Lifetime,
   url: string,
   path: string,
   type: string,
@@ -332,6 +333,6 @@ function openHttp2(
 ): ClientHttp2Stream {
   const session = connectHttp2(url);
   session.on("error", () => undefined);
-  t.after(() => session.destroy());
+  t.onTestFinished(() => session.destroy());
   return session.request({ ":method": "POST", ":path": path, "content-type": type, te: "trailers", ...headers });
 }

@@ -4,11 +4,11 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
+import { test } from "vitest";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
@@ -21,8 +21,10 @@ import { openPool } from "../../src/store/pool.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest.ts";
 import { openBrowser } from "../helpers/browser.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -67,7 +69,7 @@ test("the console's sign-in, sessions and services", async (t) => {
   const browser = openBrowser(service.url);
   const secrets = [token];
 
-  await t.test("a wrong token, another's kind of secret and a wrong body do not sign in", async () => {
+  await subtest(t, "a wrong token, another's kind of secret and a wrong body do not sign in", async () => {
     for (const [wrong, status] of [
       ["nonsense", 401],
       [service.operatorToken, 401],
@@ -99,7 +101,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     }
   });
 
-  await t.test("the owner token does, and gives a cookie that no script and no other site can use", async () => {
+  await subtest(t, "the owner token does, and gives a cookie that no script and no other site can use", async () => {
     assert.equal((await browser.fetch("/console/session")).status, 401);
     const response = await browser.signIn(token);
     assert.equal(response.status, 200);
@@ -115,7 +117,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, "acme");
   });
 
-  await t.test("the owner's services are there for the session, and those of operators are not", async () => {
+  await subtest(t, "the owner's services are there for the session, and those of operators are not", async () => {
     const { workspace } = await browser.client(WorkspaceService).getWorkspace({});
     assert.equal(workspace?.name, "acme");
     assert.equal(workspace?.granted, "100");
@@ -129,7 +131,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await refused(browser.client(WorkspaceService).listWorkspaces({}))).code, "PermissionDenied");
   });
 
-  await t.test("another workspace is as if it did not exist", async () => {
+  await subtest(t, "another workspace is as if it did not exist", async () => {
     const calls = [
       (workspace: string) => browser.client(WorkspaceService).getWorkspace({ workspace }),
       (workspace: string) => browser.client(WorkspaceService).getNextTier({ workspace }),
@@ -154,7 +156,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.deepEqual(generations, []);
   });
 
-  await t.test("a call without what only the console's own page can send is refused", async () => {
+  await subtest(t, "a call without what only the console's own page can send is refused", async () => {
     const path = "/console/rpc/chorus.admin.v1.KeyService/CreateKey";
     const send = (headers: Record<string, string>, init: RequestInit = {}) =>
       browser.fetch(path, {
@@ -185,7 +187,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await send({})).status, 200);
   });
 
-  await t.test("the cookie opens nothing but the console", async () => {
+  await subtest(t, "the cookie opens nothing but the console", async () => {
     for (const path of ["/v1/quotas", "/v1/metrics"]) assert.equal((await browser.fetch(path)).status, 401);
     const response = await fetch(`${service.rpcUrl}/chorus.admin.v1.KeyService/ListKeys`, {
       method: "POST",
@@ -195,7 +197,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal(response.status, 401);
   });
 
-  await t.test("the playground streams, is charged, and counts under the console's own key", async () => {
+  await subtest(t, "the playground streams, is charged, and counts under the console's own key", async () => {
     const prompt = "What is 17 * 23 + 4?";
     let text = "";
     let credit = 0;
@@ -242,7 +244,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     );
   });
 
-  await t.test("script in a key's name comes back as the data that it is, and never as a page", async () => {
+  await subtest(t, "script in a key's name comes back as the data that it is, and never as a page", async () => {
     const name = `<script>alert(1)</script>=cmd|' /C calc'!A0`;
     await browser.client(KeyService).createKey({ name });
     const { keys } = await browser.client(KeyService).listKeys({ search: "<SCRIPT" });
@@ -261,7 +263,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal(raw.headers.get("x-content-type-options"), "nosniff");
   });
 
-  await t.test("every response of the console has its policy", async () => {
+  await subtest(t, "every response of the console has its policy", async () => {
     const answers = [
       await browser.fetch("/console"),
       await browser.fetch("/console/assets/none.js"),
@@ -285,7 +287,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await browser.fetch("/consoles")).headers.get("content-security-policy"), null);
   });
 
-  await t.test("signing out ends the session, and a new owner token ends those of the old one", async () => {
+  await subtest(t, "signing out ends the session, and a new owner token ends those of the old one", async () => {
     const other = openBrowser(service.url);
     assert.equal((await other.signIn(token)).status, 200);
     const kept = browser.cookie;
@@ -302,7 +304,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await other.signIn(token)).status, 401);
   });
 
-  await t.test("whoever tries too often has to wait", async () => {
+  await subtest(t, "whoever tries too often has to wait", async () => {
     let last = await browser.signIn("nonsense");
     for (let i = 0; i < 20 && last.status === 401; i++) last = await browser.signIn("nonsense");
     assert.equal(last.status, 429);
@@ -313,7 +315,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await browser.signIn(token)).status, 429);
   });
 
-  await t.test("no secret is in the store or in the log", async () => {
+  await subtest(t, "no secret is in the store or in the log", async () => {
     const pool = openPool(service.databaseUrl, { max: 1 });
     try {
       const [row] = await pool.query<{ text: string }>(
@@ -358,7 +360,7 @@ test("behind proxies that are trusted, they say who asks, and whether over https
 });
 
 /** The public listener over a folder of pages and no services. */
-async function listen(t: TestContext, folder: string): Promise<string> {
+async function listen(t: Lifetime, folder: string): Promise<string> {
   const services = { ready: () => true, workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
@@ -369,7 +371,7 @@ async function listen(t: TestContext, folder: string): Promise<string> {
   const server = createRestServer(services as unknown as Services, config, log, createTelemetry());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.after(() => {
+  t.onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -378,7 +380,7 @@ async function listen(t: TestContext, folder: string): Promise<string> {
 
 test("the built pages are served as they are, and nothing outside of their folder", async (t) => {
   const parent = await mkdtemp(join(tmpdir(), "chorus-console-"));
-  t.after(() => rm(parent, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(parent, { recursive: true, force: true }));
   const folder = join(parent, "dist");
   await mkdir(join(folder, "assets"), { recursive: true });
   await writeFile(join(parent, "secret.txt"), "secret");
@@ -394,7 +396,7 @@ test("the built pages are served as they are, and nothing outside of their folde
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(url + path, { headers: { "accept-encoding": "identity", ...headers } });
 
-  await t.test("the page, at every path that is the page's own", async () => {
+  await subtest(t, "the page, at every path that is the page's own", async () => {
     for (const path of ["/console", "/console/", "/console/keys", "/console/activity/gen_1?x=1"]) {
       const response = await get(path);
       assert.equal(response.status, 200, path);
@@ -407,7 +409,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(await (await fetch(`${url}/console`, { method: "HEAD" })).text(), "");
   });
 
-  await t.test("assets for good, other files with a tag", async () => {
+  await subtest(t, "assets for good, other files with a tag", async () => {
     const asset = await get("/console/assets/main-abc.js");
     assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
     assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
@@ -420,7 +422,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(again.headers.get("content-security-policy"), POLICY);
   });
 
-  await t.test("compressed where the caller takes it", async () => {
+  await subtest(t, "compressed where the caller takes it", async () => {
     const raw = await openRaw(t, url);
     const read = async (path: string, accepted: string) => {
       raw.send(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${accepted}\r\n\r\n`);
@@ -439,7 +441,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(await own.text(), gunzipSync(gzipSync("a{}/*own*/")).toString());
   });
 
-  await t.test("what is not there is 404, and no path leads out", async () => {
+  await subtest(t, "what is not there is 404, and no path leads out", async () => {
     const raw = await openRaw(t, url);
     for (const path of [
       "/console/assets/none.js",

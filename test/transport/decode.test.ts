@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
+import { test } from "vitest";
 import {
   Effort,
   GenerateRequestSchema,

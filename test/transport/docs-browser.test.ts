@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { leftOut, openConsole } from "../console/chromium.ts";
 
-test("the reference shows every call in a browser, and sends one, with nothing from elsewhere", {
-  skip: leftOut,
-}, async (t) => {
+test("the reference shows every call in a browser, and sends one, with nothing from elsewhere", async (t) => {
+  t.skip(leftOut !== undefined, leftOut);
   const { open, service } = await openConsole(t);
   const page = await open("/healthz");
   const complaints: string[] = [];

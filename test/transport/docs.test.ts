@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { test } from "vitest";
 import { openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 test("the API reference is served from here, to everybody", async (t) => {
   const { url } = await startService(t);
 
-  await t.test("/openapi.json is the document of the contract", async () => {
+  await subtest(t, "/openapi.json is the document of the contract", async () => {
     const response = await fetch(`${url}/openapi.json`);
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
     assert.equal(
@@ -21,7 +22,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(await again.text(), "");
   });
 
-  await t.test("/docs needs nothing from elsewhere, and no inline script", async () => {
+  await subtest(t, "/docs needs nothing from elsewhere, and no inline script", async () => {
     const response = await fetch(`${url}/docs`);
     const policy = response.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'; script-src 'self';/);
@@ -40,7 +41,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(scripts.length, 2);
   });
 
-  await t.test("the large script comes packed to who unpacks, and whole to who does not", async () => {
+  await subtest(t, "the large script comes packed to who unpacks, and whole to who does not", async () => {
     const sizes: number[] = [];
     for (const accepts of ["br, gzip", "identity", "gzip;q=0"]) {
       const raw = await openRaw(t, url);
@@ -58,7 +59,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(gunzipSync(file).length, whole);
   });
 
-  await t.test("other methods and paths are refused as everywhere", async () => {
+  await subtest(t, "other methods and paths are refused as everywhere", async () => {
     const post = await fetch(`${url}/docs`, { method: "POST" });
     assert.equal(post.status, 405);
     assert.equal(post.headers.get("allow"), "GET, HEAD");

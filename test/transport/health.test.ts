@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type RequestListener, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
-import { type TestContext, test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
+import { test, vi } from "vitest";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -21,9 +22,9 @@ const echo: RequestListener = async (request, response) => {
   response.end(`${request.httpVersion} ${body}`);
 };
 
-async function serve(t: TestContext, handler = echo): Promise<Listener> {
+async function serve(t: Lifetime, handler = echo): Promise<Listener> {
   const listener = await listenBoth(handler, "127.0.0.1", 0);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     const closed = listener.close();
     listener.destroy();
     await closed;
@@ -31,10 +32,10 @@ async function serve(t: TestContext, handler = echo): Promise<Listener> {
   return listener;
 }
 
-function http2Session(t: TestContext, url: string): ClientHttp2Session {
+function http2Session(t: Lifetime, url: string): ClientHttp2Session {
   const session = connectHttp2(url);
   session.on("error", () => undefined);
-  t.after(() => session.destroy());
+  t.onTestFinished(() => session.destroy());
   return session;
 }
 
@@ -123,16 +124,17 @@ test("an upgrade to HTTP/2 is passed over", async (t) => {
 });
 
 test("a silent connection is closed after 20 seconds, a slow head too", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  t.onTestFinished(() => void vi.useRealTimers());
   const { url } = await serve(t);
   for (const bytes of ["", "PR"]) {
     const raw = await openRaw(t, url);
     raw.send(bytes);
     // A second connection that was served tells that the first one was taken.
     assert.equal(await http2Answer(http2Session(t, url)), "2.0 ");
-    t.mock.timers.tick(19_999);
+    vi.advanceTimersByTime(19_999);
     assert.equal(raw.socket.destroyed, false);
-    t.mock.timers.tick(1);
+    vi.advanceTimersByTime(1);
     await raw.closed;
   }
 });

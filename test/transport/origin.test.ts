@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { originOf, requireSameOrigin } from "../../src/transport/origin.ts";
 

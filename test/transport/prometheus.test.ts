@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { listenBoth } from "../../src/transport/listen.ts";
 import { withMetrics } from "../../src/transport/prometheus.ts";
@@ -13,7 +13,7 @@ test("GET /metrics is Prometheus' text over HTTP/1.1 and HTTP/2; everything else
     response.end();
   });
   const listener = await listenBoth(handler, "127.0.0.1", 0);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     listener.destroy();
     await listener.close();
   });

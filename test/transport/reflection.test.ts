@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   create,
   createFileRegistry,
@@ -10,11 +9,13 @@ import {
 } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { json } from "../../gen/chorus/v1/options_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { ServerReflection, type ServerReflectionRequestSchema } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { serveRpc, transports } from "../helpers/rpc.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
 
@@ -43,7 +44,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       return answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
     };
 
-    await t.test("the services", async () => {
+    await subtest(t, "the services", async () => {
       const [answer] = await ask({ case: "listServices", value: "*" });
       assert.equal(answer?.case, "listServicesResponse");
       assert.deepEqual(
@@ -62,7 +63,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       );
     });
 
-    await t.test("a file by its name, with all that it needs", async () => {
+    await subtest(t, "a file by its name, with all that it needs", async () => {
       const found = await files({ case: "fileByFilename", value: "chorus/v1/generation.proto" });
       assert.deepEqual(found.map(({ name }) => name).toSorted(), [
         "chorus/v1/generation.proto",
@@ -80,7 +81,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       assert.equal(getOption(schema as never, json).inline, true);
     });
 
-    await t.test("a file by a symbol of each kind", async () => {
+    await subtest(t, "a file by a symbol of each kind", async () => {
       for (const [symbol, file] of [
         ["chorus.v1.GenerationService", "chorus/v1/generation.proto"],
         ["chorus.v1.GenerationService.Generate", "chorus/v1/generation.proto"],
@@ -103,7 +104,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       }
     });
 
-    await t.test("extensions by their number, and all numbers", async () => {
+    await subtest(t, "extensions by their number, and all numbers", async () => {
       const containingType = "google.protobuf.FieldOptions";
       const value = { containingType, extensionNumber: 51234 };
       assert.equal((await files({ case: "fileContainingExtension", value }))[0]?.name, "chorus/v1/options.proto");
@@ -118,7 +119,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       assert.deepEqual(none?.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
     });
 
-    await t.test("what there is not is an answer too, and the stream goes on", async () => {
+    await subtest(t, "what there is not is an answer too, and the stream goes on", async () => {
       const answers = await ask(
         { case: "fileByFilename", value: "nope.proto" },
         { case: "fileContainingSymbol", value: "chorus.v1.Nope" },

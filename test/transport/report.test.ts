@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type Facts } from "../../src/service/request-context.ts";
 import type { RequestEnd } from "../../src/telemetry.ts";

@@ -1,31 +1,33 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import { test } from "vitest";
 import type { Caller } from "../../src/accounts/keys.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
 test("exchanges over HTTP", async (t) => {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const service = await startService(t, { env: vendor.env });
   const key = { "X-API-Key": service.apiKey };
 
-  await t.test("a byte order mark before the body is skipped", async () => {
+  await subtest(t, "a byte order mark before the body is skipped", async () => {
     assert.equal((await service.post("/v1/generate", '\ufeff{"prompt":"a"}')).status, 200);
   });
 
-  await t.test("Expect: 100-continue is answered only when the body is wanted", async () => {
+  await subtest(t, "Expect: 100-continue is answered only when the body is wanted", async () => {
     const expect = { ...key, ...JSON_TYPE, Expect: "100-continue" };
     const good = await openRaw(t, service.url);
     good.send(head("POST", "/v1/generate", { ...expect, "Content-Length": 14 }));
@@ -48,7 +50,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal((await odd.read()).status, 200);
   });
 
-  await t.test("every response carries its own X-Request-Id", async () => {
+  await subtest(t, "every response carries its own X-Request-Id", async () => {
     const seen = new Set<string>();
     for (const [method, path, body] of [
       ["GET", "/healthz"],
@@ -71,7 +73,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal(seen.size, 8);
   });
 
-  await t.test("health needs no key, and HEAD is GET without the body", async () => {
+  await subtest(t, "health needs no key, and HEAD is GET without the body", async () => {
     for (const path of ["/healthz", "/readyz"]) {
       const got = await fetch(service.url + path);
       assert.equal(await got.text(), '{"status":"ok"}');
@@ -83,7 +85,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal((await fetch(`${service.url}/v1/quotas`, { method: "HEAD", headers: key })).status, 200);
   });
 
-  await t.test("odd request targets find their method", async () => {
+  await subtest(t, "odd request targets find their method", async () => {
     const body = '{"prompt":"a"}';
     const headers = { ...key, ...JSON_TYPE, "Content-Length": body.length };
     for (const target of [
@@ -117,7 +119,7 @@ test("exchanges over HTTP", async (t) => {
     }
   });
 
-  await t.test("what is no HTTP is refused with the flat body as well", async () => {
+  await subtest(t, "what is no HTTP is refused with the flat body as well", async () => {
     for (const [text, status] of [
       ["nonsense\r\n\r\n", 400],
       [`GET /healthz HTTP/1.1\r\nHost: a\r\n${"X-Many: 1\r\n".repeat(5_000)}\r\n`, 431],
@@ -137,14 +139,14 @@ test("exchanges over HTTP", async (t) => {
     }
   });
 
-  await t.test("a broken body after the head ends the exchange with 400", async () => {
+  await subtest(t, "a broken body after the head ends the exchange with 400", async () => {
     const raw = await openRaw(t, service.url);
     raw.send(`${head("POST", "/v1/generate", { ...key, ...JSON_TYPE, "Transfer-Encoding": "chunked" })}zz\r\n`);
     assert.equal((await raw.read()).status, 400);
     await raw.closed;
   });
 
-  await t.test("a connection lives through answers and refusals, without leaving listeners behind", async () => {
+  await subtest(t, "a connection lives through answers and refusals, without leaving listeners behind", async () => {
     const raw = await openRaw(t, service.url);
     for (let i = 0; i < 30; i++) {
       const body = i % 3 === 0 ? "{}" : '{"prompt":"a"}';
@@ -170,7 +172,7 @@ test("exchanges over HTTP", async (t) => {
     assert.doesNotMatch(service.output(), /MaxListeners|leak/i);
   });
 
-  await t.test("pipelined requests are answered in their order", async () => {
+  await subtest(t, "pipelined requests are answered in their order", async () => {
     const raw = await openRaw(t, service.url);
     raw.send(head("GET", "/v1/quotas", key) + head("GET", "/healthz") + head("GET", "/nowhere"));
     assert.deepEqual(
@@ -254,7 +256,7 @@ const CALLER: Caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_
 
 /** The facade over services of which only `given` exist. */
 async function listen(
-  t: TestContext,
+  t: Lifetime,
   given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
 ) {
   let lines = "";
@@ -272,7 +274,7 @@ async function listen(
   const server = createRestServer(services, config, log, createTelemetry());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.after(() => {
+  t.onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });

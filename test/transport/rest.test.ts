@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
 test("failures over REST", async (t) => {
   const vendor = await startVendor("openai");
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl, env: vendor.env });
   const keys = createKeys(pool);
@@ -20,7 +21,7 @@ test("failures over REST", async (t) => {
   const secretOf = async (scopes: string[], expiresAt?: Date) =>
     keys.create(OPERATOR, { workspace: "default", scopes, ...(expiresAt ? { expiresAt } : {}) });
 
-  await t.test("400: the body is no JSON object, or not UTF-8", async () => {
+  await subtest(t, "400: the body is no JSON object, or not UTF-8", async () => {
     const post = (body: Buffer<ArrayBuffer>) =>
       fetch(`${service.url}/v1/generate`, { method: "POST", headers: { ...key, ...JSON_TYPE }, body });
     const bodies = [
@@ -49,7 +50,7 @@ test("failures over REST", async (t) => {
     await expectFailure(await post(utf16), 400, "invalid_json");
   });
 
-  await t.test("401: one wording for every kind of bad key", async () => {
+  await subtest(t, "401: one wording for every kind of bad key", async () => {
     const revoked = await secretOf(["generate"]);
     await keys.revoke(OPERATOR, revoked.id);
     const expired = await secretOf(["generate"], new Date(Date.now() + 60_000));
@@ -87,7 +88,7 @@ test("failures over REST", async (t) => {
     assert.equal((await twice.read()).status, 401);
   });
 
-  await t.test("403 names the scope that the key lacks", async () => {
+  await subtest(t, "403 names the scope that the key lacks", async () => {
     const metricsOnly = await secretOf(["metrics"]);
     const generateOnly = await secretOf(["generate"]);
     for (const [method, path, { secret }, scope] of [
@@ -106,7 +107,7 @@ test("failures over REST", async (t) => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" }, { "x-api-key": all.secret })).status, 200);
   });
 
-  await t.test("404 and 405 come before the key is looked at", async () => {
+  await subtest(t, "404 and 405 come before the key is looked at", async () => {
     for (const path of [
       "/",
       "/v1",
@@ -136,7 +137,7 @@ test("failures over REST", async (t) => {
     }
   });
 
-  await t.test("415: anything but plain application/json in UTF-8", async () => {
+  await subtest(t, "415: anything but plain application/json in UTF-8", async () => {
     const post = (headers: Record<string, string>) =>
       fetch(`${service.url}/v1/generate`, {
         method: "POST",
@@ -164,7 +165,7 @@ test("failures over REST", async (t) => {
     }
   });
 
-  await t.test("502 upstream_failed when every model failed, with nothing of what the vendor said", async () => {
+  await subtest(t, "502 upstream_failed when every model failed, with nothing of what the vendor said", async () => {
     vendor.always({ status: 400, error: { message: "marker-of-the-vendor" } });
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const failure = await expectFailure(await service.post(path, { prompt: "a" }), 502, "upstream_failed");
@@ -174,7 +175,7 @@ test("failures over REST", async (t) => {
     vendor.always({});
   });
 
-  await t.test("500 says nothing of its cause, and the service goes on", async () => {
+  await subtest(t, "500 says nothing of its cause, and the service goes on", async () => {
     await pool.query("alter table generations rename column shape to away");
     const failure = await expectFailure(await service.post("/v1/generate", { prompt: "a" }), 500, "internal");
     assert.doesNotMatch(failure.message, /shape|column|relation/);
@@ -182,7 +183,7 @@ test("failures over REST", async (t) => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" })).status, 200);
   });
 
-  await t.test("checks run in the order: path and method, key, size, type, body, fields", async () => {
+  await subtest(t, "checks run in the order: path and method, key, size, type, body, fields", async () => {
     const huge = { "Content-Length": "67108865" };
     const bad = { "X-API-Key": "bad" };
     const text = { "Content-Type": "text/plain" };
@@ -210,7 +211,7 @@ test("failures over REST", async (t) => {
     await expectFailure(await service.post("/v1/generate", "{"), 400, "invalid_json");
   });
 
-  await t.test("504 when there is no text before the deadline, 503 while draining", async (t) => {
+  await subtest(t, "504 when there is no text before the deadline, 503 while draining", async (t) => {
     const env = {
       ...vendor.env,
       CHORUS_DEADLINES_MS: '{"low":150,"medium":60000,"high":60000}',

@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { join, resolve } from "node:path";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
@@ -11,6 +10,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
+import { test } from "vitest";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
   type GenerateRequest,
@@ -79,7 +79,7 @@ test("buf curl lists the methods and calls them all through reflection", async (
 test("grpc-js calls whole and streamed, and reads the details of a failure", async (t) => {
   const service = await startService(t);
   const client = new grpc.Client(new URL(service.rpcUrl).host, grpc.credentials.createInsecure());
-  t.after(() => client.close());
+  t.onTestFinished(() => client.close());
   const metadata = new grpc.Metadata();
   metadata.set("x-api-key", service.apiKey);
 
@@ -110,7 +110,7 @@ test("grpc-js calls whole and streamed, and reads the details of a failure", asy
 test("a caller who leaves a stream pays for what was written, and the vendor's call ends", async (t) => {
   const pieces = Array.from({ length: 200 }, (_, i) => `word${i} `);
   const vendor = await startVendor("openai", { text: pieces, end: "hang", after: 3 });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl, env: vendor.env });
   const headers = { "x-api-key": service.apiKey };
@@ -134,7 +134,7 @@ test("a caller who leaves a stream pays for what was written, and the vendor's c
   }
 
   const grpcClient = new grpc.Client(new URL(service.rpcUrl).host, grpc.credentials.createInsecure());
-  t.after(() => grpcClient.close());
+  t.onTestFinished(() => grpcClient.close());
   const metadata = new grpc.Metadata();
   metadata.set("x-api-key", service.apiKey);
   const stream = streaming(grpcClient, { prompt: "a" }, metadata);
@@ -157,12 +157,12 @@ test("a caller who leaves a stream pays for what was written, and the vendor's c
 
 test("a reader that stalls pays for what was written to it", async (t) => {
   const vendor = await startVendor("openai", { text: Array.from({ length: 300 }, () => "lorem ipsum ".repeat(200)) });
-  t.after(() => vendor.close());
+  t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_STREAM_MS: '{"stallMs":200}' } });
 
   const session = connectHttp2(service.rpcUrl);
-  t.after(() => session.destroy());
+  t.onTestFinished(() => session.destroy());
   const stream = session.request({
     ":method": "POST",
     ":path": STREAM,

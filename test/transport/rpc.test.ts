@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
+import { test } from "vitest";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
   type Effort,
@@ -18,6 +18,7 @@ import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 import { startService } from "../helpers/service.ts";
+import { subtest } from "../helpers/subtest.ts";
 
 test("every client calls every method", async (t) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
@@ -25,7 +26,7 @@ test("every client calls every method", async (t) => {
   const headers = { "x-api-key": service.apiKey };
 
   for (const [name, transport] of Object.entries(transports(service.rpcUrl))) {
-    await t.test(name, async () => {
+    await subtest(t, name, async () => {
       const client = createClient(GenerationService, transport);
       const seen = new Headers();
       const onHeader = (header: Headers) => header.forEach((value, key) => void seen.set(key, value));
@@ -59,7 +60,7 @@ test("every client calls every method", async (t) => {
   const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
   const keys = createKeys(pool);
 
-  await t.test("a key needs the scope of the method", async () => {
+  await subtest(t, "a key needs the scope of the method", async () => {
     const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
     const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
     for (const call of [
@@ -74,7 +75,7 @@ test("every client calls every method", async (t) => {
     assert.equal((await client.quotas({}, { headers: { "x-api-key": metrics } })).workspace, "default");
   });
 
-  await t.test("a field at fault is named", async () => {
+  await subtest(t, "a field at fault is named", async () => {
     const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
     const responseFormat = { type: ResponseFormatType.JSON_SCHEMA, schema };
     const cases: [request: Parameters<typeof client.generate>[0], field: string, code?: string][] = [
@@ -105,7 +106,7 @@ test("every client calls every method", async (t) => {
     assert.equal(streamed.detail?.code, "structured_output_streaming_not_supported");
   });
 
-  await t.test("only an operator's token opens the service for keys", async () => {
+  await subtest(t, "only an operator's token opens the service for keys", async () => {
     const operator = createClient(KeyService, transports(service.rpcUrl).gRPC);
     for (const authorization of ["", "Bearer nope", service.operatorToken, `Bearer ${service.apiKey}`]) {
       const { code, detail } = await rpcFailure(

@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { test } from "vitest";
 import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
 import { writeEvents } from "../../src/transport/sse.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 
 const DONE: GenerateEvent = {
@@ -197,11 +198,7 @@ async function* endless(): AsyncGenerator<GenerateEvent> {
 }
 
 /** A server that writes these events to whoever asks. */
-async function serve(
-  t: TestContext,
-  events: () => AsyncGenerator<GenerateEvent>,
-  options: Partial<typeof PATIENT> = {},
-) {
+async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, options: Partial<typeof PATIENT> = {}) {
   let made = 0;
   let outcome: "ended" | "left" | undefined;
   const server = createServer(async (_, response: ServerResponse) => {
@@ -229,7 +226,7 @@ async function serve(
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.after(() => {
+  t.onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });

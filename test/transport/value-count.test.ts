@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
+import { test } from "vitest";
 import { GenerateRequestSchema, ResponseFormatType, Role } from "../../gen/chorus/v1/generation_pb.js";
 import { createValueCounter } from "../../src/transport/value-count.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import fc from "fast-check";
-import { fit } from "../../../src/engine/attachments/fit.ts";
+import { describe, it } from "vitest";
+import { fit as fitTexts } from "../../../src/engine/attachments/fit.ts";
 import { Encoding } from "../../../src/engine/bpe.ts";
 
 const encoding = new Encoding();
@@ -23,7 +23,7 @@ describe("fit", () => {
   it("never exceeds the budget and keeps parts of the original in their order", () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 4 }), fc.string(), fc.nat({ max: 600 }), (texts, question, budget) => {
-        const fitted = fit(texts, question, budget, encoding);
+        const fitted = fitTexts(texts, question, budget, encoding);
         assert.equal(fitted.length, texts.length);
         let total = 0;
         for (const [i, { text: out, tokens, kept }] of fitted.entries()) {
@@ -51,14 +51,14 @@ describe("fit", () => {
     const texts = ["Oslo", "Rome"].map(
       (city) => `Guide to ${city}.\n\n${filler(city)}\n\nTrams of ${city} run until midnight.\n\n${filler(city)}`,
     );
-    const [oslo, rome] = fit(texts, "When does the last tram in Rome run?", 300, encoding);
+    const [oslo, rome] = fitTexts(texts, "When does the last tram in Rome run?", 300, encoding);
     assert.ok(oslo?.text.startsWith("Guide to Oslo.") && oslo.text.endsWith("[…]"));
     assert.ok(rome?.text.startsWith("Guide to Rome."));
     assert.ok(rome?.text.includes("Trams of Rome run until midnight."));
   });
 
   it("uses most of the budget", () => {
-    const [fitted] = fit(["Some words of a long text. ".repeat(10_000)], "", 2000, encoding);
+    const [fitted] = fitTexts(["Some words of a long text. ".repeat(10_000)], "", 2000, encoding);
     assert.ok((fitted?.tokens ?? 0) > 1600);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import fc from "fast-check";
+import { describe, it } from "vitest";
 import { Unreadable } from "../../../src/engine/attachments/attachment.ts";
 import { imageSize, imageTokens } from "../../../src/engine/attachments/image.ts";
 import { png } from "./files.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { passages } from "../../../src/engine/attachments/passages.ts";
 
 test("passages follow each other, cover the text and are of bounded length", () => {

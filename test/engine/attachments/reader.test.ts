@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
 import { deflateRawSync } from "node:zlib";
+import { afterAll, describe, it } from "vitest";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
 import { type Budget, createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
 import { Failure } from "../../../src/failure.ts";
@@ -11,7 +11,7 @@ const PDF = "application/pdf";
 const BUDGET = { question: "", tokens: 10_000, owner: "ws_1" };
 
 const reader = createReader();
-after(() => reader.close());
+afterAll(() => reader.close());
 
 function file(mediaType: string, data: string | Uint8Array, name = "file"): Attachment {
   return { name, mediaType, data: typeof data === "string" ? Buffer.from(data) : data };

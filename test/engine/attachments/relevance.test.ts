@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { relevance } from "../../../src/engine/attachments/relevance.ts";
 
 function best(passages: string[], question: string): number {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { demands } from "../../../src/engine/difficulty/depth.ts";
 import { createDifficultyRater, type Kind, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
 import { type Level, levelOf } from "../../../src/engine/difficulty/level.ts";

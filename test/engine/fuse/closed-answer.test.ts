@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { closedAnswer } from "../../../src/engine/fuse/closed-answer.ts";
 
 const FORMS: Record<string, Record<string, string[]>> = {

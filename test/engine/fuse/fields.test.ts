@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { voteFields } from "../../../src/engine/fuse/fields.ts";
 import { medoid } from "../../../src/engine/fuse/medoid.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../../../src/json.ts";

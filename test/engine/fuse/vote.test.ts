@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { type Ballot, tally } from "../../../src/engine/fuse/vote.ts";
 
 const votes = (...answers: (string | undefined)[]): Ballot[] => answers.map((answer) => ({ answer, weight: 1 }));

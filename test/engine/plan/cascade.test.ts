@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { cascade } from "../../../src/engine/plan/cascade.ts";
 import { compareAnswers } from "../../../src/engine/plan/compare.ts";
 import { panel } from "../../../src/engine/plan/panel.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { bestDraft } from "../../../src/engine/plan/best.ts";
 import { type Compare, compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
 import type { Draft } from "../../../src/engine/plan/draft.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { test } from "vitest";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
 import { analysisPrompt, judgePrompt, writePrompt } from "../../../src/engine/plan/fusion-prompts.ts";
 import { finish } from "../../models/fake-model.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { hedge } from "../../../src/engine/plan/hedge.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
 import { dead, type Fake, held, saying, stepsOf } from "./members.ts";

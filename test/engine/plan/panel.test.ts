@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, vi } from "vitest";
 import { compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
 import { DRAFT_TOKENS, panel, Undecided } from "../../../src/engine/plan/panel.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
@@ -120,15 +120,16 @@ test("stragglers are dropped when time is up", async () => {
 });
 
 test("a quorum leaves stragglers a grace, and no more", { timeout: 20_000 }, async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  t.onTestFinished(() => void vi.useRealTimers());
   const late = held("Answer: A");
   const quorum = [saying("Answer: A"), saying("Answer: B"), late.model];
   const pending = assert.rejects(run(quorum, { deadlineMs: 600_000 }), undecided(2, 0));
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
-  t.mock.timers.tick(1_400);
+  vi.advanceTimersByTime(1_400);
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
   assert.ok(!late.isCancelled());
-  t.mock.timers.tick(200);
+  vi.advanceTimersByTime(200);
   await pending;
   assert.ok(late.isCancelled());
 });

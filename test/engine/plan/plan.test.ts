@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { type Asked, choosePlan } from "../../../src/engine/plan/plan.ts";
 import { Steps } from "../../../src/engine/plan/step.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";

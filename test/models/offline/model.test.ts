@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { test } from "vitest";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
 import { ask, conversation, generate, TIERS } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
 import { ask, askJson, TIERS } from "./ask.ts";

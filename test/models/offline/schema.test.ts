@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
+import { test } from "vitest";
 import { ask, TIERS } from "./ask.ts";
 
 const ajv = new Ajv2020({ strict: false, ownProperties: true });

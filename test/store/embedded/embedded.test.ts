@@ -4,10 +4,11 @@ import { once } from "node:events";
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { startEmbedded } from "../../../src/store/embedded/embedded.ts";
 import { openPool } from "../../../src/store/pool.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
 
 const isRoot = userInfo().uid === 0;
 const EMBEDDED = join(import.meta.dirname, "../../../src/store/embedded/embedded.ts");
@@ -117,7 +118,7 @@ test("a postmaster.pid from before a crash does not matter, even when its number
   const data = join(dataDir, "postgres/data");
   const { uid, gid } = await stat(data);
   const other = spawn("sleep", ["60"], isRoot ? { uid, gid } : {});
-  t.after(() => other.kill());
+  t.onTestFinished(() => void other.kill());
   for (const pid of [other.pid, 2 ** 22 + 1]) {
     await writeFile(join(data, "postmaster.pid"), `${pid}\n${data}\n1700000000\n1\n\n127.0.0.1\n 1 1\nready   \n`);
     const service = await start(dataDir);
@@ -142,9 +143,8 @@ test("a folder whose path is long or has spaces and quotes will do", async (t) =
   await service.stop();
 });
 
-test("as root, the server runs as another user, even below a folder which that user may not enter", {
-  skip: !isRoot,
-}, async (t) => {
+test("as root, the server runs as another user, even below a folder which that user may not enter", async (t) => {
+  t.skip(!isRoot, "needs root");
   const closed = await folder(t);
   await chmod(closed, 0o700);
   const lines: string[] = [];
@@ -156,9 +156,8 @@ test("as root, the server runs as another user, even below a folder which that u
   await service.stop();
 });
 
-test("an ordinary user runs the server himself, and root later runs it as that user", {
-  skip: !canBeNobody,
-}, async (t) => {
+test("an ordinary user runs the server himself, and root later runs it as that user", async (t) => {
+  t.skip(!canBeNobody, "needs root, and a folder that every user may read");
   const parent = await folder(t);
   const { uid, gid } = nobody;
   await chown(parent, uid, gid);
@@ -173,7 +172,8 @@ test("an ordinary user runs the server himself, and root later runs it as that u
   await service.stop();
 });
 
-test("an ordinary user is told which folder is not his", { skip: !canBeNobody }, async (t) => {
+test("an ordinary user is told which folder is not his", async (t) => {
+  t.skip(!canBeNobody, "needs root, and a folder that every user may read");
   const dataDir = await folder(t);
   await (await start(dataDir)).stop();
   await assert.rejects(startChild(dataDir, nobody), /DATA_DIR cannot be used: EACCES at .*postgres/);
@@ -192,10 +192,10 @@ async function start(
   return service;
 }
 
-async function folder(t: TestContext): Promise<string> {
+async function folder(t: Lifetime): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "chorus-embedded-"));
   await chmod(path, 0o755);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     for (const { stop } of started.splice(0)) await stop();
     await rm(path, { recursive: true, force: true });
   });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { test } from "vitest";
 import { createKeys } from "../../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
 import { OPERATOR } from "../../helpers/actors.ts";
 import { testDatabase } from "../../helpers/database.ts";
 import { readEvents, startService } from "../../helpers/service.ts";
+import { subtest } from "../../helpers/subtest.ts";
 
 interface Schema {
   type?: string;
@@ -52,7 +53,7 @@ test("the running service is as the document says", async (t) => {
   for (const { path, operation } of operations) {
     const examples = Object.entries(operation.requestBody?.content["application/json"]?.examples ?? {});
     for (const [name, { value }] of examples) {
-      await t.test(`${operation.operationId}: example ${name}`, async () => {
+      await subtest(t, `${operation.operationId}: example ${name}`, async () => {
         accepted(validators.schema("GenerateRequest"), value);
         const response = await service.post(path, value);
         assert.equal(response.status, 200);
@@ -60,14 +61,14 @@ test("the running service is as the document says", async (t) => {
       });
     }
     if (operation.requestBody) continue;
-    await t.test(operation.operationId, async () => {
+    await subtest(t, operation.operationId, async () => {
       for (const query of ["", "?interval=hour&group_by=key&from=2026-01-31&to=2026-02-01T00:00:00Z"]) {
         await checkAnswer(operation, await service.get(path + query));
       }
     });
   }
 
-  await t.test("failures have the bodies and headers of their status", async () => {
+  await subtest(t, "failures have the bodies and headers of their status", async () => {
     const keys = createKeys(pool);
     const workspaces = createWorkspaces(pool);
     await workspaces.create(OPERATOR, { name: "poor", kind: "personal" });
@@ -98,7 +99,7 @@ test("the running service is as the document says", async (t) => {
     }
   });
 
-  await t.test("each bound is the last value that is taken", async () => {
+  await subtest(t, "each bound is the last value that is taken", async () => {
     const refusal = async (member: string, value: unknown) => {
       const input = member === "prompt" || member === "messages" ? {} : { prompt: "a" };
       const response = await service.post("/v1/generate", { ...input, [member]: value });
