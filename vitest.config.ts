@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/helpers/setup.ts",
+    setupFiles: "test/helpers/leak-check.ts",
     pool: "forks",
     maxWorkers: 4,
     // Node runs the sources as they are, as in production.

@@ -1,0 +1,49 @@
+import type { ChildProcess } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Worker } from "node:worker_threads";
+import { aroundAll } from "vitest";
+
+/** Longest wait, in milliseconds, for what a test file has closed to be gone. Generous, because the machine may be busy. */
+const PATIENCE_MS = Number(process.env.CHORUS_TEST_LEAK_MS ?? 10_000);
+
+/** Threads and processes are tracked too, because they may be left behind without keeping this process alive. */
+const running = { Worker: new Set<Worker>(), ChildProcess: new Set<ChildProcess>() };
+
+subscribe("worker_threads", (message) => track(running.Worker, (message as { worker: Worker }).worker));
+subscribe("child_process", (message) => track(running.ChildProcess, (message as { process: ChildProcess }).process));
+
+function track<T extends Worker | ChildProcess>(open: Set<T>, one: T): void {
+  open.add(one);
+  const forget = () => open.delete(one);
+  // A program that does not exist never exits.
+  one.once("exit", forget).once("error", forget);
+}
+
+function resources(): Map<string, number> {
+  const counts = new Map(Object.entries(running).map(([kind, { size }]) => [kind, size]));
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+}
+
+/** Resources that were not there before the file, as "2 Timeout, 1 TCPServerWrap". */
+function opened(before: Map<string, number>): string {
+  return [...resources()]
+    .map(([kind, count]) => [count - (before.get(kind) ?? 0), kind] as const)
+    .filter(([more]) => more > 0)
+    .map(([more, kind]) => `${more} ${kind}`)
+    .toSorted()
+    .join(", ");
+}
+
+// Around the whole file, so that its own hooks and fixtures have been cleaned up when it looks.
+aroundAll(async (runFile) => {
+  const before = resources();
+  await runFile();
+  let left = opened(before);
+  for (const end = Date.now() + PATIENCE_MS; left !== "" && Date.now() < end; left = opened(before)) await sleep(10);
+  if (left === "") return;
+  throw new Error(
+    `The file left these resources open: ${left}. To see where they were created, add --detect-async-leaks.`,
+  );
+});
