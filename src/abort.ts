@@ -18,9 +18,9 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 }
 
 /**
- * An abort signal that aborts with its parent, after a timeout, or on `abort()`, whichever comes first. Disposing it aborts
- * work that still runs under it; `release()` leaves that work alone. Either one removes the listener from the parent and
- * clears the timer. It is cheaper than `AbortSignal.any`, which a long-lived parent also keeps in a list.
+ * An abort signal that aborts with its parent, after a timeout, or on `abort()`, whichever comes first. Disposing it
+ * aborts work that still runs under it; `release()` leaves that work alone. Either one removes the listener from the
+ * parent and clears the timer. It is cheaper than `AbortSignal.any`, which a long-lived parent also keeps in a list.
  */
 export class LinkedAbort implements Disposable {
   readonly #controller = new AbortController();

@@ -10,9 +10,9 @@ import { compileSchema } from "./schema.ts";
 export type Send = <T>(call: Call, run: (model: LanguageModelV4, call: Call) => PromiseLike<T>) => Promise<T>;
 
 /**
- * Adapts calls to one model. A JSON Schema is sent natively as `compileSchema` makes it, or in the prompt when the model or
- * its strict mode does not accept it. An option that the vendor refuses is dropped and the call is sent again; an option
- * that the model never accepts is dropped from later calls too.
+ * Adapts calls to one model. A JSON Schema is sent natively as `compileSchema` makes it, or in the prompt when the
+ * model or its strict mode does not accept it. An option that the vendor refuses is dropped and the call is sent
+ * again; an option that the model never accepts is dropped from later calls too.
  * @param connect makes the model around a `fetch`
  */
 export function adaptingSend(entry: ModelEntry, fetch: Fetch, connect: (fetch: Fetch) => LanguageModelV4): Send {

@@ -18,7 +18,8 @@ const APIS: Readonly<Record<Exclude<Vendor, "offline">, { url: string; path: str
 
 /**
  * Connects a catalogue entry through the AI SDK.
- * @returns makes the entry's model around a `fetch`. Address and key are always passed, so the SDK reads no environment.
+ * @returns makes the entry's model around a `fetch`. Address and key are always passed, so the SDK reads no
+ *   environment.
  */
 export function connect(entry: ModelEntry): (fetch: Fetch) => LanguageModelV4 {
   const { vendor, model, apiKey = "", jsonSchema } = entry;

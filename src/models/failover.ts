@@ -24,11 +24,11 @@ export class UpstreamError extends Error {
 
 /**
  * Makes one model of several: the first one that answers. The next one is called when a model has failed, or has been
- * silent for half of the time until the caller's deadline, as long as no text has been delivered. An answer without text,
- * or one that the vendor's content filter blocked, counts as a failure. An answer without text that reached its maximum of
- * tokens does not, because the next model would reach it too.
- * @throws UpstreamError when all models have failed, or when one fails after its first text; the reason of the caller's
- *   signal.
+ * silent for half of the time until the caller's deadline, as long as no text has been delivered. An answer without
+ * text, or one that the vendor's content filter blocked, counts as a failure. An answer without text that reached its
+ * maximum of tokens does not, because the next model would reach it too.
+ * @throws UpstreamError when all models have failed, or when one fails after its first text; the reason of the
+ *   caller's signal.
  */
 export function failover(models: readonly LanguageModelV4[]): LanguageModelV4 {
   return {
@@ -87,7 +87,10 @@ async function* parts(models: readonly LanguageModelV4[], call: Call): AsyncGene
   throw new UpstreamError(causes);
 }
 
-/** Shared, because creating an error with its stack costs more than the abort. A ModelError, so that it blames the slow model. */
+/**
+ * Shared, because creating an error with its stack costs more than the abort. A ModelError, so that it blames the
+ * slow model.
+ */
 const OVERTAKEN = new ModelError("Another model answered first.", { retryable: false });
 
 /** An unstreamed call of one model. */

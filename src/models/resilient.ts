@@ -16,7 +16,10 @@ export interface ResilientOptions extends RetryOptions {
   onEnd?: (end: CallEnd) => void;
 }
 
-/** Time allowed for each token of an unstreamed answer, in milliseconds: a slow current model writes 50 tokens a second. */
+/**
+ * Time allowed for each token of an unstreamed answer, in milliseconds: a slow current model writes 50 tokens a
+ * second.
+ */
 const TOKEN_MS = 20;
 /** Tokens assumed for an unstreamed answer when the call sets no maximum. */
 const USUAL_TOKENS = 4_096;
@@ -24,10 +27,10 @@ const USUAL_TOKENS = 4_096;
 /**
  * Adds timeouts, retries and a circuit breaker to a model.
  *
- * A stream may be silent for `firstTokenMs` (or the call's own `firstTextMs`, if that is less) before its first text, and
- * for `betweenChunksMs` after it. It delivers nothing before its first text and is retried only until then. An unstreamed
- * answer may take `firstTokenMs` plus 20 ms for each token of its maximum. When the caller aborts, the vendor's call ends
- * at once, the caller's reason is thrown, and the model is not blamed.
+ * A stream may be silent for `firstTokenMs` (or the call's own `firstTextMs`, if that is less) before its first text,
+ * and for `betweenChunksMs` after it. It delivers nothing before its first text and is retried only until then. An
+ * unstreamed answer may take `firstTokenMs` plus 20 ms for each token of its maximum. When the caller aborts, the
+ * vendor's call ends at once, the caller's reason is thrown, and the model is not blamed.
  * @throws ModelError; the reason of the caller's signal.
  */
 export function resilient(model: LanguageModelV4, options: ResilientOptions): LanguageModelV4 {

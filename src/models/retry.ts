@@ -5,17 +5,19 @@ export interface RetryOptions {
   retries?: number;
   /** Upper bound of the first random wait, in milliseconds; it doubles with each further retry. Default 250. */
   backoffMs?: number;
-  /** Longest wait before a retry, in milliseconds. A vendor that asks for a longer one is not retried. Default 5,000. */
+  /**
+   * Longest wait before a retry, in milliseconds. A vendor that asks for a longer one is not retried. Default 5,000.
+   */
   maxWaitMs?: number;
   /** From 0 up to 1. Default `Math.random`. */
   random?: () => number;
 }
 
 /**
- * Decides whether and when a failed call of one model is retried. `ModelError.retryable` says which failures can be: status
- * 429 and 5xx, timeouts and broken connections. The wait is the one that the vendor asked for (`Retry-After`), otherwise
- * exponential backoff with full jitter. No retry starts later than `windowMs` after the first try, so that the next model
- * of a failover still has time.
+ * Decides whether and when a failed call of one model is retried. `ModelError.retryable` says which failures can be:
+ * status 429 and 5xx, timeouts and broken connections. The wait is the one that the vendor asked for (`Retry-After`),
+ * otherwise exponential backoff with full jitter. No retry starts later than `windowMs` after the first try, so that
+ * the next model of a failover still has time.
  */
 export class Retries {
   readonly #options: RetryOptions;

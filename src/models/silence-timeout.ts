@@ -2,8 +2,8 @@ import { LinkedAbort } from "../abort.ts";
 import { ModelError } from "./model-error.ts";
 
 /**
- * Aborts one call of a model when the caller aborts, or when the model sends nothing for `silenceMs` milliseconds. The time
- * that the reader takes for a part does not count.
+ * Aborts one call of a model when the caller aborts, or when the model sends nothing for `silenceMs` milliseconds.
+ * The time that the reader takes for a part does not count.
  */
 export class SilenceTimeout {
   /** Set when the model was silent for too long. */

@@ -10,9 +10,9 @@ import { type Part, toStream } from "./stream.ts";
 /**
  * One model of the catalogue, called in the vendor's wire format.
  *
- * A JSON Schema comes as text in the call's own options, beside `responseFormat`; the answer is text in any case. A stream
- * yields `finish` only after the vendor's last frame and the end of the stream, and throws if either is missing.
- * `providerMetadata.chorus` names the catalogue entry.
+ * A JSON Schema comes as text in the call's own options, beside `responseFormat`; the answer is text in any case. A
+ * stream yields `finish` only after the vendor's last frame and the end of the stream, and throws if either is
+ * missing. `providerMetadata.chorus` names the catalogue entry.
  * @throws ModelError, or an error of the AI SDK.
  */
 export function createVendorModel(entry: ModelEntry, fetch: Fetch): LanguageModelV4 {
