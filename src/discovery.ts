@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** What the command line needs to find a service on the same machine. */
-export interface DiscoveredService {
+interface DiscoveredService {
   /** Address of the internal listener. */
   rpcUrl?: string;
   operatorToken?: string;

@@ -3,7 +3,7 @@ import type { Tier } from "./config/config.ts";
 import type { FailureKind } from "./failure.ts";
 
 /** Outcome of a request in the metrics. */
-export type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
+type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
 
 /** A request that has ended. Tokens and credits are set if the request was settled. */
 export interface RequestEnd {

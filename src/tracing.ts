@@ -148,7 +148,7 @@ function fail(span: Span, thrown: unknown, { signal }: SpanOptions): void {
   if (!(error instanceof Failure) || error.row.http >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-export interface Tracing {
+interface Tracing {
   /** Sends the remaining spans, for two seconds at most, and ends tracing. */
   stop(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import {
   TypeValidationError,
 } from "@ai-sdk/provider";
 
-export interface ModelErrorInit {
+interface ModelErrorInit {
   /** Whether the same call may succeed on a retry. */
   retryable: boolean;
   /** Wait that the vendor asked for before a retry, in milliseconds. */

@@ -4,7 +4,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 export type Call = LanguageModelV4CallOptions;
 
 /** The service's own options of a call, which stay inside the service. */
-export interface OwnOptions {
+interface OwnOptions {
   /** Identifier of the generation that the call belongs to; its costs are added up under it. */
   generation?: string;
   /** When the caller's deadline passes, as a `performance.now()`. */

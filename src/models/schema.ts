@@ -1,7 +1,7 @@
 import type { Vendor } from "../config/config.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../json.ts";
 
-export interface CompiledSchema {
+interface CompiledSchema {
   /** JSON text, to be sent unchanged. */
   text: string;
   /** Whether the vendor enforces the schema; otherwise it is a hint. */

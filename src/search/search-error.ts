@@ -3,9 +3,9 @@
  * than 200. `unreadable`: the response has a wrong format or is too large. `resting`: the backend is not called for a
  * short time, because it failed repeatedly.
  */
-export type SearchFailure = "timed_out" | "unreachable" | "refused" | "unreadable" | "resting";
+type SearchFailure = "timed_out" | "unreachable" | "refused" | "unreadable" | "resting";
 
-export interface SearchErrorInit {
+interface SearchErrorInit {
   /** HTTP status of the backend's response. */
   status?: number;
   /** Wait that the backend asked for, in milliseconds. */
