@@ -1,54 +1,61 @@
 export interface BreakerOptions {
   /** Failures in a row that open the circuit. Default 5. */
   failures?: number;
-  /** Time that an open circuit stays shut to all calls before one is let through to probe, in milliseconds. Default 10,000. */
+  /** Time from the opening of the circuit until one call may pass as a probe, in milliseconds. Default 10,000. */
   cooldownMs?: number;
-  /** Milliseconds from any fixed point. Default `performance.now`. */
+  /** The current time in milliseconds, from any fixed point. Default `performance.now`. */
   clock?: () => number;
 }
 
-/** Keeps calls away from something that keeps failing. Each call that may pass reports its end exactly once. */
+/**
+ * Stops calls to a server that fails repeatedly. Each call asks `pass` first; a call that may pass then reports its
+ * result exactly once, with `succeed`, `fail` or `release`.
+ */
 export interface Breaker {
-  /** Asks to pass. False: the circuit is open; fail at once. */
+  /** Whether a call may be made. False while the circuit is open: the call must fail at once. */
   pass(): boolean;
   /** The call succeeded: the circuit closes. */
   succeed(): void;
-  /** The call failed. */
+  /** The call failed, and the server is to blame. */
   fail(): void;
-  /** The call ended without saying anything about the other side, as when the caller went away. */
+  /** The call ended and says nothing about the server, for example because the caller left. */
   release(): void;
 }
 
-/** A closed circuit: calls pass. Open, after failures in a row: none does. Half open, after the cool-down: one passes and decides. */
+/**
+ * A circuit breaker with the usual three states. Closed: all calls pass. Open, after `failures` failures in a row: no
+ * call passes. Half open, after `cooldownMs`: one call passes as a probe, and its result closes or reopens the
+ * circuit.
+ */
 export function createBreaker({
   failures = 5,
   cooldownMs = 10_000,
   clock = () => performance.now(),
 }: BreakerOptions = {}): Breaker {
-  let inRow = 0;
+  let failuresInRow = 0;
   let openedAt: number | undefined;
-  let probing = false;
+  let isProbing = false;
 
   return {
     pass() {
       if (openedAt === undefined) return true;
-      if (probing || clock() - openedAt < cooldownMs) return false;
-      probing = true;
+      if (isProbing || clock() - openedAt < cooldownMs) return false;
+      isProbing = true;
       return true;
     },
     succeed() {
-      inRow = 0;
+      failuresInRow = 0;
       openedAt = undefined;
-      probing = false;
+      isProbing = false;
     },
     fail() {
-      inRow++;
-      // While the circuit is open, only a failed probe prolongs it.
-      if (probing || (openedAt === undefined && inRow >= failures)) openedAt = clock();
-      probing = false;
+      failuresInRow++;
+      // Calls that started before the circuit opened do not extend the cool-down; a failed probe does.
+      if (isProbing || (openedAt === undefined && failuresInRow >= failures)) openedAt = clock();
+      isProbing = false;
     },
     release() {
-      probing = false;
+      isProbing = false;
     },
   };
 }

@@ -2,49 +2,49 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What the command line needs in order to find a service that runs beside it. */
-export interface DiscoveredService {
+/** What the command line needs to find a service on the same machine. */
+interface DiscoveredService {
   /** Address of the internal listener. */
   rpcUrl?: string;
   operatorToken?: string;
 }
 
-// A file for each, so that services that start at the same time cannot undo each other's.
+// One file per value, so that services that start at the same time do not overwrite each other's values.
 const rpcUrlFile = (dataDir: string) => join(dataDir, "rpc_url");
 
-/** The file under DATA_DIR in which a service leaves its operator token, if it knows it. */
+/** The file under DATA_DIR to which a service writes its operator token, if it knows it. */
 export function operatorTokenFile(dataDir: string): string {
   return join(dataDir, "operator_token");
 }
 
-/** Reads what services left under `dataDir`; empty when there is nothing. */
+/** Reads what services have written under `dataDir`; values that were not written are absent. */
 export async function readDiscovery(dataDir: string): Promise<DiscoveredService> {
   const [rpcUrl, operatorToken] = await Promise.all([rpcUrlFile, operatorTokenFile].map((file) => read(file(dataDir))));
   return { ...(rpcUrl ? { rpcUrl } : {}), ...(operatorToken ? { operatorToken } : {}) };
 }
 
-/** Leaves facts under `dataDir`, in files that their owner alone can read; what is not given stays as it was. */
+/** Writes values under `dataDir`, in files that only their owner can read. Absent values stay unchanged. */
 export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }: DiscoveredService): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
 }
 
-/** How often a service looks whether its address is still there, in milliseconds. */
-const LOOK_MS = 2_000;
+/** Interval at which a service checks that its address is still written, in milliseconds. */
+const CHECK_MS = 2_000;
 
 /**
- * Keeps the address of a service under `dataDir`, where a younger service that shares the folder may replace it: when that one leaves, the
- * older one's stands there again.
+ * Writes the address of a service under `dataDir`. A later service with the same folder replaces it; when that
+ * service stops and removes its address, this one writes its own again.
  */
 export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
   const file = rpcUrlFile(dataDir);
   await writeDiscovery(dataDir, { rpcUrl });
-  const look = async () => {
+  const check = async () => {
     if ((await read(file)) === undefined) await write(file, rpcUrl);
   };
-  // A disk that is full or gone is no reason to stop answering.
-  const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS).unref();
+  // The service continues to answer when the disk is full or missing.
+  const timer = setInterval(() => void check().catch(() => undefined), CHECK_MS).unref();
   return {
     async stop() {
       clearInterval(timer);
@@ -60,9 +60,9 @@ async function read(file: string): Promise<string | undefined> {
   );
 }
 
-/** Replaces a file as a whole, so that nobody reads half of it. */
+/** Replaces a file in one step, so that no reader sees a part of it. */
 async function write(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, `${text}\n`, { mode: 0o600 });
-  await rename(draft, file);
+  const temporary = `${file}.${randomUUID()}`;
+  await writeFile(temporary, `${text}\n`, { mode: 0o600 });
+  await rename(temporary, file);
 }

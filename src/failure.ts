@@ -1,19 +1,19 @@
 import { Code } from "@connectrpc/connect";
 
 interface FailureRow {
-  /** HTTP status of the public facade. */
+  /** HTTP status over REST. */
   readonly http: number;
-  /** Stable code of the body; absent for a plain rate limit. */
+  /** The stable `code` in the response body; absent for a rate limit. */
   readonly code?: string;
-  /** Code of the same failure over Connect, gRPC and gRPC-Web. */
+  /** The code over Connect, gRPC and gRPC-Web. */
   readonly connect: Code;
-  /** What the caller reads where the thrower says nothing better. */
+  /** Message for the caller when the code that throws gives none. */
   readonly message: string;
 }
 
 /**
- * The one table in which a failure meets its HTTP status, its code and its Connect code. No failure is charged.
- * Source: the failure table of the contract, in `docs/failures.md`, which a test holds to this one.
+ * All failures that a caller can see, with HTTP status, code and Connect code. No failure is charged.
+ * `docs/failures.md` has the same table for callers; a test checks that both agree.
  */
 export const FAILURES = {
   invalid_json: {
@@ -45,25 +45,26 @@ export const FAILURES = {
     code: "foreign_origin",
     connect: Code.PermissionDenied,
     message:
-      "The request does not come from a page of this address. Behind a proxy that changes the host, set CHORUS_TRUSTED_PROXIES.",
+      "The request does not come from a page of this address. " +
+      "If a proxy changes the Host header, set CHORUS_TRUSTED_PROXIES.",
   },
   not_found: {
     http: 404,
     code: "not_found",
     connect: Code.Unimplemented,
-    message: "There is nothing at this path.",
+    message: "This path does not exist.",
   },
   unknown_entity: {
     http: 404,
     code: "not_found",
     connect: Code.NotFound,
-    message: "There is no such thing.",
+    message: "The named resource does not exist.",
   },
   method_not_allowed: {
     http: 405,
     code: "method_not_allowed",
     connect: Code.Unimplemented,
-    message: "This path does not take that method; the header Allow names the one it takes.",
+    message: "This path does not support the method. The header Allow names the one that it supports.",
   },
   idempotency_key_in_use: {
     http: 409,
@@ -75,19 +76,19 @@ export const FAILURES = {
     http: 413,
     code: "request_too_large",
     connect: Code.OutOfRange,
-    message: "The body is larger than 64 MB (67,108,864 bytes). Send less.",
+    message: "The body is larger than 64 MB (67,108,864 bytes). Send a smaller one.",
   },
   unsupported_media_type: {
     http: 415,
     code: "unsupported_media_type",
     connect: Code.InvalidArgument,
-    message: "The body must be sent as Content-Type: application/json, without a content encoding.",
+    message: "The body must be sent as Content-Type: application/json, without Content-Encoding.",
   },
   invalid_request: {
     http: 422,
     code: "invalid_request",
     connect: Code.InvalidArgument,
-    message: "A field of the request is not acceptable.",
+    message: "A field of the request is invalid.",
   },
   idempotency_key_reused: {
     http: 422,
@@ -99,7 +100,7 @@ export const FAILURES = {
     http: 422,
     code: "invalid_response_schema",
     connect: Code.InvalidArgument,
-    message: "The JSON Schema is not acceptable.",
+    message: "The JSON Schema is invalid or not supported.",
   },
   structured_output_streaming_not_supported: {
     http: 422,
@@ -135,38 +136,38 @@ export const FAILURES = {
     http: 503,
     code: "overloaded",
     connect: Code.Unavailable,
-    message: "The service has no room for this request now. Send it again after the stated time.",
+    message: "The service cannot accept this request now. Wait, then send it again.",
   },
   timed_out: {
     http: 504,
     code: "timed_out",
     connect: Code.DeadlineExceeded,
-    message: "There was no answer before the deadline. Nothing was charged.",
+    message: "The deadline passed before there was an answer. Nothing was charged.",
   },
   internal: {
     http: 500,
     code: "internal",
     connect: Code.Internal,
-    message: "Something went wrong inside the service. Nothing was charged.",
+    message: "The service failed unexpectedly. Nothing was charged.",
   },
 } as const satisfies Record<string, FailureRow>;
 
 export type FailureKind = keyof typeof FAILURES;
 
 export interface FailureInit {
-  /** What happened and what to do, for the caller. Default: the table's message. Never holds an inner cause. */
+  /** Says what happened and what to do, for the caller. Must not quote the cause. Default: the table's message. */
   message?: string;
-  /** Path of the field at fault, such as `messages[3].role`. */
+  /** Path of the invalid field, such as `messages[3].role`. */
   field?: string;
-  /** Name of the limit that refused, such as `requests_per_minute`. */
+  /** Name of the limit that was reached, such as `requests_per_minute`. */
   limit?: string;
-  /** Milliseconds after which the same request may pass. */
+  /** Milliseconds after which the same request may succeed. */
   retryAfterMs?: number;
-  /** For the log of the service only; never reaches the caller. */
+  /** For the service's log only; never sent to the caller. */
   cause?: unknown;
 }
 
-/** A failure as the caller sees it. Anything else that is thrown becomes `internal`. */
+/** A failure that the caller sees. Any other error that is thrown becomes `internal`. */
 export class Failure extends Error {
   readonly kind: FailureKind;
   readonly field: string | undefined;
@@ -182,18 +183,18 @@ export class Failure extends Error {
     this.retryAfterMs = init.retryAfterMs;
   }
 
-  /** The table's row of this failure. */
+  /** This failure's row of the table. */
   get row(): FailureRow {
     return FAILURES[this.kind];
   }
 }
 
-/** Shorthand for the commonest failure: a field of the request that is not acceptable. */
+/** Creates the failure `invalid_request` for one field of the request. */
 export function invalid(field: string, message: string): Failure {
   return new Failure("invalid_request", { field, message });
 }
 
-/** Turns anything thrown into a Failure; what is unknown becomes `internal` with the cause kept for the log. */
+/** Returns a Failure as it is, and wraps any other error as `internal`, with the error as the cause for the log. */
 export function toFailure(error: unknown): Failure {
   return error instanceof Failure ? error : new Failure("internal", { cause: error });
 }

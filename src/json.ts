@@ -1,6 +1,6 @@
 /**
- * JSON as text: what JSON.parse loses (the spelling of numbers, digits beyond a double, the order of names that look like
- * integers) is kept.
+ * A JSON value as written. It keeps what JSON.parse loses: the spelling of numbers, digits beyond a double, and the
+ * order of names that look like integers.
  */
 export type JsonNode =
   | { kind: "object"; members: [name: string, value: JsonNode][] }
@@ -9,13 +9,13 @@ export type JsonNode =
 
 const MAX_DEPTH = 512;
 
-// V8's JSON.parse can read an escaped name as another one (nodejs/node#63785), so it only judges the text here, and reads
+// V8's JSON.parse can read an escaped name as another one (nodejs/node#63785). Here it only validates texts and reads
 // single literals; names are never taken from its objects.
 
 /**
- * Parses strict JSON (RFC 8259). A scalar keeps its raw literal, such as `1.0` or `"a\u0041"`. Of members with the same
- * name the last wins and stands at the place of the first, as with JSON.parse; `__proto__` is an ordinary name.
- * @throws SyntaxError if the text is not JSON or is nested deeper than 512 levels. The message quotes nothing of the text.
+ * Parses strict JSON (RFC 8259). A scalar keeps its raw literal, such as `1.0` or `"a\u0041"`. If a name occurs
+ * twice, the last value counts, at the position of the first, as with JSON.parse. `__proto__` is an ordinary name.
+ * @throws SyntaxError if the text is not JSON or has more than 512 levels. The message does not quote the text.
  */
 export function parseJson(text: string): JsonNode {
   try {
@@ -26,7 +26,7 @@ export function parseJson(text: string): JsonNode {
   return new Builder(text).value(0);
 }
 
-/** Compact JSON of a node, its literals as they are. */
+/** Writes a node as compact JSON, with unchanged literals. */
 export function stringifyJson(node: JsonNode): string {
   switch (node.kind) {
     case "object":
@@ -38,18 +38,18 @@ export function stringifyJson(node: JsonNode): string {
   }
 }
 
-/** The value of a member; undefined if the node is no object or has no such member. */
+/** The value of a member; undefined if the node is not an object or has no such member. */
 export function member(node: JsonNode, name: string): JsonNode | undefined {
   return node.kind === "object" ? node.members.find(([own]) => own === name)?.[1] : undefined;
 }
 
 /**
- * The source text of one member of an object, as written: `memberText(body, ["response_format", "schema"])`. Builds no
- * tree and leaps over long strings: 64 MB of base64 take 6 ms (12 ms with wide characters among them), 64 MB of
- * nothing but numbers or short strings 0.3 s. Of members with the same name the last counts, as with JSON.parse.
- * @param text Valid JSON (JSON.parse took it); for anything else the result means nothing.
- * @param path Names from the root down. Lists are not entered.
- * @returns undefined if there is no such member.
+ * Returns the source text of one member of an object: `memberText(body, ["response_format", "schema"])`. It builds no
+ * tree and skips long strings with `indexOf`, so 64 MB of base64 take 6 ms. If a name occurs twice, the last value
+ * counts, as with JSON.parse.
+ * @param text valid JSON; check it with JSON.parse first, because the result for other text has no meaning
+ * @param path names from the root down; arrays cannot be entered
+ * @returns undefined if there is no such member
  */
 export function memberText(text: string, path: readonly string[]): string | undefined {
   let start = skipSpace(text, 0);
@@ -70,7 +70,7 @@ const BRACKET_CLOSE = 0x5d;
 const BRACE_OPEN = 0x7b;
 const BRACE_CLOSE = 0x7d;
 
-/** Builds the tree of a text that is known to be valid JSON. */
+/** Builds the tree of a text that is valid JSON. */
 class Builder {
   readonly #text: string;
   #at = 0;
@@ -121,19 +121,19 @@ class Builder {
     return this.#text.slice(start, this.#at);
   }
 
-  /** Over space, one punctuation mark, and space. */
+  /** Skips white space, one punctuation mark, and white space. */
   #step(): void {
     this.#at = skipSpace(this.#text, skipSpace(this.#text, this.#at) + 1);
   }
 
-  /** From the end of a value to the next one, or to the closing bracket. */
+  /** Moves from the end of a value to the next one, or to the closing bracket. */
   #toNext(): void {
     this.#at = skipSpace(this.#text, this.#at);
     if (this.#text.charCodeAt(this.#at) === COMMA) this.#step();
   }
 }
 
-/** Where the value of the last member called `name` starts, in the object that starts at `open`. */
+/** The index at which the value of the last member called `name` starts, in the object that starts at `open`. */
 function lastMember(text: string, open: number, name: string): number | undefined {
   let found: number | undefined;
   let at = skipSpace(text, open + 1);
@@ -151,7 +151,7 @@ function lastMember(text: string, open: number, name: string): number | undefine
 function isString(text: string, start: number, end: number, name: string): boolean {
   if (end - start === name.length + 2 && text.startsWith(name, start + 1)) return !name.includes("\\");
   const length = end - start - 2;
-  // An escape writes one UTF-16 unit in at most six characters, so a longer literal need not be read.
+  // An escape sequence has at most six characters for one UTF-16 unit, so a longer literal cannot match.
   if (length <= name.length || length > 6 * name.length) return false;
   const literal = text.slice(start, end);
   return literal.includes("\\") && JSON.parse(literal) === name;
@@ -187,7 +187,7 @@ function endOfString(text: string, start: number): number {
     if (at < 0) return text.length;
     let before = at - 1;
     while (text.charCodeAt(before) === BACKSLASH) before -= 1;
-    // An even number of backslashes escape each other and leave the quote alone.
+    // An even number of backslashes escape each other, so the quote is not escaped.
     if ((at - before) % 2 === 1) return at + 1;
   }
 }

@@ -2,7 +2,10 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-/** The structured log, one JSON line a record, on standard error so that standard output stays free for the start-up lines. */
+/**
+ * Creates the structured log: one JSON line per record, on standard error. Standard output has only the start-up
+ * lines.
+ */
 export function createLog(level: string): Log {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
@@ -11,14 +14,14 @@ export function createLog(level: string): Log {
 }
 
 /**
- * What a log may say of an error: its kind, status and place. Messages are left out, because errors of parsers and vendors quote prompts,
- * answers and keys in them.
+ * The facts of an error that may be logged: name, code, status and stack. Messages are left out, because errors of
+ * parsers and vendors quote prompts, answers and keys in them.
  */
 export function errorFacts(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, message, stack = "", cause } = error;
   const { code, statusCode, causes } = error as { code?: unknown; statusCode?: unknown; causes?: unknown };
-  // The stack begins with the message, and a line of that may look like a place.
+  // Skips the message at the start of the stack, because one of its lines may look like a stack frame.
   const start = stack.indexOf(message);
   const at = (start < 0 ? "" : stack.slice(start + message.length))
     .split("\n")

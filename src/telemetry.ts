@@ -2,13 +2,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Tier } from "./config/config.ts";
 import type { FailureKind } from "./failure.ts";
 
-/** How a request ended, as operators count it. */
-export type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
+/** Outcome of a request in the metrics. */
+type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
 
-/** One request that has ended. Tokens and credits are there once it was settled. */
+/** A request that has ended. Tokens and credits are set if the request was settled. */
 export interface RequestEnd {
   transport: "rest" | "rpc";
-  /** `none`: nothing that the service has. */
+  /** `none`: the path or method does not exist. */
   method: "generate" | "stream_generate" | "quotas" | "metrics" | "admin" | "none";
   outcome: RequestOutcome;
   seconds: number;
@@ -18,149 +18,202 @@ export interface RequestEnd {
   credits?: number;
 }
 
-/** One call of a vendor that has ended; each try counts. */
+/** A call of a vendor that has ended. Each retry is a call. */
 export interface ModelCall {
   /** Name in the catalogue. */
   model: string;
   tier: Tier;
-  /** `left`: this side ended it, because the caller had gone or had enough, or for want of time. */
+  /** `left`: the service ended the call, because the caller left, needed no more, or the time was up. */
   outcome: "ok" | "failed" | "timed_out" | "left";
-  /** Whether the figures are the vendor's own. A call that ended before they came is estimated. */
+  /** Whether the vendor reported the tokens, or they are estimated because the call ended before the report. */
   source: "reported" | "estimated";
   inputTokens: number;
-  /** The part of the input that came from the vendor's cache. */
+  /** The part of the input tokens that came from the vendor's cache. */
   cachedTokens: number;
   outputTokens: number;
-  /** Undefined where the catalogue has no price. */
+  /** Cost in USD; undefined if the catalogue has no price. */
   usd: number | undefined;
 }
 
-/** What the parts of the service tell the operator's figures. Nothing here waits, throws or keeps more than sums. */
+/** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {
   request(end: RequestEnd): void;
   modelCall(call: ModelCall): void;
-  /** A batch went to the database: how long each of its items had waited for that, in milliseconds. */
+  /**
+   * Records a batch that was sent to the database.
+   * @param waitedMs how long each item of the batch waited before, in milliseconds
+   */
   batch(stage: "admission" | "settlement", waitedMs: readonly number[]): void;
   leaseTaken(): void;
   leaseEnded(): void;
-  /** @param limit the limit, such as `requests_per_minute`, or the kind of the failure where no limit refused */
+  /** @param limit the limit that refused, such as `requests_per_minute`; otherwise the kind of the failure */
   leaseRefused(limit: string): void;
-  /** Says how many settlements wait in the journal; asked at each scrape. */
+  /** @param entries returns the number of settlements that wait in the journal; called at each scrape */
   watchJournal(entries: () => number): void;
-  /** Says how many bytes of request bodies a transport holds; asked at each scrape. */
+  /** @param bytes returns the bytes of request bodies that the transport holds; called at each scrape */
   watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
-  /** Adds the figures of the process and its event loop, for the rest of its life. */
+  /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
   watchProcess(): void;
-  /** Every figure in Prometheus' text format (version 0.0.4). */
+  /** All metrics in Prometheus' text format, version 0.0.4. */
   text(): Promise<string>;
 }
 
 /** Media type of `Telemetry.text`. */
 export const TELEMETRY_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Seconds: from a rate limit's refusal to the longest deadline. */
-const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Seconds: from an idle database to one that is away. */
-const QUEUE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
-const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-
 /**
- * Makes the operator's figures. Labels take values from fixed lists and from the catalogue only, never from a caller.
- * All that is recorded of one request costs about 6 µs.
+ * Creates the metrics for Prometheus. Labels have values from fixed lists and from the catalogue, never from callers.
+ * Recording one request costs about 6 µs in total.
  */
 export function createTelemetry(): Telemetry {
   const registry = new Registry();
-  const registers = [registry];
-  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]) =>
-    new Histogram({ name, help, labelNames, buckets, registers });
+  return {
+    ...requestMetrics(registry),
+    ...modelMetrics(registry),
+    ...leaseMetrics(registry),
+    ...queueMetrics(registry),
+    ...bodyMetrics(registry),
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
+    text: () => registry.metrics(),
+  };
+}
 
-  const requests = counter("chorus_requests_total", "Requests that have ended.", ["transport", "method", "outcome"]);
-  const requestSeconds = histogram(
-    "chorus_request_seconds",
-    "Time from a request's arrival to its end.",
-    ["transport", "method"],
-    REQUEST_SECONDS,
-  );
-  const tokens = counter("chorus_tokens_total", "Tokens of requests that were admitted.", ["kind"]);
-  const credits = counter("chorus_credits_total", "Credits charged.");
-  const taken = counter("chorus_leases_taken_total", "Requests that were admitted.");
-  const refused = counter("chorus_leases_refused_total", "Requests that were not admitted, by what refused.", [
-    "limit",
+/** Buckets in seconds, from a request refused by a rate limit to the longest deadline. */
+const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+/** Buckets in seconds, from an idle database to an unavailable one. */
+const QUEUE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+function requestMetrics(registry: Registry): Pick<Telemetry, "request"> {
+  const requests = counter(registry, "chorus_requests_total", "Requests that have ended.", [
+    "transport",
+    "method",
+    "outcome",
   ]);
-  const running = new Gauge({
-    name: "chorus_leases_running",
-    help: "Admitted requests of this process that are not settled.",
-    registers,
+  const requestSeconds = new Histogram({
+    name: "chorus_request_seconds",
+    help: "Time from the arrival of a request to its end.",
+    labelNames: ["transport", "method"],
+    buckets: REQUEST_SECONDS,
+    registers: [registry],
   });
-  const batchSize = histogram("chorus_batch_size", "Requests admitted or settled together.", ["stage"], BATCH_SIZES);
-  const queueSeconds = histogram("chorus_queue_seconds", "Wait for a batch to start.", ["stage"], QUEUE_SECONDS);
-  let journalEntries = () => 0;
-  new Gauge({
-    name: "chorus_journal_entries",
-    help: "Settlements that wait for the database.",
-    registers,
-    collect() {
-      this.set(journalEntries());
+  const tokens = counter(registry, "chorus_tokens_total", "Tokens of settled requests.", ["kind"]);
+  const credits = counter(registry, "chorus_credits_total", "Credits charged.");
+  return {
+    request({ transport, method, outcome, seconds, ...end }) {
+      requests.inc({ transport, method, outcome });
+      requestSeconds.observe({ transport, method }, seconds);
+      if (end.inputTokens) tokens.inc({ kind: "input" }, end.inputTokens);
+      if (end.outputTokens) tokens.inc({ kind: "output" }, end.outputTokens);
+      if (end.cachedTokens) tokens.inc({ kind: "cached" }, end.cachedTokens);
+      if (end.credits) credits.inc(end.credits);
     },
-  });
-  const bodyBytes = new Map<string, () => number>();
-  new Gauge({
-    name: "chorus_body_bytes",
-    help: "Bytes of request bodies that are held.",
-    labelNames: ["transport"],
-    registers,
-    collect() {
-      for (const [transport, bytes] of bodyBytes) this.set({ transport }, bytes());
-    },
-  });
-  const calls = counter("chorus_model_calls_total", "Calls of vendors, tries included.", ["model", "tier", "outcome"]);
-  const callTokens = counter("chorus_model_tokens_total", "Tokens of calls of vendors.", [
+  };
+}
+
+function modelMetrics(registry: Registry): Pick<Telemetry, "modelCall"> {
+  const calls = counter(registry, "chorus_model_calls_total", "Calls of vendors, retries included.", [
+    "model",
+    "tier",
+    "outcome",
+  ]);
+  const tokens = counter(registry, "chorus_model_tokens_total", "Tokens of calls of vendors.", [
     "model",
     "tier",
     "kind",
     "source",
   ]);
-  const cost = counter("chorus_model_cost_usd_total", "What calls cost by the catalogue's prices.", [
+  const cost = counter(registry, "chorus_model_cost_usd_total", "Cost of calls of vendors by the catalogue's prices.", [
     "model",
     "tier",
     "source",
   ]);
-
   return {
-    request({ transport, method, outcome, seconds, ...of }) {
-      requests.inc({ transport, method, outcome });
-      requestSeconds.observe({ transport, method }, seconds);
-      if (of.inputTokens) tokens.inc({ kind: "input" }, of.inputTokens);
-      if (of.outputTokens) tokens.inc({ kind: "output" }, of.outputTokens);
-      if (of.cachedTokens) tokens.inc({ kind: "cached" }, of.cachedTokens);
-      if (of.credits) credits.inc(of.credits);
-    },
     modelCall({ model, tier, outcome, source, inputTokens, outputTokens, cachedTokens, usd }) {
       calls.inc({ model, tier, outcome });
-      callTokens.inc({ model, tier, source, kind: "input" }, inputTokens);
-      callTokens.inc({ model, tier, source, kind: "output" }, outputTokens);
-      if (cachedTokens) callTokens.inc({ model, tier, source, kind: "cached" }, cachedTokens);
+      tokens.inc({ model, tier, source, kind: "input" }, inputTokens);
+      tokens.inc({ model, tier, source, kind: "output" }, outputTokens);
+      if (cachedTokens) tokens.inc({ model, tier, source, kind: "cached" }, cachedTokens);
       if (usd !== undefined) cost.inc({ model, tier, source }, usd);
     },
-    batch(stage, waitedMs) {
-      batchSize.observe({ stage }, waitedMs.length);
-      for (const ms of waitedMs) queueSeconds.observe({ stage }, ms / 1_000);
-    },
+  };
+}
+
+function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "leaseEnded" | "leaseRefused"> {
+  const taken = counter(registry, "chorus_leases_taken_total", "Admitted requests.");
+  const refused = counter(registry, "chorus_leases_refused_total", "Requests that were not admitted, by reason.", [
+    "limit",
+  ]);
+  const running = new Gauge({
+    name: "chorus_leases_running",
+    help: "Admitted requests of this process that are not settled yet.",
+    registers: [registry],
+  });
+  return {
     leaseTaken() {
       taken.inc();
       running.inc();
     },
     leaseEnded: () => running.dec(),
     leaseRefused: (limit) => refused.inc({ limit }),
+  };
+}
+
+function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "watchJournal"> {
+  const registers = [registry];
+  const labelNames = ["stage"];
+  const sizes = new Histogram({
+    name: "chorus_batch_size",
+    help: "Requests admitted or settled in one statement.",
+    labelNames,
+    buckets: BATCH_SIZES,
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "chorus_queue_seconds",
+    help: "Wait of a request for its batch to start.",
+    labelNames,
+    buckets: QUEUE_SECONDS,
+    registers,
+  });
+  let journalEntries = () => 0;
+  new Gauge({
+    name: "chorus_journal_entries",
+    help: "Settlements that wait on the local disk for the database.",
+    registers,
+    collect() {
+      this.set(journalEntries());
+    },
+  });
+  return {
+    batch(stage, waitedMs) {
+      sizes.observe({ stage }, waitedMs.length);
+      for (const ms of waitedMs) seconds.observe({ stage }, ms / 1_000);
+    },
     watchJournal(entries) {
       journalEntries = entries;
     },
-    watchBodies(transport, bytes) {
-      bodyBytes.set(transport, bytes);
-    },
-    watchProcess: () => collectDefaultMetrics({ register: registry }),
-    text: () => registry.metrics(),
   };
+}
+
+function bodyMetrics(registry: Registry): Pick<Telemetry, "watchBodies"> {
+  const transports = new Map<string, () => number>();
+  new Gauge({
+    name: "chorus_body_bytes",
+    help: "Bytes of request bodies in memory.",
+    labelNames: ["transport"],
+    registers: [registry],
+    collect() {
+      for (const [transport, bytes] of transports) this.set({ transport }, bytes());
+    },
+  });
+  return {
+    watchBodies(transport, bytes) {
+      transports.set(transport, bytes);
+    },
+  };
+}
+
+function counter<L extends string>(registry: Registry, name: string, help: string, labelNames: readonly L[] = []) {
+  return new Counter({ name, help, labelNames, registers: [registry] });
 }

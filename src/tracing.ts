@@ -11,30 +11,33 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { TracingConfig } from "./config/tracing.ts";
 import { Failure } from "./failure.ts";
 import { errorFacts, type Log } from "./log.ts";
 
 const tracer = trace.getTracer("chorus");
 
-/** Longest wait for the collector when the service stops, in milliseconds. */
+/** Longest wait for the collector when tracing stops, in milliseconds. */
 const FLUSH_MS = 2_000;
 
-/** What ends a span without being a fault: this side no longer wanted it. */
-const LEAVING: ReadonlySet<string> = new Set(["AbortError", "CallerGone", "CutShort"]);
+/** `ExportResultCode.SUCCESS` of @opentelemetry/core, which is loaded only when tracing starts. */
+const EXPORT_SUCCESS = 0;
+
+/** Names of errors that end a span without a fault: the result was no longer needed. */
+const NO_FAULTS: ReadonlySet<string> = new Set(["AbortError", "CallerGone", "CutShort"]);
 
 export interface SpanOptions {
-  /** `client`: it is a call of another server. Default: work of this process. */
+  /** `client`: the span is a call of another server. Default: `internal`, work of this process. */
   kind?: "client" | "internal";
   attributes?: Attributes;
-  /** Of a signal that has aborted, the reason counts, whatever was thrown because of it. */
+  /** If this signal has aborted, its reason is recorded as the error, and not what was thrown because of the abort. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Follows a request to its end, as part of the trace that its caller names in `traceparent`. What runs in it is its child, and
- * `annotate` speaks of it. Without tracing nothing is recorded, and all that this file does for one request takes 1 µs of processor time;
- * with it, 31 µs for six spans, their sending included.
+ * Runs a request as a span of the trace that its caller names in `traceparent`. Spans that start inside `run` are its
+ * children. Without tracing nothing is recorded; the cost is then about 1 µs a request (docs/decisions/tracing.md).
  * @param name of low cardinality, such as `POST /v1/generate`
  */
 export async function traceRequest(
@@ -52,7 +55,7 @@ export async function traceRequest(
   }
 }
 
-/** Runs one stage of a request as a span of its own; outside a request that is recorded it just runs. */
+/** Runs one stage of a request as a span. Outside a recorded request it only runs `run`. */
 export async function traced<T>(name: string, run: () => PromiseLike<T>, options: SpanOptions = {}): Promise<T> {
   if (!isRecording()) return run();
   const span = start(name, options);
@@ -66,26 +69,29 @@ export async function traced<T>(name: string, run: () => PromiseLike<T>, options
   }
 }
 
-/** As `traced`, for a stage that yields: from when the first part is asked for until the last one, or until the reader leaves. */
+/**
+ * Like `traced`, for a generator. The span starts when the first part is requested and ends with the last one, or
+ * when the reader leaves.
+ */
 export function tracedParts<T, R>(
   name: string,
   parts: AsyncGenerator<T, R>,
   options: SpanOptions = {},
 ): AsyncGenerator<T, R> {
-  return isRecording() ? followParts(name, parts, options) : parts;
+  return isRecording() ? recordParts(name, parts, options) : parts;
 }
 
-async function* followParts<T, R>(
+async function* recordParts<T, R>(
   name: string,
   parts: AsyncGenerator<T, R>,
   options: SpanOptions,
 ): AsyncGenerator<T, R> {
   const span = start(name, options);
-  // A generator runs in the context of whoever asks for its next part.
-  const own = trace.setSpan(context.active(), span);
+  // A generator runs in the context of the code that requests its next part.
+  const inner = trace.setSpan(context.active(), span);
   try {
     for (;;) {
-      const next = await context.with(own, () => parts.next());
+      const next = await context.with(inner, () => parts.next());
       if (next.done) return next.value;
       yield next.value;
     }
@@ -93,33 +99,36 @@ async function* followParts<T, R>(
     fail(span, error, options);
     throw error;
   } finally {
-    await context.with(own, () => parts.return(undefined as never));
+    await context.with(inner, () => parts.return(undefined as never));
     span.end();
   }
 }
 
-/** Adds to the innermost span that runs; what is undefined is left out. Never texts of callers or models, nor secrets. */
+/**
+ * Adds attributes to the active span; undefined values are left out. Never pass texts of callers or models, or
+ * secrets.
+ */
 export function annotate(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }
 
-/** Marks the innermost span that runs as failed, if the fault is not the caller's. */
+/** Marks the active span as failed, unless the fault is the caller's. */
 export function annotateFailure(error: unknown): void {
   const span = trace.getActiveSpan();
   if (span) fail(span, error, {});
 }
 
-/** Identifier of the trace that the running request belongs to, 32 hex digits; undefined without tracing. */
+/** Identifier of the current request's trace, 32 hex digits; undefined without tracing. */
 export function traceId(): string | undefined {
   const span = trace.getActiveSpan()?.spanContext();
   return span && isSpanContextValid(span) ? span.traceId : undefined;
 }
 
-/** Headers that make a server's spans children of the innermost one here; empty without tracing. */
+/** Headers that make another server's spans children of the active span; empty without tracing. */
 export function traceHeaders(): Record<string, string> {
   const carrier: Record<string, string> = {};
   propagation.inject(context.active(), carrier);
-  // What a caller's own tools put beside it is not for vendors.
+  // Leaves out `tracestate`, which comes from the caller and is not meant for vendors.
   return carrier.traceparent === undefined ? {} : { traceparent: carrier.traceparent };
 }
 
@@ -134,26 +143,20 @@ function start(name: string, { kind, attributes = {} }: SpanOptions): Span {
 function fail(span: Span, thrown: unknown, { signal }: SpanOptions): void {
   const error: unknown = signal?.aborted ? signal.reason : thrown;
   const name = error instanceof Failure ? error.kind : error instanceof Error ? error.name : typeof error;
-  if (LEAVING.has(name)) return;
+  if (NO_FAULTS.has(name)) return;
   span.setAttribute("error.type", name);
   if (!(error instanceof Failure) || error.row.http >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** The HTTP status with which a collector refused. */
-function statusOf(error: unknown): number | undefined {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "number" ? code : undefined;
-}
-
-export interface Tracing {
-  /** Sends what waits, for two seconds at most, and ends tracing. */
+interface Tracing {
+  /** Sends the remaining spans, for two seconds at most, and ends tracing. */
   stop(): Promise<void>;
 }
 
 /**
- * Begins to record traces and to send them to an OpenTelemetry collector. Its libraries are loaded only now, and read the variables
- * `OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` from the environment themselves. A collector that is away
- * costs the spans that do not fit into the queue, one line of the log, and no request anything.
+ * Starts to record traces and to send them to an OpenTelemetry collector. It loads the OpenTelemetry libraries, which
+ * read `OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` from the environment. While the
+ * collector is unavailable, spans beyond the queue are lost and one log line says so; requests are not affected.
  */
 export async function startTracing(config: TracingConfig, log: Log): Promise<Tracing> {
   const [sdk, core, { detectResources, envDetector, resourceFromAttributes }, hooks, { OTLPTraceExporter }] =
@@ -165,8 +168,6 @@ export async function startTracing(config: TracingConfig, log: Log): Promise<Tra
       import("@opentelemetry/exporter-trace-otlp-proto"),
     ]);
   const root = new sdk.TraceIdRatioBasedSampler(config.ratio);
-  const exporter = new OTLPTraceExporter();
-  let isAway = false;
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes({ "service.name": "chorus", "service.instance.id": randomUUID() }).merge(
       detectResources({ detectors: [envDetector] }),
@@ -174,23 +175,7 @@ export async function startTracing(config: TracingConfig, log: Log): Promise<Tra
     sampler: config.parentBased ? new sdk.ParentBasedSampler({ root }) : root,
     spanProcessors: [
       new sdk.BatchSpanProcessor({
-        exporter: {
-          export(spans, done) {
-            exporter.export(spans, ({ code, error }) => {
-              const failed = code !== core.ExportResultCode.SUCCESS;
-              if (failed && !isAway)
-                log.warn(
-                  { status: statusOf(error), cause: errorFacts(error) },
-                  "the collector takes no traces; they are lost until it does",
-                );
-              if (!failed && isAway) log.warn("the collector takes traces again");
-              isAway = failed;
-              // The processor would only print the error as well.
-              done({ code: core.ExportResultCode.SUCCESS });
-            });
-          },
-          shutdown: () => exporter.shutdown(),
-        },
+        exporter: logged(new OTLPTraceExporter(), log),
         maxQueueSize: config.maxQueueSize,
         maxExportBatchSize: config.maxBatchSize,
         scheduledDelayMillis: config.delayMs,
@@ -205,7 +190,7 @@ export async function startTracing(config: TracingConfig, log: Log): Promise<Tra
     async stop() {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, FLUSH_MS);
-      // Its timeouts and refusals have been told of, or do not matter any more.
+      // The exporter has already logged failures.
       provider.shutdown().then(resolve, resolve);
       await promise;
       clearTimeout(timer);
@@ -214,4 +199,34 @@ export async function startTracing(config: TracingConfig, log: Log): Promise<Tra
       propagation.disable();
     },
   };
+}
+
+/**
+ * Logs the first failure of an exporter and its recovery. It reports success in any case, because the processor would
+ * print each error too.
+ */
+function logged(exporter: SpanExporter, log: Log): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, ({ code, error }) => {
+        const hasFailed = code !== EXPORT_SUCCESS;
+        if (hasFailed && !isFailing)
+          log.warn(
+            { status: statusOf(error), cause: errorFacts(error) },
+            "the trace collector does not accept traces; they are lost until it does",
+          );
+        if (!hasFailed && isFailing) log.warn("the trace collector accepts traces again");
+        isFailing = hasFailed;
+        done({ code: EXPORT_SUCCESS });
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** The HTTP status of a collector's refusal. */
+function statusOf(error: unknown): number | undefined {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "number" ? code : undefined;
 }

@@ -5,44 +5,48 @@ import { type CallEnd, modelCall } from "./cost.ts";
 import { failover } from "./failover.ts";
 import { createFetch } from "./fetch.ts";
 import { createLatency, type Latency } from "./latency.ts";
+import { ownOptions } from "./model.ts";
 import { resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
 import { createVendorModel } from "./vendor.ts";
 
-/** A single model of the catalogue. */
+/** One model of the catalogue. */
 export interface Member {
   /** Name in the catalogue. */
   name: string;
-  /** Whose model it is, so far as that is known: a server of OpenAI's format may have models of many makers, and counts as one for each. */
+  /**
+   * Maker of the model. A server with OpenAI's format may host models of many makers, so each of its models counts as
+   * its own.
+   */
   vendor: string;
   tier: Tier;
   model: LanguageModelV4;
-  /** Share of closed questions that it gets right, 0 to 1. */
+  /** Share of closed questions that it answers correctly, from 0 to 1. */
   accuracy?: number;
-  /** Whether it sees images. */
+  /** Whether it accepts images. */
   images: boolean;
   /** Size of the context window in tokens. */
   contextTokens?: number;
-  /** How long it takes to its first text. Absent: it is never hedged. */
+  /** Its time to first text. Absent: it is never hedged. */
   latency?: Latency;
 }
 
-/** The models that the service has. */
+/** All models of the service. */
 export interface Catalogue {
-  /** Whether every model is a built-in offline one. */
+  /** Whether all models are built-in offline models. */
   readonly offline: boolean;
-  /** Every model, in the catalogue's order. */
+  /** All models, in the order of the configuration. */
   readonly members: readonly Member[];
-  /** The tier as one model: its own models in the catalogue's order, then those of the other tier. */
+  /** A failover over the tier's models in the order of the configuration, then over those of the other tier. */
   tier(tier: Tier): LanguageModelV4;
-  /** Closes all connections to vendors; calls under way fail. */
+  /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
 
 /**
- * Connects the entries of the configuration. Nothing is sent before the first call.
- * @param onCall hears of each call of a vendor when it has ended: tries, re-asks and failures too. `generation` is what the call had in
- *   `providerOptions.chorus.generation`
+ * Makes the models of the configuration. Nothing is sent before the first call.
+ * @param onCall called after each call of a vendor, failed ones and retries included, with the `generation` of the
+ *   call's own options
  */
 export function createCatalogue(
   entries: readonly ModelEntry[],
@@ -53,9 +57,8 @@ export function createCatalogue(
   const members = entries.map((entry): Member => {
     const latency = createLatency();
     const onEnd = (end: CallEnd) => {
-      bookLatency(latency, end);
-      const generation = end.call.providerOptions?.chorus?.generation;
-      onCall?.(modelCall(entry, end), typeof generation === "string" ? generation : undefined);
+      recordLatency(latency, end);
+      onCall?.(modelCall(entry, end), ownOptions(end.call).generation);
     };
     return {
       name: entry.name,
@@ -68,8 +71,8 @@ export function createCatalogue(
       ...(entry.vendor === "offline" ? {} : { latency }),
     };
   });
-  const first = (tier: Tier) => failover(inOrder(members, tier).map(({ model }) => model));
-  const tiers = { fast: first("fast"), strong: first("strong") };
+  const ofTier = (tier: Tier) => failover(inOrder(members, tier).map(({ model }) => model));
+  const tiers = { fast: ofTier("fast"), strong: ofTier("strong") };
   return {
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
@@ -78,12 +81,12 @@ export function createCatalogue(
   };
 }
 
-/** The members of a tier, then those of the other one. */
+/** The members of a tier, then those of the other tier. */
 export function inOrder(members: readonly Member[], tier: Tier): Member[] {
   return [...members.filter((member) => member.tier === tier), ...members.filter((member) => member.tier !== tier)];
 }
 
-function bookLatency(latency: Latency, { outcome, received, firstTextMs }: CallEnd): void {
+function recordLatency(latency: Latency, { outcome, received, firstTextMs }: CallEnd): void {
   if (firstTextMs === undefined) return;
   if (received > 0) latency.record(firstTextMs);
   else if (outcome === "left" || outcome === "timed_out") latency.recordAtLeast(firstTextMs);

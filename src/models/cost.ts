@@ -1,26 +1,31 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
+import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { ModelEntry } from "../config/config.ts";
 import type { ModelCall } from "../telemetry.ts";
+import { type Call, ownOptions } from "./model.ts";
 
-/** How one try of a call ended. */
+/** The end of one try of a call. */
 export interface CallEnd {
-  call: LanguageModelV4CallOptions;
+  call: Call;
   outcome: ModelCall["outcome"];
-  /** The vendor's own figures; undefined where the call ended before they came. */
+  /** Tokens that the vendor reported; undefined when the call ended before the report. */
   usage: LanguageModelV4Usage | undefined;
-  /** Characters of text that arrived. */
+  /** Characters of text that arrived in a stream; 0 for an unstreamed answer. */
   received: number;
-  /** Time from the try to its first text, or to its end where none came, in milliseconds; undefined for an answer in one piece. */
+  /**
+   * Time from the start of the try to its first text, or to its end without text, in milliseconds; undefined if
+   * unstreamed.
+   */
   firstTextMs?: number;
 }
 
-/** Characters that are taken for one token where the vendor gave no figures: about right for English with any current tokenizer. */
-const TOKEN_CHARACTERS = 4;
+/** Estimate of the characters in a token, about right for English with any current tokenizer. */
+const CHARACTERS_PER_TOKEN = 4;
 
 /**
- * What a call used and cost, by the prices of the catalogue (USD per million tokens). A call that ended before the vendor's figures came is
- * estimated from its texts, since the vendor bills it; one that the vendor refused cost nothing. Reasoning that is not shown and the
- * surcharge of some vendors for writing to their cache are not known here.
+ * Computes the tokens and the cost of a call, by the catalogue's prices (USD per million tokens). If the call ended
+ * before the vendor reported its tokens, they are estimated from the texts, because the vendor bills them. A call
+ * that the vendor refused costs nothing. Hidden reasoning, and what some vendors add for writing to their cache, are
+ * not included.
  */
 export function modelCall({ name, tier, price }: ModelEntry, { call, outcome, usage, received }: CallEnd): ModelCall {
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
@@ -49,20 +54,20 @@ function reported(usage: LanguageModelV4Usage | undefined): Tokens {
   };
 }
 
-/** A server that only resembles OpenAI's may send anything in place of a figure. */
+/** Checks a reported number: a server that imitates OpenAI may send anything. */
 function count(value: unknown): number {
   return typeof value === "number" && value > 0 && value < Number.MAX_SAFE_INTEGER ? value : 0;
 }
 
-function estimated({ prompt, providerOptions }: LanguageModelV4CallOptions, received: number): Tokens {
-  let sent = String(providerOptions?.chorus?.schema ?? "").length;
-  for (const { content } of prompt) {
+function estimated(call: Call, received: number): Tokens {
+  let sent = ownOptions(call).schema?.length ?? 0;
+  for (const { content } of call.prompt) {
     if (typeof content === "string") sent += content.length;
     else for (const part of content) if (part.type === "text") sent += part.text.length;
   }
   return {
-    inputTokens: Math.ceil(sent / TOKEN_CHARACTERS),
+    inputTokens: Math.ceil(sent / CHARACTERS_PER_TOKEN),
     cachedTokens: 0,
-    outputTokens: Math.ceil(received / TOKEN_CHARACTERS),
+    outputTokens: Math.ceil(received / CHARACTERS_PER_TOKEN),
   };
 }

@@ -1,67 +1,129 @@
 import type {
   LanguageModelV4,
-  LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
-  LanguageModelV4GenerateResult,
+  LanguageModelV4GenerateResult as Result,
 } from "@ai-sdk/provider";
+import { LinkedAbort } from "../abort.ts";
+import { type Call, ownOptions } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { opensText, type Part, toStream } from "./stream.ts";
 
-/** No model could answer. `cause` is what the last one threw; the messages hold nothing that a vendor said. */
+/** No model gave an answer. `cause` is the last model's error. The message quotes nothing that a vendor sent. */
 export class UpstreamError extends Error {
   override name = "UpstreamError";
-  /** What each model threw, in the order of trying. */
+  /** The error of each model, in the order in which they were called. */
   readonly causes: readonly unknown[];
 
   constructor(causes: readonly unknown[]) {
     const last = causes.at(-1);
-    const why = last instanceof ModelError ? ` The last failure: ${last.message}` : "";
-    super(`None of the ${causes.length} models asked could answer.${why}`, { cause: last });
+    const reason = last instanceof ModelError ? ` The last failure: ${last.message}` : "";
+    super(`None of the ${causes.length} models that were called gave an answer.${reason}`, { cause: last });
     this.causes = causes;
   }
 }
 
-type Result = LanguageModelV4GenerateResult;
+/**
+ * Makes one model of several: the first one that answers. The next one is called when a model has failed, or has been
+ * silent for half of the time until the caller's deadline, as long as no text has been delivered. An answer without
+ * text, or one that the vendor's content filter blocked, counts as a failure. An answer without text that reached its
+ * maximum of tokens does not, because the next model would reach it too.
+ * @throws UpstreamError when all models have failed, or when one fails after its first text; the reason of the
+ *   caller's signal.
+ */
+export function failover(models: readonly LanguageModelV4[]): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider: "chorus.failover",
+    modelId: models.map((model) => model.modelId).join(","),
+    supportedUrls: {},
+    doGenerate: (call) => generate(models, call),
+    doStream: async (call) => ({ stream: toStream(parts(models, call)) }),
+  };
+}
 
-/** One model that is asked for a whole answer. */
-class Try {
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal | undefined;
-  /** What came of it, once that is known. */
-  arrived: { result: Result } | { error: unknown } | undefined;
+async function generate(models: readonly LanguageModelV4[], call: Call): Promise<Result> {
+  const causes: unknown[] = [];
+  const pending: Attempt[] = [];
+  try {
+    for (const [i, model] of models.entries()) {
+      pending.push(new Attempt(model, call));
+      // A slow model keeps running beside the next one and may still answer first.
+      const result = await firstOf(pending, causes, i === models.length - 1 ? undefined : turnMs(call));
+      call.abortSignal?.throwIfAborted();
+      if (result) return result;
+    }
+  } finally {
+    for (const attempt of pending) attempt.end();
+  }
+  throw new UpstreamError(causes);
+}
+
+async function* parts(models: readonly LanguageModelV4[], call: Call): AsyncGenerator<Part> {
+  const causes: unknown[] = [];
+  for (const [i, model] of models.entries()) {
+    let hasDelivered = false;
+    const opening: Part[] = [];
+    try {
+      const { stream } = await model.doStream(i === models.length - 1 ? call : withTurn(call));
+      for await (const part of stream) {
+        if (!hasDelivered) {
+          if (part.type === "finish") requireText(part.finishReason);
+          else if (part.type !== "text-delta" || part.delta === "") {
+            // Held back until the first text, so that another model can still take over.
+            if (opensText(part)) opening.push(part);
+            continue;
+          } else yield* opening;
+          hasDelivered = true;
+        }
+        yield part;
+      }
+      return;
+    } catch (error) {
+      call.abortSignal?.throwIfAborted();
+      causes.push(error);
+      if (hasDelivered) break;
+    }
+  }
+  throw new UpstreamError(causes);
+}
+
+/**
+ * Shared, because creating an error with its stack costs more than the abort. A ModelError, so that it blames the
+ * slow model.
+ */
+const OVERTAKEN = new ModelError("Another model answered first.", { retryable: false });
+
+/** An unstreamed call of one model. */
+class Attempt {
+  readonly #link: LinkedAbort;
+  /** Set when the call has ended. */
+  outcome: { result: Result } | { error: unknown } | undefined;
   readonly done: Promise<void>;
 
-  constructor(model: LanguageModelV4, call: LanguageModelV4CallOptions) {
-    this.#caller = call.abortSignal;
-    if (this.#caller?.aborted) this.#leave();
-    this.#caller?.addEventListener("abort", this.#leave, { once: true });
-    this.done = Promise.resolve(model.doGenerate({ ...call, abortSignal: this.#controller.signal })).then(
+  constructor(model: LanguageModelV4, call: Call) {
+    this.#link = new LinkedAbort(call.abortSignal);
+    this.done = Promise.resolve(model.doGenerate({ ...call, abortSignal: this.#link.signal })).then(
       (result) => {
-        this.arrived = checked(result);
+        this.outcome = checked(result);
       },
       (error: unknown) => {
-        this.arrived = { error };
+        this.outcome = { error };
       },
     );
   }
 
-  readonly #leave = (): void => this.#controller.abort(this.#caller?.reason);
-
-  /** Ends what still runs: somebody else was quicker. */
+  /** Aborts the call if it still runs. */
   end(): void {
-    this.#caller?.removeEventListener("abort", this.#leave);
-    if (!this.arrived) this.#controller.abort(OVERTAKEN);
+    if (this.outcome) this.#link.release();
+    else this.#link.abort(OVERTAKEN);
   }
 }
 
-/** Made once: an error with its stack costs more than the rest of an abort. A ModelError, so that it counts against the slow model. */
-const OVERTAKEN = new ModelError("Another model was quicker.", { retryable: false });
-
-function checked(result: Result): Try["arrived"] {
+function checked(result: Result): Attempt["outcome"] {
   const { content, finishReason } = result;
   try {
-    if (finishReason.unified === "content-filter") throw refused();
-    if (!content.some((part) => part.type === "text" && part.text !== "")) demandText(finishReason);
+    if (finishReason.unified === "content-filter") throw blocked();
+    if (!content.some((part) => part.type === "text" && part.text !== "")) requireText(finishReason);
     return { result };
   } catch (error) {
     return { error };
@@ -69,28 +131,32 @@ function checked(result: Result): Try["arrived"] {
 }
 
 /**
- * The first result of the tries. Undefined once all have failed, or after `patienceMs`; what failed is taken out of the tries and its
- * error put to the causes.
+ * Waits for the first result. Removes failed attempts from `pending` and adds their errors to `causes`.
+ * @returns undefined when all have failed, or after `limitMs`
  */
-async function firstOf(tries: Try[], causes: unknown[], patienceMs: number | undefined): Promise<Result | undefined> {
+async function firstOf(
+  pending: Attempt[],
+  causes: unknown[],
+  limitMs: number | undefined,
+): Promise<Result | undefined> {
   let isOver = false;
   let timer: NodeJS.Timeout | undefined;
-  const over = patienceMs === undefined ? undefined : Promise.withResolvers<void>();
+  const over = limitMs === undefined ? undefined : Promise.withResolvers<void>();
   if (over) {
     timer = setTimeout(() => {
       isOver = true;
       over.resolve();
-    }, patienceMs);
+    }, limitMs);
   }
   try {
-    while (tries.length > 0 && !isOver) {
-      await Promise.race([...tries.map(({ done }) => done), ...(over ? [over.promise] : [])]);
-      for (const one of [...tries]) {
-        if (!one.arrived) continue;
-        if ("result" in one.arrived) return one.arrived.result;
-        causes.push(one.arrived.error);
-        tries.splice(tries.indexOf(one), 1);
-        one.end();
+    while (pending.length > 0 && !isOver) {
+      await Promise.race([...pending.map(({ done }) => done), ...(over ? [over.promise] : [])]);
+      for (const attempt of [...pending]) {
+        if (!attempt.outcome) continue;
+        if ("result" in attempt.outcome) return attempt.outcome.result;
+        causes.push(attempt.outcome.error);
+        pending.splice(pending.indexOf(attempt), 1);
+        attempt.end();
       }
     }
     return undefined;
@@ -99,89 +165,25 @@ async function firstOf(tries: Try[], causes: unknown[], patienceMs: number | und
   }
 }
 
-/** Half of the time that is left until `providerOptions.chorus.endsAt`, a `performance.now()`; undefined where the call has no end. */
-function patienceMs({ providerOptions }: LanguageModelV4CallOptions): number | undefined {
-  const endsAt = providerOptions?.chorus?.endsAt;
-  return typeof endsAt === "number" ? Math.max(0, (endsAt - performance.now()) / 2) : undefined;
+/** Half of the time until the caller's deadline, in milliseconds; undefined when the call has no deadline. */
+function turnMs(call: Call): number | undefined {
+  const { endsAt } = ownOptions(call);
+  return endsAt === undefined ? undefined : Math.max(0, (endsAt - performance.now()) / 2);
 }
 
-/** The same call for a model behind which there is another: its first text must come within half of the time that is left. */
-function hurried(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
-  const patience = patienceMs(call);
-  if (patience === undefined) return call;
-  const chorus = { ...call.providerOptions?.chorus, patienceMs: patience };
+/** Limits the wait for the first text of a model that has another one behind it. */
+function withTurn(call: Call): Call {
+  const firstTextMs = turnMs(call);
+  if (firstTextMs === undefined) return call;
+  const chorus = { ...call.providerOptions?.chorus, firstTextMs };
   return { ...call, providerOptions: { ...call.providerOptions, chorus } };
 }
 
-/**
- * Several models as one: the first one that answers. The next one is tried as long as nothing of an answer has been delivered: when one has
- * failed, or has been silent for half of the time that the call has left (`providerOptions.chorus.endsAt`). An
- * answer without text, or held back by the vendor's content filter, counts as a failure; one without text that ran into its ceiling of
- * tokens does not, because the next model would run into it too.
- * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal.
- */
-export function failover(models: readonly LanguageModelV4[]): LanguageModelV4 {
-  async function doGenerate(call: LanguageModelV4CallOptions) {
-    const causes: unknown[] = [];
-    const tries: Try[] = [];
-    try {
-      for (const [i, model] of models.entries()) {
-        tries.push(new Try(model, call));
-        // A model that is only slow goes on beside the next one, and may still be the first.
-        const result = await firstOf(tries, causes, i === models.length - 1 ? undefined : patienceMs(call));
-        call.abortSignal?.throwIfAborted();
-        if (result) return result;
-      }
-    } finally {
-      for (const one of tries) one.end();
-    }
-    throw new UpstreamError(causes);
-  }
-
-  async function* parts(call: LanguageModelV4CallOptions): AsyncGenerator<Part> {
-    const causes: unknown[] = [];
-    for (const [i, model] of models.entries()) {
-      let delivered = false;
-      const opening: Part[] = [];
-      try {
-        const { stream } = await model.doStream(i === models.length - 1 ? call : hurried(call));
-        for await (const part of stream) {
-          if (!delivered) {
-            if (part.type === "finish") demandText(part.finishReason);
-            else if (part.type !== "text-delta" || part.delta === "") {
-              // What has delivered no text can still be replaced, so what opens the text waits for it.
-              if (opensText(part)) opening.push(part);
-              continue;
-            } else yield* opening;
-            delivered = true;
-          }
-          yield part;
-        }
-        return;
-      } catch (error) {
-        call.abortSignal?.throwIfAborted();
-        causes.push(error);
-        if (delivered) break;
-      }
-    }
-    throw new UpstreamError(causes);
-  }
-
-  return {
-    specificationVersion: "v4",
-    provider: "chorus.failover",
-    modelId: models.map((model) => model.modelId).join(","),
-    supportedUrls: {},
-    doGenerate,
-    doStream: async (call) => ({ stream: toStream(parts(call)) }),
-  };
-}
-
-function demandText(reason: LanguageModelV4FinishReason): void {
-  if (reason.unified === "content-filter") throw refused();
+function requireText(reason: LanguageModelV4FinishReason): void {
+  if (reason.unified === "content-filter") throw blocked();
   if (reason.unified !== "length") throw new ModelError("The answer has no text.", { retryable: false });
 }
 
-function refused(): ModelError {
-  return new ModelError("The vendor's content filter held the answer back.", { retryable: false });
+function blocked(): ModelError {
+  return new ModelError("The vendor's content filter blocked the answer.", { retryable: false });
 }

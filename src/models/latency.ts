@@ -1,54 +1,60 @@
-/** How long a model takes to its first text, and when a second call beside a late one is worth it. */
+/**
+ * Tracks a model's time to first text, and decides when a second call beside a late one (a hedge) is worth its price.
+ */
 export interface Latency {
-  /** Books the time from a call to its first text, in milliseconds. */
+  /** Records the time from a call to its first text, in milliseconds. */
   record(ms: number): void;
-  /** Books a call that was given up without any text after `ms`: it would have taken longer. */
+  /**
+   * Records a call that was ended after `ms` without any text. It counts only if `ms` is late, since its real time is
+   * longer.
+   */
   recordAtLeast(ms: number): void;
   /**
-   * Counts a call, and says after how long it is late: the 95th percentile of the last 100 calls, in milliseconds.
-   * @returns undefined while fewer than 20 are known
+   * Counts a call and adds to the hedge budget.
+   * @returns the time after which the call is late, in milliseconds: the 95th percentile of the last 100 calls, at
+   *   least 500; undefined while fewer than 20 are recorded
    */
   hedgeAfterMs(): number | undefined;
-  /** Asks for the right to a second call; at most one in twenty counted calls gets it. */
+  /** Takes one hedge from the budget, which allows one for twenty counted calls. False: the budget is empty. */
   maySpend(): boolean;
 }
 
 const SAMPLES = 100;
-/** Fewer have no 95th percentile. */
-const FEWEST = 20;
-/** Below it a reader gains nothing that pays for a second call. */
-const LEAST_MS = 500;
-/** Share of calls that may be doubled, and how many unused rights are kept. */
-const BUDGET = { share: 0.05, most: 2 };
+/** The 95th percentile needs at least this many samples. */
+const MIN_SAMPLES = 20;
+/** With a shorter wait, the reader gains too little for the price of a second call. */
+const MIN_MS = 500;
+/** Hedges added to the budget by each call, and the largest budget. */
+const BUDGET = { perCall: 0.05, max: 2 };
 
 export function createLatency(): Latency {
   const ring = new Float64Array(SAMPLES);
   let count = 0;
-  let rights = 0;
-  /** Sorted at most once in ten samples: 3 µs each time. */
-  let known: number | undefined;
+  let budget = 0;
+  /** The 95th percentile; computed once in ten samples, because sorting takes 3 µs. */
+  let p95: number | undefined;
 
   const record = (ms: number) => {
     ring[count % SAMPLES] = ms;
     count += 1;
-    if (count >= FEWEST && (known === undefined || count % 10 === 0)) {
+    if (count >= MIN_SAMPLES && (p95 === undefined || count % 10 === 0)) {
       const size = Math.min(count, SAMPLES);
-      known = ring.slice(0, size).sort()[Math.ceil(size * 0.95) - 1];
+      p95 = ring.slice(0, size).sort()[Math.ceil(size * 0.95) - 1];
     }
   };
   return {
     record,
     recordAtLeast(ms) {
-      if (known !== undefined && ms >= known) record(ms);
+      if (p95 !== undefined && ms >= p95) record(ms);
     },
     hedgeAfterMs() {
-      if (known === undefined) return undefined;
-      rights = Math.min(BUDGET.most, rights + BUDGET.share);
-      return Math.max(LEAST_MS, known);
+      if (p95 === undefined) return undefined;
+      budget = Math.min(BUDGET.max, budget + BUDGET.perCall);
+      return Math.max(MIN_MS, p95);
     },
     maySpend() {
-      if (rights < 1 - 1e-9) return false;
-      rights -= 1;
+      if (budget < 1 - 1e-9) return false;
+      budget -= 1;
       return true;
     },
   };

@@ -7,18 +7,18 @@ import {
   TypeValidationError,
 } from "@ai-sdk/provider";
 
-export interface ModelErrorInit {
-  /** Whether the same call may succeed a little later. */
+interface ModelErrorInit {
+  /** Whether the same call may succeed on a retry. */
   retryable: boolean;
-  /** The wait that the vendor asked for, in milliseconds. */
+  /** Wait that the vendor asked for before a retry, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** HTTP status of the vendor's answer; absent where there was none. */
+  /** HTTP status of the vendor's response; absent if there was no response. */
   status?: number | undefined;
-  /** What the vendor or the network said. For the log of the service only. */
+  /** The error of the vendor or the network. For the service's log only. */
   cause?: unknown;
 }
 
-/** A call of one model that failed. The message holds nothing that the vendor said. */
+/** A failed call of one model. The message quotes nothing that the vendor sent. */
 export class ModelError extends Error {
   override name = "ModelError";
   readonly retryable: boolean;
@@ -32,32 +32,37 @@ export class ModelError extends Error {
     this.status = init.status;
   }
 
-  /** Whether the failure says something about the model rather than about this one request. */
+  /** Whether the model is to blame, and not this one request. */
   get blamesModel(): boolean {
-    return this.status === undefined || !REQUEST_AT_FAULT.has(this.status);
+    return this.status === undefined || !REQUEST_ERRORS.has(this.status);
   }
 }
 
-const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 413, 422]);
+const REQUEST_ERRORS: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/** Errors of the AI SDK about what the vendor sent; its other errors are about what we asked for, and come again. */
-const BAD_ANSWER = [EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError];
+/** The AI SDK's errors about the vendor's response. Its other errors are about our call and would repeat. */
+const RESPONSE_ERRORS = [EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError];
 
-/** Gives whatever a model threw, or sent as an error in its stream, the shape of a ModelError. */
+/** Turns any error that a model threw, or sent in its stream, into a ModelError. */
 export function toModelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
   if (APICallError.isInstance(error)) return fromApiCall(error);
   if (AISDKError.isInstance(error)) {
-    const retryable = BAD_ANSWER.some((kind) => kind.isInstance(error));
-    return new ModelError(retryable ? "The answer made no sense." : "The model cannot take this call.", {
-      retryable,
-      cause: error,
-    });
+    const retryable = RESPONSE_ERRORS.some((kind) => kind.isInstance(error));
+    return new ModelError(
+      retryable ? "The vendor's response cannot be read." : "The model does not support this call.",
+      {
+        retryable,
+        cause: error,
+      },
+    );
   }
-  // An error frame of a stream (a plain object), or trouble of the network.
+  // An error frame of a stream, which is a plain object, or a network error.
   const { statusCode, isRetryable } = frame(error);
   return new ModelError(
-    statusCode === undefined ? "The call broke off." : `The vendor sent an error (${statusCode}).`,
+    statusCode === undefined
+      ? "The call failed before the answer was complete."
+      : `The vendor sent an error (${statusCode}).`,
     {
       retryable: isRetryable ?? true,
       status: statusCode,
@@ -69,13 +74,13 @@ export function toModelError(error: unknown): ModelError {
 function fromApiCall(error: APICallError): ModelError {
   const { statusCode: status, responseHeaders: headers = {} } = error;
   if (status === undefined || status < 300) {
-    // Cut off, not JSON, or never connected.
-    return new ModelError("The call failed before a whole answer came.", { retryable: true, cause: error });
+    // No connection, a truncated body, or a body that is not JSON.
+    return new ModelError("The call failed before the answer was complete.", { retryable: true, cause: error });
   }
   const body = parseBody(error.responseBody);
-  const asked = headers["x-should-retry"];
+  const shouldRetry = headers["x-should-retry"];
   const retryable =
-    body.code !== "insufficient_quota" && (asked === "true" || (asked !== "false" && error.isRetryable));
+    body.code !== "insufficient_quota" && (shouldRetry === "true" || (shouldRetry !== "false" && error.isRetryable));
   return new ModelError(`The vendor answered with status ${status}.`, {
     retryable,
     retryAfterMs: retryAfter(headers) ?? body.retryDelayMs,
@@ -93,7 +98,10 @@ function frame(error: unknown): { statusCode?: number; isRetryable?: boolean } {
   };
 }
 
-/** `retry-after-ms` (OpenAI), or `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
+/**
+ * Reads `retry-after-ms` (OpenAI), or `retry-after` in seconds or as a date (RFC 9110, section 10.2.3). In
+ * milliseconds.
+ */
 function retryAfter(headers: Record<string, string>): number | undefined {
   const ms = Number.parseFloat(headers["retry-after-ms"] ?? "");
   if (ms >= 0) return ms;
@@ -104,7 +112,10 @@ function retryAfter(headers: Record<string, string>): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-/** What the body of an error says about trying again: OpenAI's code, and Gemini's google.rpc.RetryInfo with its "34.07s". */
+/**
+ * Reads from an error body what matters for a retry: OpenAI's code, and the delay ("34.07s") of Gemini's
+ * google.rpc.RetryInfo.
+ */
 function parseBody(text = ""): { code?: unknown; retryDelayMs?: number } {
   let error: { code?: unknown; details?: unknown };
   try {

@@ -1,12 +1,13 @@
-import { APICallError, type LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { APICallError } from "@ai-sdk/provider";
+import type { Call } from "./model.ts";
 
-/** Options of a call that some models refuse and that an answer can do without. */
+/** Options of a call that some models refuse and that can be dropped. */
 export type Option = "temperature" | "stopSequences" | "maxOutputTokens" | "responseFormat";
 
 export interface Refusal {
-  /** The option at fault; undefined where the vendor names none of the call's. */
+  /** The refused option; undefined if the vendor names none of the call's options. */
   option: Option | undefined;
-  /** Whether the model takes the option with no value at all. */
+  /** Whether the model refuses the option whatever its value. */
   always: boolean;
 }
 
@@ -17,22 +18,23 @@ const WIRE_NAMES: Readonly<Record<Option, RegExp>> = {
   responseFormat: /\bresponse_?(format|mime_?type|json_?schema|schema)\b|\boutput_config\b|\bjson_(object|schema)\b/i,
 };
 
-const NEVER_TAKEN = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated/i;
+const UNSUPPORTED = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated/i;
 
 /**
- * Tells what a vendor refused about a call (status 400 or 422), from the parameter that it names or else from its words. Reasoning
- * models refuse `temperature` or `stop`, some servers `response_format`, and no list of them stays right for long.
- * @returns undefined for any other error.
+ * Finds out which option of a call a vendor refused (status 400 or 422), from the parameter that the error names, or
+ * else from its message. Reasoning models refuse `temperature` or `stop`, some servers `response_format`; this
+ * changes too often for a list.
+ * @returns undefined for any other error
  */
-export function refusalOf(error: unknown, call: LanguageModelV4CallOptions): Refusal | undefined {
+export function refusalOf(error: unknown, call: Call): Refusal | undefined {
   if (!APICallError.isInstance(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return undefined;
   const name = namedParameter(error.data) ?? error.message;
   const options = Object.entries(WIRE_NAMES) as [Option, RegExp][];
   const option = options.find(([option, pattern]) => call[option] !== undefined && pattern.test(name))?.[0];
-  return { option, always: option !== "maxOutputTokens" && NEVER_TAKEN.test(error.message) };
+  return { option, always: option !== "maxOutputTokens" && UNSUPPORTED.test(error.message) };
 }
 
-/** `error.param` of OpenAI's format. */
+/** `error.param` in OpenAI's format. */
 function namedParameter(data: unknown): string | undefined {
   const error = (data as { error?: { param?: unknown } } | undefined)?.error;
   return typeof error?.param === "string" ? error.param : undefined;

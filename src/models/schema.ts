@@ -1,24 +1,27 @@
 import type { Vendor } from "../config/config.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../json.ts";
 
-export interface CompiledSchema {
-  /** JSON text, to be sent as it stands. */
+interface CompiledSchema {
+  /** JSON text, to be sent unchanged. */
   text: string;
-  /** Whether the vendor is held to it to the letter; otherwise it is a hint. */
+  /** Whether the vendor enforces the schema; otherwise it is a hint. */
   strict: boolean;
 }
 
-/** What a vendor's strict mode takes, beyond `type`, `properties`, `items`, `required`, `enum`, `const` and `description`. */
+/**
+ * What a vendor's strict mode accepts beyond `type`, `properties`, `items`, `required`, `enum`, `const` and
+ * `description`.
+ */
 interface Dialect {
-  /** Whether a further keyword goes through as it is. */
+  /** Whether another keyword is sent unchanged. */
   keeps: (keyword: string, value: JsonNode) => boolean;
-  /** Every object must say `additionalProperties: false`. */
+  /** Whether every object must have `additionalProperties: false`. */
   closed: boolean;
-  /** Every property must be required, so that an optional one becomes nullable. */
+  /** Whether every property must be required. An optional one then becomes nullable. */
   allRequired: boolean;
-  /** Whether an `enum` with these values is taken. */
+  /** Whether an `enum` with these values is accepted. */
   enumerates: (values: readonly JsonNode[]) => boolean;
-  /** Whether there is `const`; otherwise it becomes an `enum` of one value. */
+  /** Whether `const` is accepted; otherwise it becomes an `enum` of one value. */
   hasConst: boolean;
 }
 
@@ -26,8 +29,8 @@ const NUMBERS_AND_ITEMS: ReadonlySet<string> = new Set(["title", "minimum", "max
 const any = () => true;
 
 /**
- * OpenAI: platform docs, "Structured model outputs", supported schemas. String lengths are not among them; `default` is refused.
- * Groq, OpenRouter, Together and others with the same API ask for the same form or for less.
+ * OpenAI: platform docs, "Structured model outputs", supported schemas. String lengths and `default` are not supported.
+ * Groq, OpenRouter, Together and others with the same API require the same or less.
  */
 const OPENAI: Dialect = {
   keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword),
@@ -39,7 +42,10 @@ const OPENAI: Dialect = {
 const OPENAI_MAX_ENUM_VALUES = 1_000;
 const OPENAI_LONG_ENUM = { values: 250, characters: 15_000 };
 
-/** Anthropic: platform docs, "Structured outputs", JSON Schema limitations; of the bounds only a `minItems` of 0 or 1. */
+/**
+ * Anthropic: platform docs, "Structured outputs", JSON Schema limitations. The only supported bound is a `minItems`
+ * of 0 or 1.
+ */
 const ANTHROPIC: Dialect = {
   keeps: (keyword, value) => keyword === "title" || (keyword === "minItems" && isAtMostOne(value)),
   closed: true,
@@ -47,11 +53,14 @@ const ANTHROPIC: Dialect = {
   enumerates: any,
   hasConst: true,
 };
-/** The docs say 24, but grammars fail to compile from 13 on (@ai-sdk/anthropic 4.0.105, which stops at 10 as well). */
+/** The docs say 24, but schemas with 13 fail to compile. @ai-sdk/anthropic 4.0.105 stops at 10 too. */
 const ANTHROPIC_MAX_OPTIONAL = 10;
 const ANTHROPIC_MAX_UNIONS = 16;
 
-/** Gemini: API reference of `responseJsonSchema`. An `enum` takes strings that are not empty, or numbers; there is no `const`. */
+/**
+ * Gemini: API reference of `responseJsonSchema`. An `enum` accepts non-empty strings or numbers; `const` is not
+ * supported.
+ */
 const GOOGLE: Dialect = {
   keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword) || keyword === "additionalProperties",
   closed: false,
@@ -60,8 +69,11 @@ const GOOGLE: Dialect = {
   hasConst: false,
 };
 
-/** Words for a rule that a vendor's strict mode does not take; the service itself holds the answer to it. */
-const WORDS: Readonly<Record<string, string>> = {
+/**
+ * Text for the description in place of a rule that strict mode does not accept. The service checks the answer against
+ * the rule.
+ */
+const RULE_TEXTS: Readonly<Record<string, string>> = {
   minLength: "Least number of characters:",
   maxLength: "Largest number of characters:",
   minItems: "Least number of items:",
@@ -71,11 +83,13 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Compiles a caller's JSON Schema to what the vendor's strict mode takes, never narrower than the caller's except that an object which
- * does not say so itself takes no further properties. Names, their order and the spelling of numbers stay. Rules without a counterpart
- * move into the description, notes other than `title` and `description` are dropped.
- * @param text A schema that the service has accepted.
- * @returns undefined where strict mode cannot express the schema and takes no hints either; it then belongs into the prompt.
+ * Compiles a caller's JSON Schema into one that the vendor's strict mode accepts. The result allows everything that
+ * the caller's schema allows, except for additional properties of an object that does not mention them. Names, their
+ * order and the spelling of numbers stay. Unsupported rules move into the description; annotations other than `title`
+ * and `description` are dropped.
+ * @param text a schema that the service has accepted
+ * @returns undefined if strict mode cannot express the schema and the vendor accepts no hints; send it in the prompt
+ *   then
  */
 export function compileSchema(text: string, vendor: Vendor): CompiledSchema | undefined {
   const schema = parseJson(text);
@@ -95,8 +109,8 @@ export function compileSchema(text: string, vendor: Vendor): CompiledSchema | un
 }
 
 /**
- * Takes out of an answer the nulls that stand for left-out properties: those of properties which the caller's schema makes optional
- * and does not allow to be null.
+ * Removes from an answer the nulls that `compileSchema` made possible: those of properties that the caller's schema
+ * makes optional but not nullable.
  */
 export function dropAddedNulls(answer: JsonNode, schema: JsonNode): JsonNode {
   if (answer.kind === "array") {
@@ -117,7 +131,7 @@ export function dropAddedNulls(answer: JsonNode, schema: JsonNode): JsonNode {
   };
 }
 
-/** @param nullable Whether null is to be let in where the caller's schema does not. */
+/** @param nullable whether to allow null in addition */
 function compile(schema: JsonNode, dialect: Dialect, nullable: boolean): JsonNode {
   const { closed, allRequired } = dialect;
   const required = requiredNames(schema);
@@ -147,7 +161,7 @@ function compile(schema: JsonNode, dialect: Dialect, nullable: boolean): JsonNod
     } else if (keyword === "required" || keyword === "description" || dialect.keeps(keyword, value))
       members.set(keyword, value);
     else if (keyword === "additionalProperties" && closed) members.set(keyword, FALSE);
-    else if (Object.hasOwn(WORDS, keyword)) words.push(`${WORDS[keyword]} ${stringifyJson(value)}.`);
+    else if (Object.hasOwn(RULE_TEXTS, keyword)) words.push(`${RULE_TEXTS[keyword]} ${stringifyJson(value)}.`);
   }
   if (isObjectType(schema)) {
     if (allRequired) {
@@ -164,7 +178,7 @@ function compile(schema: JsonNode, dialect: Dialect, nullable: boolean): JsonNod
   return { kind: "object", members: [...members] };
 }
 
-/** Whether some object takes properties that the schema does not name: it says so, or it names none at all. */
+/** Whether some object accepts properties that the schema does not name: it says so, or it names none. */
 function hasOpenObject(schema: JsonNode): boolean {
   return nodes(schema).some((node) => {
     const additional = member(node, "additionalProperties");
@@ -196,7 +210,7 @@ function exceedsAnthropicLimits(schema: JsonNode): boolean {
   return optional > ANTHROPIC_MAX_OPTIONAL || unions > ANTHROPIC_MAX_UNIONS;
 }
 
-/** A schema and all schemas in it. */
+/** A schema and all schemas nested in it. */
 function nodes(schema: JsonNode): JsonNode[] {
   const items = member(schema, "items");
   const properties = membersOf(member(schema, "properties")).flatMap(([, property]) => nodes(property));
@@ -225,7 +239,7 @@ function requiredNames(schema: JsonNode): Set<string> {
   );
 }
 
-/** Names in `type`. */
+/** The names in `type`. */
 function typesOf(schema: JsonNode): string[] {
   const type = member(schema, "type");
   const list = type?.kind === "array" ? type.items : type ? [type] : [];

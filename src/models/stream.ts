@@ -3,12 +3,13 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 export type Part = LanguageModelV4StreamPart;
 
 /**
- * A generator as the ReadableStream that LanguageModelV4 demands. Whoever iterates it with `for await` gets the generator itself, so
- * that stacked models cost one generator each and no queue; a reader works too. Nothing runs before the first part is asked for.
+ * Wraps a generator as the ReadableStream that LanguageModelV4 requires. `for await` iterates the generator directly,
+ * which avoids a queue for each of the stacked models; `getReader` works too. Nothing runs before the first part is
+ * requested.
  */
 export function toStream(parts: AsyncGenerator<Part>): ReadableStream<Part> {
   let stream: ReadableStream<Part> | undefined;
-  // A real stream takes 4 µs to make, as long as a whole answer spends in the engine, and nearly nobody needs a reader.
+  // A real stream takes 4 µs to make and is rarely needed.
   return new Proxy(EMPTY, {
     get(_, name) {
       if (name === Symbol.asyncIterator) return () => parts;
@@ -23,16 +24,16 @@ const EMPTY = new ReadableStream<Part>();
 
 const OPENING: ReadonlySet<Part["type"]> = new Set(["stream-start", "response-metadata", "text-start", "text-end"]);
 
-/** Whether a part that came before any text is needed to make sense of the text that follows. */
+/** Whether a part before the first text is needed to interpret that text. */
 export function opensText(part: Part): boolean {
   return OPENING.has(part.type);
 }
 
 /**
- * Yields nothing until the first piece of text is there, so that an answer which has yielded nothing can still be replaced by another
- * one. Of what came before, only what opens the text is kept; a stream without any text yields its `finish` alone.
- * @throws The error of an `error` part.
- * @param onPart Called for each part as it arrives, also for those that are held back.
+ * Yields nothing before the first text, so that the answer can be replaced by another one until then. Of the earlier
+ * parts it keeps only those that `opensText` names; a stream without text yields only its `finish`.
+ * @param onPart called for each part as it arrives, including those that are not yielded
+ * @throws the error of an `error` part
  */
 export async function* fromFirstText(parts: AsyncIterable<Part>, onPart?: () => void): AsyncGenerator<Part> {
   let held: Part[] | undefined = [];

@@ -1,18 +1,18 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
 import type { ModelEntry, Vendor } from "../config/config.ts";
 import { annotate, type SpanOptions, traced, tracedParts, traceHeaders } from "../tracing.ts";
+import type { Call } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { type Part, toStream } from "./stream.ts";
 
-type Call = LanguageModelV4CallOptions;
 type End = Pick<LanguageModelV4GenerateResult, "finishReason" | "usage">;
 
-/** Names of the registry of OpenTelemetry's conventions for generative AI, where it has one. */
+/** Provider names that OpenTelemetry's conventions for generative AI define and that differ from ours. */
 const PROVIDERS: Partial<Record<Vendor, string>> = { google: "gcp.gemini" };
 
 /**
- * A vendor's model whose calls are spans of the running request, each try one, named and described by OpenTelemetry's conventions for
- * generative AI. The vendor gets their `traceparent`. Nothing of prompts and answers is told.
+ * Records each call of a vendor's model, retries included, as a span of the current request, by OpenTelemetry's
+ * conventions for generative AI. Sends the vendor the span's `traceparent`. Spans contain no prompts and no answers.
  */
 export function tracedModel(model: LanguageModelV4, entry: ModelEntry): LanguageModelV4 {
   const name = `chat ${entry.model}`;
@@ -25,13 +25,13 @@ export function tracedModel(model: LanguageModelV4, entry: ModelEntry): Language
   };
 
   function options({ abortSignal, maxOutputTokens, temperature }: Call, stream: boolean): SpanOptions {
-    const asked = {
+    const request = {
       "gen_ai.request.stream": stream,
       "gen_ai.request.max_tokens": maxOutputTokens,
       "gen_ai.request.temperature": temperature,
     };
     const kind = entry.vendor === "offline" ? "internal" : "client";
-    return { kind, attributes: { ...fixed, ...asked }, signal: abortSignal };
+    return { kind, attributes: { ...fixed, ...request }, signal: abortSignal };
   }
 
   async function* parts(call: Call): AsyncGenerator<Part> {
@@ -80,7 +80,7 @@ function withContext(call: Call): Call {
   return headers.traceparent === undefined ? call : { ...call, headers: { ...call.headers, ...headers } };
 }
 
-/** Of a call that gave no whole answer, in the words of the figures. */
+/** Outcome of a call without a complete answer, named as in the metrics. */
 function outcomeOf({ abortSignal }: Call): "left" | "timed_out" | "failed" {
   if (!abortSignal?.aborted) return "failed";
   return abortSignal.reason instanceof ModelError ? "timed_out" : "left";

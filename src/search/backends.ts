@@ -1,7 +1,7 @@
 import type { SearchConfig } from "../config/search.ts";
 import type { Found } from "./results.ts";
 
-/** One request of a search. */
+/** The HTTP request of one search. */
 export interface SearchRequest {
   method: "GET" | "POST";
   url: string;
@@ -12,13 +12,13 @@ export interface SearchRequest {
 /** The wire format of one search service. */
 export interface Backend {
   request(query: string): SearchRequest;
-  /** What an answer with status 200 found; undefined if it is not of the format. */
-  read(answer: unknown): Found[] | undefined;
-  /** What to do about an answer that is refused, where the service's documentation says so. */
+  /** Reads the JSON of a response with status 200; undefined if it does not have the expected format. */
+  read(response: unknown): Found[] | undefined;
+  /** What the operator must do about a status other than 200, if the backend's documentation says so. */
   hint?(status: number): string | undefined;
 }
 
-/** Speaks to the backend of the configuration. */
+/** Creates the configured backend. */
 export function createBackend(config: SearchConfig): Backend {
   switch (config.backend) {
     case "searxng":
@@ -30,16 +30,17 @@ export function createBackend(config: SearchConfig): Backend {
   }
 }
 
-/** Some results turn out to be duplicates, so more are asked for; they cost the same. Both hosted backends allow 20. */
-function asked(results: number): number {
+/** Number of results to request: more than needed, because some are duplicates. The price is the same up to 20. */
+function requestedResults(results: number): number {
   return Math.min(20, 2 * results);
 }
 
-/** https://docs.searxng.org/dev/search_api.html. A key is for a proxy in front of it; SearXNG itself has none. */
+/** https://docs.searxng.org/dev/search_api.html. A key is for a proxy in front of it; SearXNG has none. */
 function searxng({ baseUrl = "http://127.0.0.1:8888", apiKey }: SearchConfig): Backend {
   return {
     request(query) {
-      // Prefixes that choose engines or languages, or redirect to elsewhere: https://docs.searxng.org/user/search-syntax.html
+      // Removes prefixes that select engines or languages, or redirect:
+      // https://docs.searxng.org/user/search-syntax.html
       const q = query.replace(/(^|\s)[!?:]+/g, "$1").trim();
       return {
         method: "GET",
@@ -47,8 +48,8 @@ function searxng({ baseUrl = "http://127.0.0.1:8888", apiKey }: SearchConfig): B
         headers: { accept: "application/json", ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) },
       };
     },
-    read: (answer) =>
-      list(member(answer, "results"))?.map((item) => ({
+    read: (response) =>
+      list(member(response, "results"))?.map((item) => ({
         title: string(item, "title"),
         url: string(item, "url"),
         text: string(item, "content"),
@@ -59,15 +60,15 @@ function searxng({ baseUrl = "http://127.0.0.1:8888", apiKey }: SearchConfig): B
 }
 
 /**
- * https://api-dashboard.search.brave.com/api-reference/web/search/get. `extra_snippets` adds up to five excerpts of each page;
- * a page's date is `page_age`.
+ * https://api-dashboard.search.brave.com/api-reference/web/search/get. `extra_snippets` adds up to five excerpts of
+ * each page; a page's date is `page_age`.
  */
 function brave({ baseUrl = "https://api.search.brave.com", apiKey = "", results }: SearchConfig): Backend {
   return {
     request(query) {
       const parameters = new URLSearchParams({
         q: query,
-        count: String(asked(results)),
+        count: String(requestedResults(results)),
         result_filter: "web",
         extra_snippets: "true",
         text_decorations: "false",
@@ -78,10 +79,10 @@ function brave({ baseUrl = "https://api.search.brave.com", apiKey = "", results 
         headers: { accept: "application/json", "x-subscription-token": apiKey },
       };
     },
-    read(answer) {
-      if (member(answer, "type") !== "search") return undefined;
-      // Left out where nothing was found.
-      return list(member(member(answer, "web") ?? { results: [] }, "results"))?.map((item) => ({
+    read(response) {
+      if (member(response, "type") !== "search") return undefined;
+      // `web` is missing when nothing was found.
+      return list(member(member(response, "web") ?? { results: [] }, "results"))?.map((item) => ({
         title: string(item, "title"),
         url: string(item, "url"),
         text: [string(item, "description"), ...(list(member(item, "extra_snippets")) ?? []).filter(isString)].join(" "),
@@ -91,7 +92,10 @@ function brave({ baseUrl = "https://api.search.brave.com", apiKey = "", results 
   };
 }
 
-/** https://docs.tavily.com/documentation/api-reference/endpoint/search. `content` is a summary of the page, in depth `basic` one credit. */
+/**
+ * https://docs.tavily.com/documentation/api-reference/endpoint/search. `content` is a summary of the page, in depth
+ * `basic` one credit.
+ */
 function tavily({ baseUrl = "https://api.tavily.com", apiKey = "", results }: SearchConfig): Backend {
   return {
     request: (query) => ({
@@ -102,10 +106,10 @@ function tavily({ baseUrl = "https://api.tavily.com", apiKey = "", results }: Se
         "content-type": "application/json",
         authorization: `Bearer ${apiKey}`,
       },
-      body: JSON.stringify({ query, max_results: asked(results), search_depth: "basic" }),
+      body: JSON.stringify({ query, max_results: requestedResults(results), search_depth: "basic" }),
     }),
-    read: (answer) =>
-      list(member(answer, "results"))?.map((item) => ({
+    read: (response) =>
+      list(member(response, "results"))?.map((item) => ({
         title: string(item, "title"),
         url: string(item, "url"),
         text: string(item, "content"),
@@ -114,7 +118,7 @@ function tavily({ baseUrl = "https://api.tavily.com", apiKey = "", results }: Se
   };
 }
 
-/** A base URL without a path gets the backend's own. */
+/** Adds the backend's path to a base URL without one. */
 function withPath(baseUrl: string, path: string): string {
   return new URL(baseUrl).pathname === "/" ? `${baseUrl}${path}` : baseUrl;
 }

@@ -1,25 +1,25 @@
 import { clip } from "./text.ts";
 
-/** One turn of the conversation; the engine's turns are of this form. */
+/** One turn of the conversation, as the engine has it. */
 interface Turn {
   role: "user" | "assistant";
   text: string;
 }
 
-/** Brave takes 400 characters and 50 words, Tavily advises 400 characters. */
+/** Brave's limits are 400 characters and 50 words; Tavily recommends at most 400 characters. */
 const MAX_CHARACTERS = 400;
 const MAX_WORDS = 50;
 
-/** Between two sentences: after their mark, and at line breaks. */
+/** The end of a sentence: after its punctuation mark, or at a line break. */
 const BOUNDARY = /(?<=[。！？])|(?<=[.!?؟])\s+|[\r\n]+/u;
 const QUESTION = /[?？؟]["'”’»)\]」』]*$/u;
-/** Shorter questions ("Right?", "Why is that?") hardly say what they are about. */
+/** Shorter questions ("Right?", "Why is that?") rarely name their subject. */
 const MIN_QUESTION = 20;
 
 /**
- * What to search the web for: the last thing that the user said. Of a long text it is the last sentence that asks something, else the
- * beginning.
- * @returns at most 400 characters and 50 words on one line; empty if the user said nothing
+ * Makes the search query from the last user turn. Of a long turn it takes the last question, or the beginning if
+ * there is none.
+ * @returns at most 400 characters and 50 words on one line; empty if there is no text of the user
  */
 export function searchQuery(turns: readonly Turn[]): string {
   const text = turns.findLast((turn) => turn.role === "user" && turn.text.trim() !== "")?.text.trim() ?? "";

@@ -1,19 +1,20 @@
 /**
- * `timed_out`: no whole answer in time. `unreachable`: no connection, or it broke. `refused`: a status other than 200.
- * `unreadable`: not what the backend's format allows, or too large. `resting`: it failed too often lately and is not asked.
+ * `timed_out`: no complete response in time. `unreachable`: no connection, or it failed. `refused`: a status other
+ * than 200. `unreadable`: the response has a wrong format or is too large. `resting`: the backend is not called for a
+ * short time, because it failed repeatedly.
  */
-export type SearchFailure = "timed_out" | "unreachable" | "refused" | "unreadable" | "resting";
+type SearchFailure = "timed_out" | "unreachable" | "refused" | "unreadable" | "resting";
 
-export interface SearchErrorInit {
-  /** HTTP status of the backend's answer. */
+interface SearchErrorInit {
+  /** HTTP status of the backend's response. */
   status?: number;
-  /** The wait that the backend asked for, in milliseconds. */
+  /** Wait that the backend asked for, in milliseconds. */
   retryAfterMs?: number;
 }
 
 /**
- * A search that gave no results because it failed. The message is for the operator's log; it holds no key, no query and nothing that the
- * backend said. There is no cause, because causes quote.
+ * A failed search. The message is for the operator's log; it contains no key, no query and nothing that the backend
+ * sent. `cause` is not set, because an inner error may quote them.
  */
 export class SearchError extends Error {
   override name = "SearchError";
@@ -28,16 +29,16 @@ export class SearchError extends Error {
     this.retryAfterMs = init.retryAfterMs;
   }
 
-  /** Whether the same search may succeed a little later. */
+  /** Whether the same search may succeed on a retry. */
   get retryable(): boolean {
     if (this.failure === "unreachable") return true;
     return this.status !== undefined && (this.status === 429 || this.status >= 500);
   }
 
-  /** Whether the failure says something about the backend rather than about this one query. */
+  /** Whether the backend is to blame, and not this one query. */
   get blamesBackend(): boolean {
-    return this.status === undefined || !QUERY_AT_FAULT.has(this.status);
+    return this.status === undefined || !QUERY_ERRORS.has(this.status);
   }
 }
 
-const QUERY_AT_FAULT: ReadonlySet<number> = new Set([400, 414, 422]);
+const QUERY_ERRORS: ReadonlySet<number> = new Set([400, 414, 422]);

@@ -1,20 +1,23 @@
-/** Elements of HTML, SVG and MathML's root. Other words in angle brackets, such as `List<String>`, are text. */
+/**
+ * Elements of HTML, and the root elements of SVG and MathML. Other words in angle brackets, such as `List<String>`,
+ * are text.
+ */
 const ELEMENTS =
-  "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|blockquote|body|br|button|canvas|caption|center|cite|code|col|" +
-  "colgroup|data|datalist|dd|del|details|dfn|dialog|div|dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|frame|" +
-  "frameset|h[1-6]|head|header|hgroup|hr|html|i|iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|marquee|math|" +
-  "menu|meta|meter|nav|noscript|object|ol|optgroup|option|output|p|param|picture|pre|progress|q|rp|rt|ruby|s|samp|script|" +
-  "search|section|select|slot|small|source|span|strike|strong|style|sub|summary|sup|svg|table|tbody|td|template|textarea|" +
-  "tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr";
+  "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|blockquote|body|br|button|canvas|caption|center|cite|" +
+  "code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|div|dl|dt|em|embed|fieldset|figcaption|figure|font|" +
+  "footer|form|frame|frameset|h[1-6]|head|header|hgroup|hr|html|i|iframe|img|input|ins|kbd|label|legend|li|link|" +
+  "main|map|mark|marquee|math|menu|meta|meter|nav|noscript|object|ol|optgroup|option|output|p|param|picture|pre|" +
+  "progress|q|rp|rt|ruby|s|samp|script|search|section|select|slot|small|source|span|strike|strong|style|sub|" +
+  "summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr";
 
-// Each of these stops at the next angle bracket, or searches for the end of an element once, so that no text is slow to read.
+// To run in linear time, each pattern stops at the next angle bracket, or searches for the end of an element only once.
 const TAG = new RegExp(`</?(?:${ELEMENTS})(?:[\\s/][^<>]*)?>`, "gi");
-/** Elements of a line, which may stand inside a word. */
+/** Inline elements, which can occur inside a word. */
 const INLINE = /^<\/?(?:a|abbr|b|bdi|cite|code|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|var|wbr)\b/i;
 const HIDDEN = /<!--|<(script|style)(?=[\s/>])/gi;
 
 const ENTITY = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,6}));/gi;
-/** The named ones that search backends send; others stay as they are. */
+/** The named entities that search backends send; others stay unchanged. */
 const NAMED: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",
@@ -40,40 +43,46 @@ const NAMED: Readonly<Record<string, string>> = {
   deg: "°",
 };
 
-/** Controls, and format characters that are not seen: direction overrides, zero-width and tag characters. Joiners spell words. */
-const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}]/gu;
+/**
+ * Invisible characters: controls, direction overrides, zero-width and tag characters. Joiners are kept, because some
+ * scripts need them.
+ */
+const INVISIBLE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}]/gu;
 
-/** Source characters that are read for one that is kept: markup can be several times as long as its text. */
+/**
+ * Characters of HTML that are read for each character of the result, because markup can be several times as long as
+ * its text.
+ */
 const MARKUP = 8;
 
 /**
- * A piece of a web page as one line of plain text: no HTML, no characters that are not seen, no line breaks.
- * @param max longest result, in UTF-16 units; what is cut off is marked with "…"
+ * Converts a piece of a web page to one line of plain text, without HTML, invisible characters and line breaks.
+ * @param max longest result, in UTF-16 units; a shortened text ends with "…"
  */
 export function plainText(html: string, max: number): string {
   const text = withoutHidden(html.slice(0, max * MARKUP))
     .replace(TAG, (tag) => (INLINE.test(tag) ? "" : " "))
     .replace(ENTITY, character)
     .replace(/\s+/g, " ")
-    .replace(UNSEEN, "")
+    .replace(INVISIBLE, "")
     .toWellFormed()
-    // Once more: what was not seen may have stood between spaces.
+    // Removing an invisible character between two spaces leaves both.
     .replace(/ {2,}/g, " ")
     .trim();
   return text.length <= max ? text : `${clip(text, max - 1)}…`;
 }
 
-/** The beginning of a text, up to a limit in UTF-16 units, cut between words if one ends in its second half. */
+/** Shortens a text to `max` UTF-16 units, at a space if there is one in the second half. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text;
   const space = text.lastIndexOf(" ", max);
   if (space > max / 2) return text.slice(0, space).trimEnd();
-  // Never between the two halves of one character.
+  // Does not split a surrogate pair.
   const half = /[\ud800-\udbff]/.test(text.charAt(max - 1));
   return text.slice(0, half ? max - 1 : max);
 }
 
-/** Leaves out comments, scripts and styles together with what they contain. */
+/** Removes comments, scripts and styles with their content. */
 function withoutHidden(html: string): string {
   let kept = "";
   let at = 0;

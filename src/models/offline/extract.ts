@@ -2,18 +2,24 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
-/** A node of a JSON Schema; `options` is `const`, or `enum` within the bounds, as JSON spelt as in the schema. */
+/**
+ * A node of a JSON Schema. `options` are the values of `const`, or those of `enum` within the bounds, as in the
+ * schema's text.
+ */
 type Rules = Partial<Record<Bound, number>> & { type: string | string[]; required?: string[]; options?: string[] };
-/** JSON that keeps to its schema, and whether any of it was found. */
+/** JSON that is valid against its schema, and whether any part of it was found in the text. */
 type Value = { json: string; found: boolean };
 
 const NOWHERE = subjectOf("", {});
-/** Characters to which a list or a text is filled up at most, whatever its schema demands. */
-const MOST = 50_000;
+/** Largest length to which a list or a text is filled up, in characters, whatever the schema requires. */
+const MAX_FILL = 50_000;
 
 /**
- * Fills a JSON Schema that the service takes and returns JSON, with the schema's order and names (even `__proto__` and `1`). What is not
- * found is null, left out, or else the plainest value that the schema allows. `known` are values by name that need no looking for.
+ * Fills a JSON Schema with values from a text. Keeps the schema's order and names, including `__proto__` and `1`. A
+ * value that is not found is null, left out, or the simplest value that the schema allows.
+ * @param schema a schema that the service accepts
+ * @param known values by name; they are not searched for
+ * @returns JSON
  */
 export function extract(schema: string, text: string, known: Subject["known"]): string {
   return fill(parseJson(schema), subjectOf(text, known)).json;
@@ -45,7 +51,7 @@ function object(node: JsonNode, { required }: Rules, subject: Subject): Value {
   return { json: `{${json}}`, found: values.some(({ found }) => found) };
 }
 
-/** A list. Objects are in it only where they must be, the first with what the whole text gives. */
+/** Fills a list. It has objects only if `minItems` requires them; the first one has values from the whole text. */
 function array(node: JsonNode, { minItems = 0, maxItems }: Rules, subject: Subject): Value {
   const items = member(node, "items");
   if (!items) return { json: "[]", found: false };
@@ -55,7 +61,7 @@ function array(node: JsonNode, { minItems = 0, maxItems }: Rules, subject: Subje
   const found = list.length > 0;
   if (isNested && minItems > 0 && subject.text) list.push(fill(items, within(subject, "")).json);
   const filler = fill(items, NOWHERE).json;
-  while (list.length < Math.min(minItems, MOST / filler.length)) list.push(filler);
+  while (list.length < Math.min(minItems, MAX_FILL / filler.length)) list.push(filler);
   return { json: `[${list.join(",")}]`, found };
 }
 
@@ -63,18 +69,18 @@ function scalar(_: JsonNode, rules: Rules, subject: Subject): Value {
   const type = [rules.type].flat().find((type) => type !== "null");
   const [json] = valuesIn([type ? findText(subject, type) : ""], rules, subject);
   const option = rules.options?.find((json) => /^"(?:other|unknown)"/.test(json)) ?? rules.options?.[0];
-  const plain = { string: "", boolean: false }[type ?? ""] ?? 0;
-  return { json: json ?? option ?? conform(rules, plain), found: json !== undefined };
+  const simplest = { string: "", boolean: false }[type ?? ""] ?? 0;
+  return { json: json ?? option ?? conform(rules, simplest), found: json !== undefined };
 }
 
-/** The JSON of what texts say; of allowed values those that they name, then those that the whole text names. */
+/** The texts as JSON. With allowed values: those that occur in the texts, then those that occur in the whole text. */
 function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
   const { options } = rules;
   if (options) {
     const spaced = (text: string) => ` ${text.toLowerCase().replace(/[^\p{L}\d]+/gu, " ")} `;
     const wordings = options.map((json) => ({ json, words: spaced(String(JSON.parse(json))) }));
-    const said = [...texts, subject.text].map(spaced);
-    const named = said.flatMap((text) => wordings.filter(({ words }) => text.includes(words)));
+    const searched = [...texts, subject.text].map(spaced);
+    const named = searched.flatMap((text) => wordings.filter(({ words }) => text.includes(words)));
     return [...new Set(named.map(({ json }) => json))];
   }
   return texts.filter(Boolean).flatMap((text) => {
@@ -85,15 +91,18 @@ function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
   });
 }
 
-/** The JSON of a value within its bounds: text is cut or filled up with spaces, a number moves to the nearest bound. */
+/**
+ * A value as JSON, adjusted to its bounds: a text is cut or filled up with spaces, a number moves to the nearest
+ * bound.
+ */
 function conform(rules: Rules, value: unknown): string {
   const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);
-    return JSON.stringify(text.join("") + " ".repeat(Math.max(0, Math.min(minLength, MOST) - text.length)));
+    return JSON.stringify(text.join("") + " ".repeat(Math.max(0, Math.min(minLength, MAX_FILL) - text.length)));
   }
   if (typeof value !== "number") return JSON.stringify(value);
-  const isWhole = !rules.type.includes("number");
-  const [least, most] = isWhole ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
-  return JSON.stringify(Math.min(most, Math.max(least, isWhole ? Math.round(value) : value)));
+  const isInteger = !rules.type.includes("number");
+  const [least, most] = isInteger ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
+  return JSON.stringify(Math.min(most, Math.max(least, isInteger ? Math.round(value) : value)));
 }

@@ -1,9 +1,14 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Tier } from "../../config/config.ts";
+import { type Call, ownOptions } from "../model.ts";
+import type { Part } from "../stream.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";
 
-/** A model without a network. `fast` reads from the beginning, `strong` weighs the whole text. A token is taken as four characters. */
+/**
+ * Creates a built-in model that needs no network. `fast` reads a text from the beginning, `strong` weighs the whole
+ * text. One token counts as four characters.
+ */
 export function createOfflineModel(tier: Tier): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -20,13 +25,11 @@ export function createOfflineModel(tier: Tier): LanguageModelV4 {
   };
 }
 
-function generate(tier: Tier, { prompt, responseFormat: format, ...options }: LanguageModelV4CallOptions) {
-  options.abortSignal?.throwIfAborted();
-  const { maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = options;
+function generate(tier: Tier, call: Call) {
+  call.abortSignal?.throwIfAborted();
+  const { prompt, responseFormat: format, maxOutputTokens = Number.POSITIVE_INFINITY, stopSequences = [] } = call;
   const reading = read(prompt);
-  // The schema's own text keeps what parsing loses: the order of names such as "2" and the digits of large numbers.
-  const own = options.providerOptions?.chorus?.schema;
-  const schema = format?.type === "json" && format.schema && String(own ?? JSON.stringify(format.schema));
+  const schema = format?.type === "json" && format.schema && (ownOptions(call).schema ?? JSON.stringify(format.schema));
   const answer = respond(reading, tier, format?.type === "json", schema || undefined);
   const rest = answer.startsWith(reading.begun) ? answer.slice(reading.begun.length) : answer;
   const stops = stopSequences.map((stop) => rest.indexOf(stop)).filter((at, i) => at >= 0 && stopSequences[i] !== "");
@@ -41,8 +44,8 @@ function generate(tier: Tier, { prompt, responseFormat: format, ...options }: La
   return { text, finishReason: { unified, raw: undefined } as const, usage };
 }
 
-/** Word by word. The next part is made when the reader asks for it, so that nothing is buffered and an abort shows at once. */
-function* parts(answer: ReturnType<typeof generate>, signal?: AbortSignal): Generator<LanguageModelV4StreamPart> {
+/** Streams an answer word by word. Parts are made when the reader requests them, so an abort takes effect at once. */
+function* parts(answer: ReturnType<typeof generate>, signal?: AbortSignal): Generator<Part> {
   yield { type: "stream-start", warnings: [] };
   yield { type: "text-start", id: "0" };
   for (const [delta] of answer.text.matchAll(/\s*\S{1,80}|\s+/gu)) {

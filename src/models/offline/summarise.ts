@@ -4,7 +4,10 @@ import { type Sentence, terms } from "./language.ts";
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const COUNT = new RegExp(`\\b(\\d+|${COUNTS.join("|")})[ -](?:\\w+ )?(?:sentence|bullet|point)`, "i");
 
-/** The leading (`fast`) or the most telling sentences (`strong`), on the topic and as many as the instruction says, else a fifth of them. */
+/**
+ * Summarises a text by its first sentences (`fast`) or its most important ones (`strong`). The instruction can name a
+ * topic and a number of sentences; the default number is a fifth of them.
+ */
 export function summarise(all: readonly Sentence[], instruction: string, tier: Tier): string {
   const prose = all.filter(({ text, terms }) => terms.size >= 4 && /[.!?…"”)]$/.test(text));
   const topic = terms(/\b(?:about|regarding|focus on) ([^\n.:]{1,100})/i.exec(instruction)?.[1] ?? "");
@@ -20,7 +23,7 @@ export function summarise(all: readonly Sentence[], instruction: string, tier: T
   return bullets ? lines.map((line) => `- ${line.replace(/^[-*•]\s*/, "")}`).join("\n") : lines.join(" ");
 }
 
-/** The sentences, the most telling first. The opening one weighs a half more. */
+/** Sorts sentences by importance. The first sentence of the text weighs half as much again. */
 function byWeight(all: readonly Sentence[]): Sentence[] {
   const counts = new Map<string, number>();
   for (const term of all.flatMap(({ terms }) => [...terms])) counts.set(term, (counts.get(term) ?? 0) + 1);

@@ -1,0 +1,43 @@
+import type { ModelError } from "./model-error.ts";
+
+export interface RetryOptions {
+  /** Retries after the first try. Default 2. */
+  retries?: number;
+  /** Upper bound of the first random wait, in milliseconds; it doubles with each further retry. Default 250. */
+  backoffMs?: number;
+  /**
+   * Longest wait before a retry, in milliseconds. A vendor that asks for a longer one is not retried. Default 5,000.
+   */
+  maxWaitMs?: number;
+  /** From 0 up to 1. Default `Math.random`. */
+  random?: () => number;
+}
+
+/**
+ * Decides whether and when a failed call of one model is retried. `ModelError.retryable` says which failures can be:
+ * status 429 and 5xx, timeouts and broken connections. The wait is the one that the vendor asked for (`Retry-After`),
+ * otherwise exponential backoff with full jitter. No retry starts later than `windowMs` after the first try, so that
+ * the next model of a failover still has time.
+ */
+export class Retries {
+  readonly #options: RetryOptions;
+  readonly #endsAt: number;
+  #failed = 0;
+
+  constructor(options: RetryOptions, windowMs: number) {
+    this.#options = options;
+    this.#endsAt = performance.now() + windowMs;
+  }
+
+  /**
+   * Counts a failure.
+   * @returns the wait before the retry, in milliseconds; undefined when the call is not retried
+   */
+  next({ retryable, retryAfterMs }: ModelError): number | undefined {
+    const { retries = 2, backoffMs = 250, maxWaitMs = 5_000, random = Math.random } = this.#options;
+    const wait = retryAfterMs ?? random() * Math.min(maxWaitMs, backoffMs * 2 ** this.#failed);
+    this.#failed++;
+    const isPossible = retryable && this.#failed <= retries && wait <= maxWaitMs;
+    return isPossible && performance.now() + wait <= this.#endsAt ? wait : undefined;
+  }
+}
