@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { LinkedAbort, NOT_NEEDED, onAbort } from "../src/abort.ts";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { ModelError } from "../../src/models/model-error.ts";
 import { Retries } from "../../src/models/retry.ts";
 
