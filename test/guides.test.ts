@@ -19,7 +19,7 @@ import { startVendor } from "./helpers/vendors.ts";
 const execute = promisify(execFile);
 
 /** Pages whose blocks are run elsewhere: by readme.test.ts, and the client's programs by client/package.test.ts. */
-const ELSEWHERE = ["README.md", "docs/configuration.md", "docs/typescript.md"];
+const ELSEWHERE = ["README.md", "docs/command-line.md", "docs/typescript.md"];
 /** What a test here runs. */
 const HERE = [
   "docs/getting-started.md",
@@ -33,6 +33,7 @@ const HERE = [
   "docs/rpc.md",
   "docs/console.md",
   "docs/operating.md",
+  "docs/monitoring.md",
   "docs/security.md",
 ];
 const RUN = new Set(["sh", "js", "ts", "python", "sql", "nginx", "caddyfile"]);
@@ -172,13 +173,16 @@ test("the guides against a running service", async (t) => {
     });
   });
 
-  await subtest(t, "docs/operating.md: figures, books and statements", async (t) => {
-    for (const { text } of await blocks("docs/operating.md", "sh")) {
+  await subtest(t, "docs/operating.md and docs/monitoring.md: commands and statements", async (t) => {
+    for (const { text } of [
+      ...(await blocks("docs/operating.md", "sh")),
+      ...(await blocks("docs/monitoring.md", "sh")),
+    ]) {
       if (/pg_dump|pg_restore|tar /.test(text)) continue;
       assert.ok((await runner(service).sh(text)).trim() !== "", text);
     }
     const { pool } = await testDatabase(t);
-    for (const { text } of await blocks("docs/operating.md", "sql")) await pool.query(text);
+    for (const { text } of await blocks("docs/monitoring.md", "sql")) await pool.query(text);
   });
 
   await subtest(t, "docs/security.md: an operator token that was lost ends", async (t) => {

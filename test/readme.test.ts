@@ -20,7 +20,7 @@ function shape(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]));
 }
 
-test("what README and docs/configuration.md say to type works as written", async (t) => {
+test("the commands of README and docs/command-line.md work as written", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   await chmod(dataDir, 0o711);
   t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
@@ -81,9 +81,9 @@ test("what README and docs/configuration.md say to type works as written", async
     assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
   });
 
-  await subtest(t, "docs/configuration.md", async () => {
+  await subtest(t, "docs/command-line.md", async () => {
     let id = "";
-    for (const { language, text } of await blocks("docs/configuration.md")) {
+    for (const { language, text } of await blocks("docs/command-line.md")) {
       if (language !== "sh") continue;
       for (const line of text.split("\n")) {
         const printed = await run(line.replace("key_…", id));

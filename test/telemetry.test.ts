@@ -11,7 +11,7 @@ async function figure(telemetry: Telemetry, line: string): Promise<number | unde
   return found === undefined ? undefined : Number(found.slice(line.length + 1));
 }
 
-test("docs/operating.md lists exactly the figures of the code, with their types and labels", async () => {
+test("docs/monitoring.md lists exactly the figures of the code, with their types and labels", async () => {
   const telemetry = createTelemetry();
   telemetry.request({
     transport: "rest",
@@ -46,7 +46,7 @@ test("docs/operating.md lists exactly the figures of the code, with their types 
     const before = coded.get(figure);
     if (before?.endsWith(" ")) coded.set(figure, before + names.sort().join(","));
   }
-  const doc = readFileSync(resolve(import.meta.dirname, "../docs/operating.md"), "utf8");
+  const doc = readFileSync(resolve(import.meta.dirname, "../docs/monitoring.md"), "utf8");
   const documented = [...doc.matchAll(/^\| `(chorus_\w+)` \| (\w+) \| (.*?) \|/gm)].map(
     ([, name, type, labels = ""]) => {
       const names = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
@@ -153,7 +153,7 @@ test("the process and its event loop are there once they are watched", async () 
   assert.doesNotMatch(await telemetry.text(), /nodejs_/);
   telemetry.watchProcess();
   const text = await telemetry.text();
-  const doc = readFileSync(resolve(import.meta.dirname, "../docs/operating.md"), "utf8");
+  const doc = readFileSync(resolve(import.meta.dirname, "../docs/monitoring.md"), "utf8");
   const named = [...doc.matchAll(/`((?:process|nodejs)_\w+)/g)].map(([, name = ""]) => name);
   assert.ok(named.length >= 5);
   for (const name of named) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"), name);

@@ -10,11 +10,11 @@ export interface Block {
   text: string;
 }
 
-/** The fenced blocks of a page, in order; of one language if that is given. */
+/** The fenced blocks of a page, in order; of one language if that is given. Continued lines of commands are joined. */
 export async function blocks(page: string, language?: string): Promise<Block[]> {
   const text = await readFile(join(ROOT, page), "utf8");
   return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
-    .map(([, language = "", body = ""]) => ({ language, text: body.trim() }))
+    .map(([, language = "", body = ""]) => ({ language, text: body.trim().replaceAll(/ \\\n\s*/g, " ") }))
     .filter((block) => language === undefined || block.language === language);
 }
 
