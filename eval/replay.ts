@@ -1,11 +1,11 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../src/config/config.ts";
 import { inOnePiece } from "../src/engine/plan/composite.ts";
 import { type Asked, choosePlan } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";
 import { failover } from "../src/models/failover.ts";
 import { ModelError } from "../src/models/model-error.ts";
+import type { Tier } from "../src/terms.ts";
 import type { Recording } from "./recording.ts";
 
 /** A recorded model in the place of a member of the catalogue. */

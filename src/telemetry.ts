@@ -1,16 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Tier } from "./config/config.ts";
-import type { FailureKind } from "./failure.ts";
-
-/** How a request ended, as operators count it. */
-export type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
+import type { Outcome, Tier } from "./terms.ts";
 
 /** One request that has ended. Tokens and credits are there once it was settled. */
 export interface RequestEnd {
   transport: "rest" | "rpc";
   /** `none`: nothing that the service has. */
   method: "generate" | "stream_generate" | "quotas" | "metrics" | "admin" | "none";
-  outcome: RequestOutcome;
+  outcome: Outcome;
   seconds: number;
   inputTokens?: number;
   outputTokens?: number;

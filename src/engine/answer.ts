@@ -2,12 +2,12 @@ import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
   callOptions,
-  DEFAULT_CEILING,
   type Engine,
   type EngineEvent,
   type Finish,
   type ModelEnd,
   modelEnd,
+  outputCeiling,
   planOf,
   type Question,
   upstream,
@@ -33,7 +33,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   const { stops, shape, maxTokens } = question;
   const plan = planOf(engine, question, new Steps(), (text) => extractObject(text).structured ?? undefined);
   const stopper = createStopper(stops);
-  const meter = engine.tokenizer.meter(maxTokens ?? DEFAULT_CEILING);
+  const meter = engine.tokenizer.meter(outputCeiling(question));
   /** Steps that have begun and not ended. */
   const open = new Map<number, Step>();
   let whole = "";

@@ -1,4 +1,5 @@
 import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4TextPart } from "@ai-sdk/provider";
+import type { Shape } from "../terms.ts";
 
 /** One turn of the conversation. */
 export interface Turn {
@@ -36,7 +37,7 @@ const CONTINUE =
  * because Bedrock and the chat templates of many open models (Gemma, Mistral) demand it. The last is a user's too, because newer models
  * refuse to be prefilled with the beginning of their answer.
  */
-export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "json_schema"): LanguageModelV4Prompt {
+export function buildPrompt(asked: Conversation, shape: Shape): LanguageModelV4Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -7,8 +8,8 @@ import type {
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
+import { type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
-import type { Level } from "./difficulty/level.ts";
 import type { FinishPart } from "./plan/composite.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Step, Steps } from "./plan/step.ts";
@@ -16,12 +17,9 @@ import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
 import type { Tokenizer } from "./tokens.ts";
 
-/** Ceiling of an answer whose caller set none, in tokens. */
-export const DEFAULT_CEILING = 32_000;
-
 export interface Question {
   conversation: Conversation;
-  shape: "text" | "extract" | "json_schema";
+  shape: Shape;
   schema: string | undefined;
   level: Level;
   kind: Kind;
@@ -59,6 +57,12 @@ export interface Engine {
   models: Catalogue;
   tokenizer: Tokenizer;
   validators: Validators;
+}
+
+/** Most tokens that the answer may have. The lease holds credit for at most `MAX_OUTPUT_TOKENS`. */
+export function outputCeiling({ maxTokens = MAX_OUTPUT_TOKENS }: Question): number {
+  assert(maxTokens <= MAX_OUTPUT_TOKENS, "the lease does not cover the answer");
+  return maxTokens;
 }
 
 /** The plan for a question. @param read the valid JSON object in a text, as JSON text; for the two JSON shapes */

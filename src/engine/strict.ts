@@ -1,19 +1,19 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { Tier } from "../config/config.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { dropAddedNulls } from "../models/schema.ts";
+import type { Tier } from "../terms.ts";
 import { told } from "./plan/composite.ts";
 import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   callOptions,
-  DEFAULT_CEILING,
   type Engine,
   type EngineEvent,
   type ModelEnd,
   modelEnd,
+  outputCeiling,
   planOf,
   type Question,
   upstream,
@@ -65,7 +65,7 @@ export async function* strictAnswer(
     // What was cut off may parse by luck, but it is not what the model meant to say.
     const verdict: Verdict = result.end.reason.unified === "length" ? { ok: false } : judge(result.text, validate);
     const outputTokens = verdict.ok ? await engine.tokenizer.countAsync(verdict.text) : 0;
-    const fits = verdict.ok && outputTokens <= (question.maxTokens ?? DEFAULT_CEILING);
+    const fits = verdict.ok && outputTokens <= outputCeiling(question);
     if (result.last) yield { type: "step", step: fits ? result.last : { ...result.last, outcome: "failed" } };
     if (verdict.ok && verdict.repaired) yield* repairSteps(steps);
     if (verdict.ok && fits) {

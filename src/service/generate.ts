@@ -7,7 +7,7 @@ import {
   StreamGenerateResponse_DoneSchema,
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { Admission, ModelCost, Outcome } from "../admission/lease.ts";
+import type { Admission, ModelCost } from "../admission/lease.ts";
 import type { Config } from "../config/config.ts";
 import { answer, type Engine, type EngineEvent, type Finish } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
@@ -16,6 +16,7 @@ import { searchWeb } from "../engine/grounding.ts";
 import { createTrace, type ToldStep } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
+import { MAX_OUTPUT_TOKENS, type Outcome } from "../terms.ts";
 import { traced, tracedParts } from "../tracing.ts";
 import type { Costs } from "./costs.ts";
 import { idempotency } from "./idempotency.ts";
@@ -25,7 +26,7 @@ import { chooseLevel } from "./level.ts";
 import { CUT_SHORT, OFFLINE, searchNotices } from "./notices.ts";
 import { CallerGone, CutShort, type GenerateEvent, type RequestContext } from "./request-context.ts";
 import { finishReason, finishWord, fold, replay, stepMessage, structuredOf, traceMessage } from "./response.ts";
-import { checkRequest, MAX_TOKENS } from "./validate-request.ts";
+import { checkRequest } from "./validate-request.ts";
 
 export interface Generation {
   /**
@@ -96,7 +97,7 @@ export function createGeneration(parts: GenerationParts): Generation {
         effort: asked.effort,
         level,
         inputTokens,
-        maxOutputTokens: asked.maxTokens ?? MAX_TOKENS,
+        maxOutputTokens: asked.maxTokens ?? MAX_OUTPUT_TOKENS,
         ...(safe ? { idempotency: { key: safe.key, body: safe.body } } : {}),
       }),
     );

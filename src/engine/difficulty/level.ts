@@ -1,6 +1,5 @@
+import type { Effort, Level } from "../../terms.ts";
 import type { DifficultyRating } from "./difficulty.ts";
-
-export type Level = "low" | "medium" | "high";
 
 /** Difficulties from which `auto` takes a level, 0 to 1; `medium` is not above `high`. */
 export interface LevelThresholds {
@@ -10,7 +9,7 @@ export interface LevelThresholds {
 
 /** The level for a request: the caller's effort where one is named; for `auto`, by the judged difficulty. */
 export function levelOf(
-  effort: "auto" | Level,
+  effort: Effort,
   { difficulty }: Pick<DifficultyRating, "difficulty">,
   thresholds: LevelThresholds,
 ): Level {

@@ -1,4 +1,4 @@
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 
 /**
  * Gap in accuracy from which a model is not outvoted by weaker ones. On recorded answers to MMLU-Pro a vote of three peers is worth 3 points; with a

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
+import type { Tier } from "../../terms.ts";
 import { traced } from "../../tracing.ts";
 import type { FinishPart } from "./composite.ts";
 

@@ -1,9 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
+import type { Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
-import type { Level } from "../difficulty/level.ts";
 import { peers } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";
 import { type Compare, compareAnswers, compareObjects } from "./compare.ts";
@@ -18,7 +17,7 @@ import { judge, writer } from "./synthesis.ts";
 export interface Asked {
   level: Level;
   kind: Kind;
-  shape: "text" | "extract" | "json_schema";
+  shape: Shape;
   /** How likely the strong tier is to do better than the fast one, 0 to 1; undefined counts as likely. */
   difficulty?: number | undefined;
   /** The caller's own. */

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";
 

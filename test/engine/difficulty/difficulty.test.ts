@@ -4,8 +4,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { demands } from "../../../src/engine/difficulty/depth.ts";
 import { createDifficultyRater, type Kind, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
-import { type Level, levelOf } from "../../../src/engine/difficulty/level.ts";
+import { levelOf } from "../../../src/engine/difficulty/level.ts";
 import { decodeScorer, encodeScorer, featureScore, features, score } from "../../../src/engine/difficulty/scorer.ts";
+import type { Level } from "../../../src/terms.ts";
 
 const FILE = new URL("../../../src/engine/difficulty/weights.bin", import.meta.url);
 const judge = loadDifficultyRater();
