@@ -13,13 +13,13 @@ export type Effort = "auto" | Level;
 export type Tier = "fast" | "strong";
 
 /**
- * How a request ended: `ok` with an answer, `cut_short` with an answer that the service ended early, `caller_gone` because the
- * caller closed the connection, or as a failure.
+ * How a request ended: `ok` with an answer, `cut_short` with an answer that the service ended early, `caller_gone`
+ * because the caller closed the connection, or as a failure.
  */
 export type Outcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
 
 /**
- * Largest `max_tokens`, and the ceiling of an answer to a request that sets none, in tokens. A lease holds credit for this many
- * tokens, so the engine must never deliver more.
+ * Largest `max_tokens`, and the ceiling of an answer to a request that sets none, in tokens. A lease holds credit for
+ * this many tokens, so the engine must never deliver more.
  */
 export const MAX_OUTPUT_TOKENS = 32_000;

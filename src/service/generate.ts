@@ -41,7 +41,7 @@ export interface Generation {
 
 export interface GenerationParts {
   engine: Engine;
-  judge: DifficultyRater;
+  difficulty: DifficultyRater;
   /** Reads attached files. */
   reader: Reader;
   /** Undefined: no search of the web is configured. */
@@ -62,7 +62,7 @@ interface Settled {
 
 /** Makes the use case out of its parts. */
 export function createGeneration(parts: GenerationParts): Generation {
-  const { engine, judge, reader, search, admission, work, costs, deadlines, levels } = parts;
+  const { engine, difficulty: rater, reader, search, admission, work, costs, deadlines, levels } = parts;
   return { generate, generateWhole };
 
   async function* generate(
@@ -74,7 +74,7 @@ export function createGeneration(parts: GenerationParts): Generation {
     const asked = checkRequest(request, streamed);
     const again = streamed ? undefined : call.idempotencyKey;
     const safe = again === undefined ? undefined : idempotency(call.caller.workspaceId, again, request);
-    const { level, judgement, reasons } = chooseLevel(judge, levels, asked.effort, asked.conversation);
+    const { level, rating, reasons } = chooseLevel(rater, levels, asked.effort, asked.conversation);
     running.limit(deadlines[level]);
     const endsAt = performance.now() + deadlines[level];
     const trace = asked.trace ? createTrace() : undefined;
@@ -153,7 +153,7 @@ export function createGeneration(parts: GenerationParts): Generation {
         notices.push(...searchNotices(searched));
         if (searched.outcome === "failed") call.facts.searchFailure = searched.error.message;
       }
-      const { kind, difficulty } = judgement;
+      const { kind, difficulty } = rating;
       const deadlineMs = Math.max(1, endsAt - performance.now());
       const question = {
         ...asked,

@@ -5,31 +5,31 @@ import type { Effort, Level } from "../terms.ts";
 
 export interface Choice {
   level: Level;
-  judgement: DifficultyRating;
-  /** Why this level, in words. */
+  rating: DifficultyRating;
+  /** Why this level, as phrases for the trace. */
   reasons: string[];
 }
 
-/** Chooses the level that is applied: the one that the caller asks for, or with `auto` the one that the judge thinks the request needs. */
+/** Chooses the level of a request: the effort that the caller names, or with `auto` the level of the difficulty. */
 export function chooseLevel(
-  judge: DifficultyRater,
+  rater: DifficultyRater,
   thresholds: LevelThresholds,
   effort: Effort,
-  asked: Conversation,
+  conversation: Conversation,
 ): Choice {
-  const judgement = judge.judge(judgedText(asked));
-  const level = levelOf(effort, judgement, thresholds);
+  const rating = rater.rate(ratedText(conversation));
+  const level = levelOf(effort, rating, thresholds);
   return {
     level,
-    judgement,
-    reasons: effort === "auto" ? judgement.reasons : [`the request asks for effort ${effort}`],
+    rating,
+    reasons: effort === "auto" ? rating.reasons : [`the request asks for effort ${effort}`],
   };
 }
 
-/** The caller's instructions and what the caller said last, without what others wrote. */
-function judgedText({ system, turns }: Conversation): string {
+/** The caller's instructions and last turn, without files, search results and earlier answers. */
+function ratedText({ system, turns }: Conversation): string {
   const last = turns.findLastIndex(({ role }) => role === "user");
   const before = turns.findLastIndex(({ role }, i) => role === "assistant" && i < last);
-  const said = turns.slice(before + 1, last + 1).map(({ text }) => text);
-  return [...system, ...said].filter((part) => part !== "").join("\n\n");
+  const texts = turns.slice(before + 1, last + 1).map(({ text }) => text);
+  return [...system, ...texts].filter((part) => part !== "").join("\n\n");
 }
