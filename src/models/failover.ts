@@ -4,6 +4,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4GenerateResult,
 } from "@ai-sdk/provider";
+import { LinkedAbort } from "../abort.ts";
 import { ModelError } from "./model-error.ts";
 import { opensText, type Part, toStream } from "./stream.ts";
 
@@ -25,17 +26,14 @@ type Result = LanguageModelV4GenerateResult;
 
 /** One model that is asked for a whole answer. */
 class Try {
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal | undefined;
+  readonly #link: LinkedAbort;
   /** What came of it, once that is known. */
   arrived: { result: Result } | { error: unknown } | undefined;
   readonly done: Promise<void>;
 
   constructor(model: LanguageModelV4, call: LanguageModelV4CallOptions) {
-    this.#caller = call.abortSignal;
-    if (this.#caller?.aborted) this.#leave();
-    this.#caller?.addEventListener("abort", this.#leave, { once: true });
-    this.done = Promise.resolve(model.doGenerate({ ...call, abortSignal: this.#controller.signal })).then(
+    this.#link = new LinkedAbort(call.abortSignal);
+    this.done = Promise.resolve(model.doGenerate({ ...call, abortSignal: this.#link.signal })).then(
       (result) => {
         this.arrived = checked(result);
       },
@@ -45,12 +43,10 @@ class Try {
     );
   }
 
-  readonly #leave = (): void => this.#controller.abort(this.#caller?.reason);
-
   /** Ends what still runs: somebody else was quicker. */
   end(): void {
-    this.#caller?.removeEventListener("abort", this.#leave);
-    if (!this.arrived) this.#controller.abort(OVERTAKEN);
+    if (this.arrived) this.#link.release();
+    else this.#link.abort(OVERTAKEN);
   }
 }
 

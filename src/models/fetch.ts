@@ -1,5 +1,6 @@
 import type { ReadableStreamReadResult } from "node:stream/web";
 import { Agent, type Dispatcher } from "undici";
+import { onAbort } from "../abort.ts";
 
 /** What the AI SDK's packages take for `fetch`. */
 export type Fetch = typeof globalThis.fetch;
@@ -65,7 +66,6 @@ type Chunk = ReadableStreamReadResult<Uint8Array>;
 
 /** One request and its response: undici pushes on one side, the AI SDK pulls on the other. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal | undefined;
   readonly #limits: Limits;
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: unknown) => void;
@@ -77,6 +77,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #waiting: { resolve: (chunk: Chunk) => void; reject: (error: unknown) => void } | undefined;
   #ended = false;
   #failure: { error: unknown } | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(
     signal: AbortSignal | undefined,
@@ -84,12 +85,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     resolve: (response: Response) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#signal = signal;
     this.#limits = limits;
     this.#resolve = resolve;
     this.#reject = reject;
-    if (signal?.aborted) this.#fail(signal.reason);
-    else signal?.addEventListener("abort", this.#abort, { once: true });
+    this.#stopListening = onAbort(signal, () => this.#stop(signal?.reason));
   }
 
   get aborted(): boolean {
@@ -144,7 +143,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#ended = true;
-    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#stopListening?.();
     this.#waiting?.resolve({ done: true, value: undefined });
   }
 
@@ -171,8 +170,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (!this.#ended) this.#stop(new Error("The body was not read to its end."));
   }
 
-  readonly #abort = (): void => this.#stop(this.#signal?.reason);
-
   #stop(reason: unknown): void {
     this.#fail(reason);
     this.#controller?.abort(asError(reason));
@@ -182,7 +179,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#failure || this.#ended) return;
     this.#failure = { error };
     this.#chunks.length = 0;
-    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#stopListening?.();
     this.#reject(error);
     this.#waiting?.reject(error);
   }

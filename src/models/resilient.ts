@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
+import { LinkedAbort } from "../abort.ts";
 import { type BreakerOptions, createBreaker } from "../breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
 import type { CallEnd } from "./cost.ts";
@@ -162,14 +163,11 @@ interface Tries {
   patienceMs: number;
 }
 
-/** Made once: an error with its stack costs more than the rest of an abort. */
-const LEFT = new DOMException("The answer is no longer wanted.", "AbortError");
-
 /** Aborts when the caller does, or when the model has been silent for too long. */
 class Watch {
   /** Set once patience has run out. */
   expired: ModelError | undefined;
-  readonly #controller = new AbortController();
+  readonly #link: LinkedAbort;
   readonly #caller: AbortSignal | undefined;
   #patienceMs: number;
   #timer: NodeJS.Timeout;
@@ -178,12 +176,12 @@ class Watch {
   constructor(caller: AbortSignal | undefined, patienceMs: number) {
     this.#caller = caller;
     this.#patienceMs = patienceMs;
-    caller?.addEventListener("abort", this.abort, { once: true });
+    this.#link = new LinkedAbort(caller);
     this.#timer = setTimeout(this.#expire, patienceMs);
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#link.signal;
   }
 
   /** What became of a call that gave no whole answer. */
@@ -211,11 +209,13 @@ class Watch {
   /** Ends the watch. */
   end(): void {
     clearTimeout(this.#timer);
-    this.#caller?.removeEventListener("abort", this.abort);
+    this.#link.release();
   }
 
   /** Ends the vendor's call, if that is still under way. */
-  readonly abort = (): void => this.#controller.abort(this.#caller?.aborted ? this.#caller.reason : LEFT);
+  abort(): void {
+    this.#link.abort();
+  }
 
   readonly #expire = (): void => {
     if (this.#held) {
@@ -223,6 +223,6 @@ class Watch {
       return;
     }
     this.expired = new ModelError("The model was silent for too long.", { retryable: true });
-    this.#controller.abort(this.expired);
+    this.#link.abort(this.expired);
   };
 }

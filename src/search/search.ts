@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
+import { LinkedAbort } from "../abort.ts";
 import { type BreakerOptions, createBreaker } from "../breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
@@ -66,12 +67,10 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
       signal?.throwIfAborted();
       if (query === "") return [];
       if (!breaker.pass()) throw new SearchError("resting", "The search backend failed too often and is left alone.");
-      const stop = new AbortController();
-      const leave = () => stop.abort();
-      signal?.addEventListener("abort", leave, { once: true });
-      const timer = setTimeout(leave, timeoutMs);
+      using limited = new LinkedAbort(signal);
+      limited.abortAfter(timeoutMs);
       try {
-        const found = await ask(backend.request(query), stop.signal, performance.now() + timeoutMs);
+        const found = await ask(backend.request(query), limited.signal, performance.now() + timeoutMs);
         breaker.succeed();
         return found;
       } catch (error) {
@@ -79,15 +78,12 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
           breaker.release();
           throw signal.reason;
         }
-        const failure = stop.signal.aborted
+        const failure = limited.signal.aborted
           ? new SearchError("timed_out", `The search backend gave no answer within ${timeoutMs} ms.`)
           : toSearchError(error);
         if (failure.blamesBackend) breaker.fail();
         else breaker.release();
         throw failure;
-      } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", leave);
       }
     },
     close: () => agent.destroy(),

@@ -1,3 +1,4 @@
+import { LinkedAbort } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { CallerGone, CutShort } from "./request-context.ts";
 
@@ -30,7 +31,7 @@ export interface InFlight {
 const CUT_MS = 1_000;
 
 export function createInFlight(): InFlight {
-  const running = new Set<AbortController>();
+  const running = new Set<LinkedAbort>();
   let draining = false;
   let idle: (() => void) | undefined;
 
@@ -43,21 +44,16 @@ export function createInFlight(): InFlight {
     },
     begin(caller) {
       if (draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
-      const controller = new AbortController();
-      let timer: NodeJS.Timeout | undefined;
-      const gone = () => controller.abort(new CallerGone());
-      if (caller.aborted) gone();
-      caller.addEventListener("abort", gone, { once: true });
-      running.add(controller);
+      const link = new LinkedAbort(caller, () => new CallerGone());
+      running.add(link);
       return {
-        signal: controller.signal,
+        signal: link.signal,
         limit(deadlineMs) {
-          timer = setTimeout(() => controller.abort(new CutShort("deadline")), deadlineMs);
+          link.abortAfter(deadlineMs, () => new CutShort("deadline"));
         },
         [Symbol.dispose]() {
-          clearTimeout(timer);
-          caller.removeEventListener("abort", gone);
-          running.delete(controller);
+          link.release();
+          running.delete(link);
           if (running.size === 0) idle?.();
         },
       };
@@ -68,7 +64,7 @@ export function createInFlight(): InFlight {
       const { promise, resolve } = Promise.withResolvers<void>();
       idle = resolve;
       const cut = setTimeout(() => {
-        for (const controller of running) controller.abort(new CutShort("drain"));
+        for (const link of running) link.abort(new CutShort("drain"));
       }, graceMs);
       const leave = setTimeout(resolve, graceMs + CUT_MS);
       await promise;

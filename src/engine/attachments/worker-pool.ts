@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { onAbort } from "../../abort.ts";
 import { Failure, invalid } from "../../failure.ts";
 import type { Job, Report, Result } from "./worker.ts";
 
@@ -72,10 +73,9 @@ export class WorkerPool {
     const waiting: Waiting = { ...task, bytes, resolve, reject };
     this.#waiting.push(waiting);
     this.#waitingBytes += bytes;
-    const abort = () => this.#abandon(waiting);
-    task.signal.addEventListener("abort", abort, { once: true });
+    const stopListening = onAbort(task.signal, () => this.#abandon(waiting));
     this.#next();
-    return promise.finally(() => task.signal.removeEventListener("abort", abort));
+    return promise.finally(stopListening);
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { LinkedAbort } from "../../abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
 import type { Part } from "../../models/stream.ts";
 import { bestDraft } from "./best.ts";
-import { Branch } from "./branch.ts";
 import { type Call, composed, partsOf } from "./composite.ts";
 import { type Draft, draftParts } from "./draft.ts";
 import { Undecided } from "./panel.ts";
@@ -48,7 +48,7 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     }
     const successor = next(drafts);
     if (successor) {
-      using branch = new Branch(call.abortSignal);
+      using branch = new LinkedAbort(call.abortSignal);
       const timer =
         until === undefined || drafts.every(({ form }) => form === undefined)
           ? undefined

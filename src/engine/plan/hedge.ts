@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { LinkedAbort } from "../../abort.ts";
 import type { Part } from "../../models/stream.ts";
-import { Alarm, Branch } from "./branch.ts";
+import { Alarm } from "./branch.ts";
 import { type Call, composed } from "./composite.ts";
 import { Steps, stepPart } from "./step.ts";
 
@@ -18,7 +19,7 @@ export interface HedgeOptions {
 }
 
 interface Runner {
-  branch: Branch;
+  branch: LinkedAbort;
   /** Set once the stream is there. */
   parts: AsyncIterator<Part> | undefined;
   opening: Promise<IteratorResult<Part>>;
@@ -67,7 +68,7 @@ async function isLate({ opening }: Runner, afterMs: number, signal: AbortSignal 
 }
 
 function start(model: LanguageModelV4, call: Call): Runner {
-  const branch = new Branch(call.abortSignal);
+  const branch = new LinkedAbort(call.abortSignal);
   const open = async () => {
     const { stream } = await model.doStream({ ...call, abortSignal: branch.signal });
     runner.parts = stream[Symbol.asyncIterator]();

@@ -6,8 +6,9 @@
  *     const { content, providerMetadata } = await plan.doGenerate({ prompt });   // providerMetadata.chorus.steps: what was done
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { LinkedAbort } from "../../abort.ts";
 import type { Part } from "../../models/stream.ts";
-import { Alarm, Branch } from "./branch.ts";
+import { Alarm } from "./branch.ts";
 import type { Compare, Verdict } from "./compare.ts";
 import { type Call, composed } from "./composite.ts";
 import { askDraft, type Draft, draftParts, type PanelMember } from "./draft.ts";
@@ -64,7 +65,7 @@ export function panel(options: PanelOptions): LanguageModelV4 {
 
   async function* parts(call: Call): AsyncGenerator<Part> {
     const startedAt = performance.now();
-    using branch = new Branch(call.abortSignal);
+    using branch = new LinkedAbort(call.abortSignal);
     using alarm = new Alarm(deadlineMs, call.abortSignal);
     const causes: unknown[] = [];
     const drafts = new Map<PanelMember, Draft>();

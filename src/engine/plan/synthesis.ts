@@ -1,9 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { LinkedAbort } from "../../abort.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
-import { Branch } from "./branch.ts";
 import type { Compare } from "./compare.ts";
 import { type Call, composed, partsOf, told } from "./composite.ts";
 import type { Draft } from "./draft.ts";
@@ -67,7 +67,7 @@ export function writer(options: WriterOptions & { analyst: LanguageModelV4; anal
     if (drafts.length > 1) {
       const step = steps.begin("analysis", "strong");
       yield stepPart(step);
-      using branch = new Branch(call.abortSignal);
+      using branch = new LinkedAbort(call.abortSignal);
       const timer = setTimeout(() => branch.abort(), analysisMs);
       try {
         const prompt = analysisPrompt(call.prompt, drafts, generation);
