@@ -4,7 +4,7 @@ import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { dropAddedNulls } from "../models/schema.ts";
 import type { Tier } from "../terms.ts";
-import { told } from "./plan/composite.ts";
+import { withStep } from "./plan/composite.ts";
 import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
@@ -38,7 +38,7 @@ export async function* strictAnswer(
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
   const single = (kind: string, tier: Tier) =>
-    told(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
+    withStep(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
   const read = (text: string) => {
     const verdict = judge(text, validate);
     return verdict.ok ? verdict.text : undefined;
