@@ -13,7 +13,7 @@ import { answer, type Engine, type EngineEvent, type Finish } from "../engine/an
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { searchWeb } from "../engine/grounding.ts";
-import { createTrace, type ToldStep } from "../engine/trace.ts";
+import { createTrace, type ReportedStep } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
 import { MAX_OUTPUT_TOKENS, type Outcome } from "../terms.ts";
@@ -142,7 +142,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       else await settle("caller_gone", streamed);
     }
 
-    async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ToldStep }> {
+    async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ReportedStep }> {
       let { conversation } = input;
       if (asked.webSearch) {
         const searched = yield* tracedParts(

@@ -71,13 +71,13 @@ export function traceMessage(
   reasons: string[],
   cost: ModelCost & { models: number },
 ): IntelligenceTrace {
-  const { agreement, ...sums } = trace.sums();
+  const { agreement, ...totals } = trace.totals();
   return create(IntelligenceTraceSchema, {
     intelligenceLevel: LEVELS[level],
     reasons,
     models: cost.models,
     ...(agreement === undefined ? {} : { agreement }),
-    ...sums,
+    ...totals,
     internalInputTokens: BigInt(cost.inputTokens),
     internalOutputTokens: BigInt(cost.outputTokens),
     steps: trace.steps.map(stepMessage),
