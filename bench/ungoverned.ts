@@ -44,7 +44,7 @@ const services = {
   authorize: async () => nobody,
   generation: createGeneration({
     engine,
-    judge: loadDifficultyRater(),
+    difficulty: loadDifficultyRater(),
     reader: createReader(),
     search: undefined,
     admission,

@@ -36,8 +36,8 @@ const STEPS = 15;
  */
 export function fit(samples: readonly Sample[]): Scorer {
   const target = targets(samples);
-  const scales = FEATURES.map((_, index) => scale(samples.map(({ features }) => features.plain[index] ?? 0)));
-  const dense = samples.map(({ features }) => standardise(features.plain, scales));
+  const scales = FEATURES.map((_, index) => scale(samples.map(({ features }) => features.values[index] ?? 0)));
+  const dense = samples.map(({ features }) => standardise(features.values, scales));
   const sparse = samples.map(({ features }) => features.ngrams);
   const prior = Float64Array.from(FEATURES, ({ prior }) => prior);
   const weights = balance(samples);
@@ -46,7 +46,7 @@ export function fit(samples: readonly Sample[]): Scorer {
   const unit = joint.buckets.reduce((largest, weight) => Math.max(largest, Math.abs(weight)), 1e-9) / 127;
   const weighted = (weights: Float64Array) => scales.map((one, index) => ({ ...one, weight: weights[index] ?? 0 }));
   return {
-    plain: weighted(alone.weights),
+    alone: weighted(alone.weights),
     joint: weighted(joint.weights),
     buckets: Int8Array.from(joint.buckets, (weight) => Math.round(weight / unit)),
     unit,

@@ -83,8 +83,8 @@ export function judgePart(on: Routed, others: ReadonlyMap<string, Routed>, shipp
   const common = { rows: rows.length, weak, strong, ...(heads.length > 0 && { trained_on }) };
   if (shipped) {
     // As it is served, with what a prompt demands in words.
-    const judge = createDifficultyRater(encodeScorer(shipped));
-    const difficulty = (row: Row) => judge.judge(row.prompt).difficulty;
+    const rater = createDifficultyRater(encodeScorer(shipped));
+    const difficulty = (row: Row) => rater.rate(row.prompt).difficulty;
     const main = reached(rows.map(difficulty)) ?? random;
     const plain = reached(samples.map((sample) => featureScore(shipped, sample.features))) ?? random;
     return {

@@ -1,11 +1,11 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../src/config/config.ts";
-import { inOnePiece } from "../src/engine/plan/composite.ts";
-import { type Asked, choosePlan } from "../src/engine/plan/plan.ts";
+import { unary } from "../src/engine/plan/composite.ts";
+import { choosePlan, type PlanCriteria } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";
 import { failover } from "../src/models/failover.ts";
 import { ModelError } from "../src/models/model-error.ts";
+import type { Tier } from "../src/terms.ts";
 import type { Recording } from "./recording.ts";
 
 /** A recorded model in the place of a member of the catalogue. */
@@ -26,7 +26,7 @@ export interface Outcome {
 }
 
 /** How a question is asked of a plan. */
-export type Request = Pick<Asked, "level" | "shape" | "read"> & { prompt: string };
+export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> & { prompt: string };
 
 /**
  * Answers a question with recorded models through the plan that the service would choose for it. A model answers the same whatever it is asked, so
@@ -66,7 +66,7 @@ export function unread(name: string): string {
 }
 
 function replayed({ name, recording }: Player, onCall: () => void): LanguageModelV4 {
-  return inOnePiece({
+  return unary({
     specificationVersion: "v4",
     provider: "eval.replay",
     modelId: name,

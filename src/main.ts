@@ -90,13 +90,13 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     stops.push(() => reader.close());
     const search = createSearch(config.search);
     stops.push(() => search?.close());
-    const judge = loadDifficultyRater();
-    // The first judgement of a process takes 15 ms, each later one a fraction of one.
-    judge.judge("What is 6 * 7?");
+    const difficulty = loadDifficultyRater();
+    // The first rating compiles the code, which takes 15 ms.
+    difficulty.rate("What is 6 * 7?");
     const work = createInFlight();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
-      judge,
+      difficulty,
       reader,
       search,
       admission,

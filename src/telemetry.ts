@@ -1,16 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Tier } from "./config/config.ts";
-import type { FailureKind } from "./failure.ts";
-
-/** Outcome of a request in the metrics. */
-type RequestOutcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
+import type { Outcome, Tier } from "./terms.ts";
 
 /** A request that has ended. Tokens and credits are set if the request was settled. */
 export interface RequestEnd {
   transport: "rest" | "rpc";
   /** `none`: the path or method does not exist. */
   method: "generate" | "stream_generate" | "quotas" | "metrics" | "admin" | "none";
-  outcome: RequestOutcome;
+  outcome: Outcome;
   seconds: number;
   inputTokens?: number;
   outputTokens?: number;

@@ -1,6 +1,7 @@
 import { Failure, type FailureKind, toFailure } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry.ts";
+import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
 import type { SettlementRow, Settlements } from "./settle.ts";
@@ -19,20 +20,17 @@ export interface LeaseRequest {
   /** `gen_…` */
   generationId: string;
   streamed: boolean;
-  shape: "text" | "extract" | "json_schema";
+  shape: Shape;
   /** The effort that the caller asked for. */
-  effort: "auto" | "low" | "medium" | "high";
+  effort: Effort;
   /** The level that the service applies. */
-  level: "low" | "medium" | "high";
+  level: Level;
   inputTokens: number;
   /** Most tokens that the answer can have. */
   maxOutputTokens: number;
   /** Set when the caller sent an idempotency key: SHA-256 of the key and of the request, in hex. */
   idempotency?: { key: string; body: string };
 }
-
-/** How a request ended: with an answer, with an answer that the service cut short, with a caller who went away, or as a failure. */
-export type Outcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
 
 /** What the calls of models took that an answer was made of. */
 export interface ModelCost {

@@ -1,6 +1,6 @@
 import type { FromSchema, ResponseSchema } from "./schema.ts";
 
-/** A ceiling on the intelligence applied; `auto` (the default) lets the service judge. */
+/** How much work the service spends on a request; with `auto` (the default) it decides by the difficulty of the prompt. */
 export type Effort = "auto" | "low" | "medium" | "high";
 
 /** The shape of an answer without a JSON Schema; every shape but `auto` and `text` gives JSON that the prompt defines. */

@@ -7,7 +7,7 @@ import { readTracing, type TracingConfig } from "./tracing.ts";
 
 // The rest of the code needs to know of one place only.
 export { ConfigError } from "./config-error.ts";
-export type { ModelEntry, Tier, Vendor } from "./models.ts";
+export type { ModelEntry, Vendor } from "./models.ts";
 
 /** Patience with one model, in milliseconds. */
 export interface ModelTimeouts {

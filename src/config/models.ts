@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
+import type { Tier } from "../terms.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
 
 export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
-export type Tier = "fast" | "strong";
 
 /** One model of the catalogue. */
 export interface ModelEntry {

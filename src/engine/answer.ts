@@ -2,15 +2,15 @@ import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
   callOptions,
-  DEFAULT_CEILING,
   type Engine,
   type EngineEvent,
   type Finish,
   type ModelEnd,
   modelEnd,
+  outputCeiling,
   planOf,
   type Question,
-  upstream,
+  toUpstreamFailure,
 } from "./question.ts";
 import { createStopper } from "./stop.ts";
 import { strictAnswer } from "./strict.ts";
@@ -20,8 +20,9 @@ export type { Step } from "./plan/step.ts";
 export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
 
 /**
- * Answers a question: text events in order, then one finish. With a JSON Schema the one text event is the validated object.
- * @throws Failure structured_output_failed or upstream_failed; the reason of `signal` once that has aborted.
+ * Answers a question: text events in order, then one `finish`. With a JSON Schema there is one text event, the
+ * validated object.
+ * @throws Failure structured_output_failed or upstream_failed; the reason of `signal` when it aborts.
  */
 export function answer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   return question.shape === "json_schema"
@@ -33,10 +34,10 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   const { stops, shape, maxTokens } = question;
   const plan = planOf(engine, question, new Steps(), (text) => extractObject(text).structured ?? undefined);
   const stopper = createStopper(stops);
-  const meter = engine.tokenizer.meter(maxTokens ?? DEFAULT_CEILING);
-  /** Steps that have begun and not ended. */
-  const open = new Map<number, Step>();
-  let whole = "";
+  const meter = engine.tokenizer.meter(outputCeiling(question));
+  /** Steps that have begun but not ended. */
+  const openSteps = new Map<number, Step>();
+  let text = "";
   let isStopped = false;
   let end: ModelEnd | undefined;
 
@@ -49,29 +50,29 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
       }
       const step = partStep(part);
       if (step) {
-        step.outcome ? open.delete(step.id) : open.set(step.id, step);
+        step.outcome ? openSteps.delete(step.id) : openSteps.set(step.id, step);
         yield { type: "step", step };
       }
       if (part.type !== "text-delta" || isStopped) continue;
-      const { text, stopped } = stopper.push(part.delta);
-      const piece = meter.push(text);
+      const { text: beforeStop, stopped } = stopper.push(part.delta);
+      const piece = meter.push(beforeStop);
       if (piece !== "") {
-        if (shape === "extract") whole += piece;
+        if (shape === "extract") text += piece;
         yield { type: "text", text: piece };
       }
       isStopped = stopped;
-      // A unary call has ended already; its last part tells what it used up.
+      // A unary call has already ended. Its finish part, which has the usage, is still to come.
       if (question.streamed && (stopped || meter.full)) break;
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : upstream(error);
+    throw signal.aborted ? signal.reason : toUpstreamFailure(error);
   }
   const rest = meter.push(isStopped ? "" : stopper.flush()) + meter.flush();
   if (rest !== "") {
-    whole += rest;
+    text += rest;
     yield { type: "text", text: rest };
   }
-  for (const step of open.values()) yield { type: "step", step: { ...step, outcome: "ok" } };
+  for (const step of openSteps.values()) yield { type: "step", step: { ...step, outcome: "ok" } };
   const finish: Finish = {
     type: "finish",
     reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, meter.tokens, maxTokens),
@@ -80,22 +81,23 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
     model: end?.model,
   };
   if (shape === "extract") {
-    const { structured, error } = extractObject(whole);
+    const { structured, error } = extractObject(text);
     finish.structured = structured ?? "null";
     if (error !== null) finish.structuredError = error;
   }
   yield finish;
 }
 
-/** Tokens that every current model may write: a smaller cap is never a model's own. */
-const ANY_MODEL_TOKENS = 4_096;
+/** Output limits of current models are not below this, so a smaller limit that was reached is the caller's. */
+const MIN_MODEL_LIMIT = 4_096;
 
 /**
- * Why an answer ended that the model ended. `length` is the caller's doing where the caller's cap is a small one, or the answer came near it by
- * the vendor's count or ours, which differ by less than half; else it is the model's own limit, or that of a draft.
+ * Why the model ended the answer. When the model reports `length`, the reason is `length` if the caller's limit was
+ * reached: it is small, or the answer has at least half of it by the vendor's count or ours, which differ by less
+ * than half. Else the limit was the model's or a draft's, and the reason is `cut`.
  */
 function endReason(end: ModelEnd | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
   if (end?.reason.unified !== "length") return end?.reason.unified === "stop" ? "stop" : "cut";
   const isReached = 2 * Math.max(end.writtenTokens, tokens) >= maxTokens;
-  return maxTokens <= ANY_MODEL_TOKENS || isReached ? "length" : "cut";
+  return maxTokens <= MIN_MODEL_LIMIT || isReached ? "length" : "cut";
 }

@@ -3,19 +3,22 @@ import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.t
 import type { Search } from "../search/search.ts";
 import { SearchError } from "../search/search-error.ts";
 import type { Conversation, Turn } from "./prompt.ts";
-import type { ToldStep } from "./trace.ts";
+import type { ReportedStep } from "./trace.ts";
 import { untrusted } from "./untrusted.ts";
 
-/** What others wrote that belongs to the request: texts by name, and images. */
+/** Untrusted content that belongs to the request: files or search results, and images. */
 export interface Material {
   texts: ReadonlyArray<{ name: string; text: string }>;
   images?: NonNullable<Turn["images"]>;
 }
 
-/** Puts material before what the user said last, marked as data: models heed a question best where it stands behind what it is about. */
-export function ground(asked: Conversation, { texts, images = [] }: Material): Conversation {
-  if (texts.length === 0 && images.length === 0) return asked;
-  const turns = [...asked.turns];
+/**
+ * Inserts material before the user's last turn, marked as data. Models answer best when the question follows its
+ * material.
+ */
+export function ground(conversation: Conversation, { texts, images = [] }: Material): Conversation {
+  if (texts.length === 0 && images.length === 0) return conversation;
+  const turns = [...conversation.turns];
   let at = turns.findLastIndex(({ role }) => role === "user");
   if (at < 0) {
     at = 0;
@@ -28,42 +31,42 @@ export function ground(asked: Conversation, { texts, images = [] }: Material): C
     text: [...blocks, last.text].filter((text) => text !== "").join("\n\n"),
     ...(images.length === 0 ? {} : { images: [...(last.images ?? []), ...images] }),
   };
-  return { ...asked, turns };
+  return { ...conversation, turns };
 }
 
-/** The steps of the answer are numbered from 1. */
+/** Number of the search step; the steps of the plan start at 1. */
 const SEARCH_STEP = 0;
 
-/** What a search of the web came to. An answer can always be given without it. */
+/** Result of a web search. The answer does not depend on its success. */
 export type Searched =
   | { conversation: Conversation; outcome: "found"; sources: string }
   | { conversation: Conversation; outcome: "nothing" | "unavailable" }
   | { conversation: Conversation; outcome: "failed"; error: SearchError };
 
 /**
- * Searches the web for what the user said last, and puts what it finds into the conversation, numbered and marked as data.
- * @param said the conversation before anything that others wrote was put into it
+ * Searches the web for the user's last turn and inserts the results into the conversation, numbered and marked as data.
+ * @param original the conversation before material was inserted, from which the query is made
  * @throws the reason of `signal`
  */
 export async function* searchWeb(
   search: Search | undefined,
-  asked: Conversation,
-  said: Conversation,
+  conversation: Conversation,
+  original: Conversation,
   signal: AbortSignal,
-): AsyncGenerator<{ type: "step"; step: ToldStep }, Searched> {
-  if (!search) return { conversation: asked, outcome: "unavailable" };
+): AsyncGenerator<{ type: "step"; step: ReportedStep }, Searched> {
+  if (!search) return { conversation, outcome: "unavailable" };
   const step = { id: SEARCH_STEP, kind: "search", role: "service" } as const;
   yield { type: "step", step };
   try {
-    const results = await search.find(searchQuery(said.turns), signal);
+    const results = await search.find(searchQuery(original.turns), signal);
     yield { type: "step", step: { ...step, outcome: "ok", detail: `${results.length} results` } };
-    if (results.length === 0) return { conversation: asked, outcome: "nothing" };
+    if (results.length === 0) return { conversation, outcome: "nothing" };
     const texts = [{ name: "results of a web search", text: renderResults(results) }];
-    const cited = { ...asked, system: [...asked.system, CITE_INSTRUCTION] };
+    const cited = { ...conversation, system: [...conversation.system, CITE_INSTRUCTION] };
     return { conversation: ground(cited, { texts }), outcome: "found", sources: listSources(results) };
   } catch (error) {
     if (!(error instanceof SearchError)) throw error;
     yield { type: "step", step: { ...step, outcome: "failed", detail: error.failure } };
-    return { conversation: asked, outcome: "failed", error };
+    return { conversation, outcome: "failed", error };
   }
 }

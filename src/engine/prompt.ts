@@ -1,4 +1,5 @@
 import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4TextPart } from "@ai-sdk/provider";
+import type { Shape } from "../terms.ts";
 
 /** One turn of the conversation. */
 export interface Turn {
@@ -8,12 +9,12 @@ export interface Turn {
   images?: ReadonlyArray<{ mediaType: string; data: Uint8Array }>;
 }
 
-/** What the caller wants answered, in words. */
+/** The caller's prompt as a conversation. */
 export interface Conversation {
   /** Instructions of the caller, in order: the `system` field, then messages with the role `system`. */
   system: string[];
   turns: Turn[];
-  /** Whether the last turn, an assistant's, is to be continued. */
+  /** Whether the model must continue the last turn, which is the assistant's. */
   continues: boolean;
 }
 
@@ -22,29 +23,33 @@ const SERVICE =
   "If you cannot know something, say so instead of inventing it.";
 
 const EXTRACT =
-  "Answer with one JSON object and nothing else: no prose, no code fence. Its members are the ones that the request asks for.";
+  "Answer with one JSON object and nothing else: no prose, no code fence. " +
+  "Its members are the ones that the request asks for.";
 
 const STRICT =
-  "Answer with one JSON object and nothing else: no prose, no code fence. It must be valid against the JSON Schema of the response format.";
+  "Answer with one JSON object and nothing else: no prose, no code fence. " +
+  "It must be valid against the JSON Schema of the response format.";
 
 const CONTINUE =
   "Continue your last message exactly from where it stops. Do not repeat any of it, do not begin anew, do not comment.";
 
 /**
- * Builds the prompt that a model sees, in the form that every vendor takes. Every system text goes to the front, because not every
- * vendor takes one between turns. Empty turns are left out, because some vendors refuse them. Turns alternate and the first is a user's,
- * because Bedrock and the chat templates of many open models (Gemma, Mistral) demand it. The last is a user's too, because newer models
- * refuse to be prefilled with the beginning of their answer.
+ * Builds the prompt for a model, in the form that every vendor accepts:
+ * - All system texts come first, because some vendors reject them between turns.
+ * - There are no empty turns, because some vendors reject them.
+ * - Turns alternate and the first is the user's, because Bedrock and the chat templates of many open models require it.
+ * - The last turn is the user's, because newer models reject a prefilled answer.
  */
-export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "json_schema"): LanguageModelV4Prompt {
+export function buildPrompt(conversation: Conversation, shape: Shape): LanguageModelV4Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
-  const system = asked.system.filter((text) => text !== "");
-  const turns = alternating(asked.turns.filter(({ text, images }) => text !== "" || images?.length));
+  const system = conversation.system.filter((text) => text !== "");
+  const turns = alternating(conversation.turns.filter(({ text, images }) => text !== "" || images?.length));
   if (turns.length === 0) turns.push({ role: "user", text: system.pop() ?? "" });
   if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
-  if (turns.at(-1)?.role === "assistant") turns.push({ role: "user", text: asked.continues ? CONTINUE : "Go on." });
+  if (turns.at(-1)?.role === "assistant")
+    turns.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
   const prompt: LanguageModelV4Prompt = [{ role: "system", content: [...instructions, ...system].join("\n\n") }];
   for (const { role, text, images = [] } of turns) {
     const content: Array<LanguageModelV4TextPart | LanguageModelV4FilePart> = [];
@@ -55,7 +60,7 @@ export function buildPrompt(asked: Conversation, shape: "text" | "extract" | "js
   return prompt;
 }
 
-/** Joins turns of one side that follow each other. */
+/** Joins consecutive turns of the same role. */
 function alternating(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = [];
   for (const turn of turns) {
@@ -69,13 +74,14 @@ function alternating(turns: readonly Turn[]): Turn[] {
   return joined;
 }
 
-/** Adds an invalid answer and what is wrong with it, so that the model can correct itself. */
+/** Adds an invalid answer and its errors, and asks the model to correct it. */
 export function buildReask(
   prompt: LanguageModelV4Prompt,
   answer: string,
   errors: readonly string[],
 ): LanguageModelV4Prompt {
-  const correction = `That is not valid:\n${errors.map((error) => `- ${error}`).join("\n")}\nSend the corrected JSON object, whole, and nothing else.`;
+  const list = errors.map((error) => `- ${error}`).join("\n");
+  const correction = `That is not valid:\n${list}\nSend the corrected JSON object, whole, and nothing else.`;
   return [
     ...prompt,
     { role: "assistant", content: [{ type: "text", text: answer === "" ? "(empty)" : answer }] },

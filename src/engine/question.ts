@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -7,8 +8,8 @@ import type {
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
+import { type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
-import type { Level } from "./difficulty/level.ts";
 import type { FinishPart } from "./plan/composite.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Step, Steps } from "./plan/step.ts";
@@ -16,40 +17,40 @@ import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
 import type { Tokenizer } from "./tokens.ts";
 
-/** Ceiling of an answer whose caller set none, in tokens. */
-export const DEFAULT_CEILING = 32_000;
-
+/** What the engine needs to answer one request. */
 export interface Question {
   conversation: Conversation;
-  shape: "text" | "extract" | "json_schema";
+  shape: Shape;
+  /** The caller's JSON Schema; only with shape `json_schema`. */
   schema: string | undefined;
   level: Level;
   kind: Kind;
-  /** How likely the strong tier is to do better than the fast one, 0 to 1; undefined counts as likely. */
+  /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;
   temperature: number | undefined;
   maxTokens: number | undefined;
   stops: string[];
-  /** Whether pieces are wanted as they come. */
+  /** Whether the answer is streamed. */
   streamed: boolean;
-  /** Tokens of the request: models whose context window is too small for them are left out. */
+  /** Tokens of the request. Models with a context window that is too small are not called. */
   inputTokens?: number | undefined;
-  /** Time that is left for the answer, in milliseconds. */
+  /** Time for the answer, in milliseconds. */
   deadlineMs: number;
-  /** Identifier of the generation, under which its calls are counted. */
+  /** Identifier of the generation, to which the cost of its calls is added. */
   generation: string;
 }
 
 export interface Finish {
   type: "finish";
-  /** `length`: the caller's max_tokens was reached. `cut`: the model ended it, without the caller having asked for that. */
+  /** `length`: the caller's max_tokens was reached. `cut`: the model ended the answer early for another reason. */
   reason: "stop" | "length" | "cut";
   outputTokens: number;
   cachedTokens: number;
-  /** Catalogue name of the model that answered, for the service's own books. */
+  /** Catalogue name of the model that answered; for operators only. */
   model: string | undefined;
-  /** JSON text, in the two JSON modes; the text `null` when there is no object. */
+  /** In the two JSON shapes: the object as JSON text, or the text `null` when there is none. */
   structured?: string;
+  /** Why there is no object. */
   structuredError?: string;
 }
 
@@ -61,7 +62,16 @@ export interface Engine {
   validators: Validators;
 }
 
-/** The plan for a question. @param read the valid JSON object in a text, as JSON text; for the two JSON shapes */
+/** Most tokens that the answer may have. The lease holds credit for at most `MAX_OUTPUT_TOKENS`. */
+export function outputCeiling({ maxTokens = MAX_OUTPUT_TOKENS }: Question): number {
+  assert(maxTokens <= MAX_OUTPUT_TOKENS, "the lease does not cover the answer");
+  return maxTokens;
+}
+
+/**
+ * Chooses the plan for a question.
+ * @param read gives the valid JSON object in a text, as JSON text; for the two JSON shapes
+ */
 export function planOf(
   engine: Engine,
   question: Question,
@@ -73,14 +83,14 @@ export function planOf(
   return choosePlan(engine.models, { ...question, continues, hasImages, read }, steps);
 }
 
-/** What every model of a plan is called with. */
+/** The options of every call of a plan. */
 export function callOptions(
   question: Question,
   signal: AbortSignal,
   prompt: LanguageModelV4Prompt,
 ): LanguageModelV4CallOptions {
   const { shape, schema, maxTokens, stops, generation, deadlineMs } = question;
-  // JSON is wanted exact, prose as the model's maker tuned it.
+  // JSON is best without sampling; for prose the model's default temperature is best.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
   const strict = shape === "json_schema" && schema !== undefined;
   return {
@@ -88,20 +98,20 @@ export function callOptions(
     abortSignal: signal,
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
-    // Spares the vendor what comes after; the answer is cut here in any case, because not every model takes them.
+    // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
     ...(stops.length === 0 ? {} : { stopSequences: stops }),
     ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
     ...(strict ? { responseFormat: { type: "json" as const, name: "answer", schema: JSON.parse(schema) } } : {}),
-    // By then the answer must be there, so that a silent model leaves others some of the time.
+    // From the end time each model derives a timeout that leaves other models enough time.
     providerOptions: { chorus: { generation, endsAt: performance.now() + deadlineMs, ...(strict ? { schema } : {}) } },
   };
 }
 
-/** How a model ended. */
+/** How a call of a model ended. */
 export interface ModelEnd {
   reason: LanguageModelV4FinishReason;
   cachedTokens: number;
-  /** Tokens written by the vendor's count, hidden thoughts included; 0 where it tells none. */
+  /** Output tokens by the vendor's count, including reasoning; 0 where the vendor reports none. */
   writtenTokens: number;
   model: string | undefined;
 }
@@ -116,7 +126,7 @@ export function modelEnd({ finishReason, usage, providerMetadata }: FinishPart):
   };
 }
 
-/** What the caller gets to know of what a plan threw. */
-export function upstream(error: unknown): unknown {
+/** Converts the error of a plan to the failure that the caller gets. */
+export function toUpstreamFailure(error: unknown): unknown {
   return error instanceof UpstreamError ? new Failure("upstream_failed", { cause: error }) : error;
 }

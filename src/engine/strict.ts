@@ -1,29 +1,30 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { Tier } from "../config/config.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { dropAddedNulls } from "../models/schema.ts";
-import { told } from "./plan/composite.ts";
+import type { Tier } from "../terms.ts";
+import { withStep } from "./plan/composite.ts";
 import { partStep, type Step, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   callOptions,
-  DEFAULT_CEILING,
   type Engine,
   type EngineEvent,
   type ModelEnd,
   modelEnd,
+  outputCeiling,
   planOf,
   type Question,
-  upstream,
+  toUpstreamFailure,
 } from "./question.ts";
 import { repairJson } from "./structured/repair.ts";
 import type { Validator } from "./structured/validate.ts";
 
 /**
- * Ladder of a strict answer: the plan, whose drafts count only where they are valid; one more try with the validator's errors; the other tier.
- * The syntax of each answer is repaired first.
+ * Answers with an object that is valid against the caller's JSON Schema. It makes up to three attempts: the plan, in
+ * which only valid drafts count; a retry with the validator's errors; the other tier. The syntax of each result is
+ * repaired first.
  */
 export async function* strictAnswer(
   engine: Engine,
@@ -32,64 +33,67 @@ export async function* strictAnswer(
 ): AsyncGenerator<EngineEvent> {
   const schema = question.schema ?? "";
   const validator = engine.validators.get(schema);
-  const validate: Validator = (text) => validator(clean(text, schema));
+  const validate: Validator = (text) => validator(withoutAddedNulls(text, schema));
   const prompt = buildPrompt(question.conversation, "json_schema");
   const steps = new Steps();
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
   const single = (kind: string, tier: Tier) =>
-    told(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
+    withStep(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
   const read = (text: string) => {
-    const verdict = judge(text, validate);
-    return verdict.ok ? verdict.text : undefined;
+    const checked = check(text, validate);
+    return checked.ok ? checked.text : undefined;
   };
   let reask: LanguageModelV4Prompt | undefined;
 
-  for (const rung of [
+  for (const attempt of [
     () => ({ model: planOf(engine, { ...question, streamed: false }, steps, read), prompt }),
-    // What ran into the caller's cap, or has no errors to show, would come out the same again.
+    // Without errors to show, as after a result that was too long, a retry would end the same way.
     () => reask && { model: single("reask", tier), prompt: reask },
     () => ({ model: single("escalate", other), prompt }),
   ]) {
-    const asked = rung();
-    if (!asked) continue;
-    const options = callOptions(question, signal, asked.prompt);
-    let result: ModelAnswer;
+    const call = attempt();
+    if (!call) continue;
+    const options = callOptions(question, signal, call.prompt);
+    let result: Result;
     try {
-      result = yield* listen(asked.model, options);
+      result = yield* collect(call.model, options);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // Who cannot answer has tried the other tier already.
-      throw upstream(error);
+      // The failed model has already tried the other tier.
+      throw toUpstreamFailure(error);
     }
-    // What was cut off may parse by luck, but it is not what the model meant to say.
-    const verdict: Verdict = result.end.reason.unified === "length" ? { ok: false } : judge(result.text, validate);
-    const outputTokens = verdict.ok ? await engine.tokenizer.countAsync(verdict.text) : 0;
-    const fits = verdict.ok && outputTokens <= (question.maxTokens ?? DEFAULT_CEILING);
+    // A result that was cut off can be valid by chance, but is incomplete.
+    const checked: Checked = result.end.reason.unified === "length" ? { ok: false } : check(result.text, validate);
+    const outputTokens = checked.ok ? await engine.tokenizer.countAsync(checked.text) : 0;
+    const fits = checked.ok && outputTokens <= outputCeiling(question);
     if (result.last) yield { type: "step", step: fits ? result.last : { ...result.last, outcome: "failed" } };
-    if (verdict.ok && verdict.repaired) yield* repairSteps(steps);
-    if (verdict.ok && fits) {
-      yield { type: "text", text: verdict.text };
+    if (checked.ok && checked.repaired) yield* repairSteps(steps);
+    if (checked.ok && fits) {
+      yield { type: "text", text: checked.text };
       yield {
         type: "finish",
         reason: "stop",
         outputTokens,
         cachedTokens: result.end.cachedTokens,
         model: result.end.model,
-        structured: verdict.text,
+        structured: checked.text,
       };
       return;
     }
-    reask = !verdict.ok && verdict.errors ? buildReask(prompt, result.text, verdict.errors) : undefined;
+    reask = !checked.ok && checked.errors ? buildReask(prompt, result.text, checked.errors) : undefined;
   }
   throw new Failure("structured_output_failed");
 }
 
-/** Hears a model out and tells its steps as they come, but for the last one: how that ended depends on whether the answer is valid. */
-async function* listen(
+/**
+ * Collects the text of a call and yields its steps, except the last successful one: whether that step succeeded
+ * depends on the validation.
+ */
+async function* collect(
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
-): AsyncGenerator<EngineEvent, ModelAnswer> {
+): AsyncGenerator<EngineEvent, Result> {
   let text = "";
   let last: Step | undefined;
   for await (const part of (await model.doStream(options)).stream) {
@@ -110,17 +114,17 @@ function* repairSteps(steps: Steps): Generator<EngineEvent> {
   yield { type: "step", step: { ...step, outcome: "ok" } };
 }
 
-type Verdict = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: string[] };
+type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: string[] };
 
-function judge(answer: string, validate: Validator): Verdict {
+function check(answer: string, validate: Validator): Checked {
   const text = repairJson(answer);
   if (text === undefined) return { ok: false, errors: ["The answer is not one whole JSON object."] };
-  const verdict = validate(text);
-  return verdict.ok ? { ...verdict, repaired: text !== answer.trim() } : verdict;
+  const checked = validate(text);
+  return checked.ok ? { ...checked, repaired: text !== answer.trim() } : checked;
 }
 
-/** Takes out the nulls that stand for left-out members where a vendor's strict mode demands every member. */
-function clean(text: string, schema: string): string {
+/** Removes the nulls by which a vendor's strict mode, which requires every member, represents omitted members. */
+function withoutAddedNulls(text: string, schema: string): string {
   try {
     return stringifyJson(dropAddedNulls(parseJson(text), parseJson(schema)));
   } catch {
@@ -128,9 +132,9 @@ function clean(text: string, schema: string): string {
   }
 }
 
-interface ModelAnswer {
+interface Result {
   text: string;
   end: ModelEnd;
-  /** The step that the answer came from, as it ended. */
+  /** The end of the step that gave the text. */
   last: Step | undefined;
 }

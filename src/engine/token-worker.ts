@@ -7,7 +7,7 @@ interface Job {
   pieces: Iterator<string>;
 }
 
-/** UTF-16 units of one text that are counted before the next text has its turn, so that a huge one does not hold up small ones. */
+/** UTF-16 units of one text that are counted before it is the next text's turn. */
 const TURN = 65_536;
 
 const encoding = new Encoding();
@@ -15,18 +15,18 @@ const jobs: Job[] = [];
 
 parentPort?.on("message", ({ id, text }: { id: number; text: string }) => {
   jobs.push({ id, tokens: 0, pieces: encoding.pieces(text)[Symbol.iterator]() });
-  if (jobs.length === 1) setImmediate(work);
+  if (jobs.length === 1) setImmediate(countNext);
 });
 
-function work(): void {
+function countNext(): void {
   const job = jobs.shift();
-  if (job && !isDone(job)) jobs.push(job);
+  if (job && !countTurn(job)) jobs.push(job);
   else if (job) parentPort?.postMessage({ id: job.id, tokens: job.tokens });
-  if (jobs.length > 0) setImmediate(work);
+  if (jobs.length > 0) setImmediate(countNext);
 }
 
-/** Counts on for one turn. */
-function isDone(job: Job): boolean {
+/** Counts one turn of a job. @returns whether the job is done */
+function countTurn(job: Job): boolean {
   for (let length = 0; length < TURN; ) {
     const next = job.pieces.next();
     if (next.done) return true;

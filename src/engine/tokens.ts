@@ -3,33 +3,33 @@ import { Failure } from "../failure.ts";
 import { Encoding } from "./bpe.ts";
 import { TokenMeter } from "./token-meter.ts";
 
-/** The service's own count of tokens: o200k_base, with long runs cut so that no text is slow (see `Encoding`). */
+/** Counts tokens by o200k_base with a bound on long runs, so that every text takes linear time (see `Encoding`). */
 export interface Tokenizer {
-  /** Tokens of a text, counted here and now: 0.1 ms per 1,000 characters of English, at most 0.8 ms of any text. */
+  /** Counts synchronously: 1,000 characters take 0.1 ms of English and at most 0.8 ms of any text. */
   count(text: string): number;
   /**
-   * The same count without holding up the event loop: a long text is counted in a worker thread. Handing it over takes
-   * 1 ms per million characters; texts take turns there, so that a huge one does not hold up the others.
+   * The same count without blocking the event loop: a worker thread counts long texts, in turns, so that a huge text
+   * does not delay the others.
    * @throws Failure `overloaded` while too much text is waiting, and after `close`; `internal` if the worker died.
    */
   countAsync(text: string): Promise<number>;
-  /** The text of the first tokens, at most `tokens` of them, without a character that the last one leaves incomplete. */
+  /** The text of the first `tokens` tokens, without a character that the last token leaves incomplete. */
   prefix(text: string, tokens: number): string;
-  /** Counts an answer while it is streamed and ends it at `cap` tokens. */
+  /** Counts a streamed answer and cuts it at `cap` tokens. */
   meter(cap: number): TokenMeter;
-  /** Stops the worker; counts that still run are refused. */
+  /** Stops the worker. Running counts fail. */
   close(): Promise<void>;
 }
 
-/** Longest text, in UTF-16 units, that `countAsync` counts on the caller's thread: 1 ms of English, 6 ms of Chinese. */
+/** Longest text that `countAsync` counts on the caller's thread, in UTF-16 units; it takes 1 ms of English. */
 const INLINE_LENGTH = 8192;
 
-/** Most text that may wait for the worker, in UTF-16 units: two of the largest request bodies. */
+/** Most text that may wait for the worker, in UTF-16 units: two request bodies of maximum size. */
 const MAX_WAITING = 2 * 67_108_864;
 
 /**
- * Loads the vocabulary (0.13 s), so make one per process. The worker is started by the first long text.
- * @param script The worker's program; another one only in tests.
+ * Create one per process, because loading the vocabulary takes 0.13 s. The first long text starts the worker.
+ * @param script the worker's program; for tests
  */
 export function createTokenizer(script = new URL("./token-worker.ts", import.meta.url)): Tokenizer {
   const encoding = new Encoding();
@@ -47,17 +47,17 @@ export function createTokenizer(script = new URL("./token-worker.ts", import.met
   };
 }
 
-interface Waiting {
+interface Pending {
   length: number;
   resolve(tokens: number): void;
   reject(error: Failure): void;
 }
 
-/** The thread that runs `token-worker.ts`: started when needed, and again after it died. */
+/** Runs `token-worker.ts` in a thread, which starts on demand and again after a crash. */
 class CountingWorker {
   readonly #script: URL;
   #thread: Worker | undefined;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, Pending>();
   #length = 0;
   #lastId = 0;
   #closed = false;
@@ -73,9 +73,9 @@ class CountingWorker {
     this.#thread ??= this.#start();
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    this.#waiting.set(id, { length: text.length, resolve, reject });
+    this.#pending.set(id, { length: text.length, resolve, reject });
     this.#length += text.length;
-    // Only a count that someone waits for keeps the process alive.
+    // The thread keeps the process alive only while a count is pending.
     this.#thread.ref();
     this.#thread.postMessage({ id, text });
     return promise;
@@ -87,7 +87,7 @@ class CountingWorker {
   }
 
   #start(): Worker {
-    // The limit turns a lack of memory into the death of the thread instead of the process.
+    // With a limit, running out of memory ends the thread and not the process.
     const thread = new Worker(this.#script, { resourceLimits: { maxOldGenerationSizeMb: 1024 } });
     let cause: unknown;
     thread.on("message", ({ id, tokens }: { id: number; tokens: number }) => this.#take(id)?.resolve(tokens));
@@ -97,16 +97,16 @@ class CountingWorker {
     thread.on("exit", () => {
       this.#thread = undefined;
       const failure = this.#closed ? new Failure("overloaded") : new Failure("internal", { cause });
-      for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(failure);
+      for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(failure);
     });
     return thread;
   }
 
-  #take(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    this.#length -= waiting?.length ?? 0;
-    if (this.#waiting.size === 0) this.#thread?.unref();
-    return waiting;
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    this.#length -= pending?.length ?? 0;
+    if (this.#pending.size === 0) this.#thread?.unref();
+    return pending;
   }
 }

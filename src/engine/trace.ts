@@ -1,7 +1,7 @@
 import type { Step } from "./plan/step.ts";
 
-/** A step of the answer, or one of what goes before it. */
-export interface ToldStep extends Omit<Step, "kind"> {
+/** A step of the plan, or of the work before it. */
+export interface ReportedStep extends Omit<Step, "kind"> {
   kind: Step["kind"] | "attachments" | "search";
 }
 
@@ -19,9 +19,9 @@ export interface TimedStep {
   detail: string | undefined;
 }
 
-/** What the steps of an answer come to. */
-export interface TraceSums {
-  /** Share of the votes that the answer got, 0 to 1; undefined when nobody voted. */
+/** Totals over the steps of an answer. */
+export interface TraceTotals {
+  /** The answer's share of the votes, 0 to 1; undefined without a vote. */
   agreement: number | undefined;
   escalations: number;
   droppedMembers: number;
@@ -29,16 +29,16 @@ export interface TraceSums {
   searches: number;
 }
 
-/** The steps of one answer, as they begin and end. */
+/** Records the steps of one answer. */
 export interface Trace {
   /** The steps in the order in which they began. */
   readonly steps: readonly TimedStep[];
-  /** Books the beginning of a step, or the end of the one with its number, and gives it as it stands now. */
-  add(step: ToldStep): TimedStep;
-  sums(): TraceSums;
+  /** Records the start of a step, or the end of the step with the same number. @returns a copy of the recorded step */
+  add(step: ReportedStep): TimedStep;
+  totals(): TraceTotals;
 }
 
-/** @param now the time in milliseconds, of which only differences count; for tests */
+/** @param now a monotonic time in milliseconds; for tests */
 export function createTrace(now: () => number = () => performance.now()): Trace {
   const start = now();
   const steps: TimedStep[] = [];
@@ -47,12 +47,12 @@ export function createTrace(now: () => number = () => performance.now()): Trace 
 
   return {
     steps,
-    add(told) {
+    add(reported) {
       const elapsed = Math.round(now() - start);
-      agreement = told.agreement ?? agreement;
-      let step = byNumber.get(told.id);
+      agreement = reported.agreement ?? agreement;
+      let step = byNumber.get(reported.id);
       if (!step) {
-        const { kind, role } = told;
+        const { kind, role } = reported;
         step = {
           id: steps.length + 1,
           kind,
@@ -63,16 +63,16 @@ export function createTrace(now: () => number = () => performance.now()): Trace 
           detail: undefined,
         };
         steps.push(step);
-        byNumber.set(told.id, step);
+        byNumber.set(reported.id, step);
       }
-      step.detail = told.detail ?? step.detail;
-      if (told.outcome !== undefined) {
-        step.outcome = told.outcome;
+      step.detail = reported.detail ?? step.detail;
+      if (reported.outcome !== undefined) {
+        step.outcome = reported.outcome;
         step.durationMs = elapsed - step.startedMs;
       }
       return { ...step };
     },
-    sums() {
+    totals() {
       const count = (is: (step: TimedStep) => boolean) => steps.filter(is).length;
       return {
         agreement,

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelEntry, ModelTimeouts, Tier } from "../config/config.ts";
+import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import type { ModelCall } from "../telemetry.ts";
+import type { Tier } from "../terms.ts";
 import { type CallEnd, modelCall } from "./cost.ts";
 import { failover } from "./failover.ts";
 import { createFetch } from "./fetch.ts";

@@ -7,15 +7,16 @@ import {
   StreamGenerateResponse_DoneSchema,
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { Admission, ModelCost, Outcome } from "../admission/lease.ts";
+import type { Admission, ModelCost } from "../admission/lease.ts";
 import type { Config } from "../config/config.ts";
 import { answer, type Engine, type EngineEvent, type Finish } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { searchWeb } from "../engine/grounding.ts";
-import { createTrace, type ToldStep } from "../engine/trace.ts";
+import { createTrace, type ReportedStep } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
+import { MAX_OUTPUT_TOKENS, type Outcome } from "../terms.ts";
 import { traced, tracedParts } from "../tracing.ts";
 import type { Costs } from "./costs.ts";
 import { idempotency } from "./idempotency.ts";
@@ -25,7 +26,7 @@ import { chooseLevel } from "./level.ts";
 import { CUT_SHORT, OFFLINE, searchNotices } from "./notices.ts";
 import { CallerGone, CutShort, type GenerateEvent, type RequestContext } from "./request-context.ts";
 import { finishReason, finishWord, fold, replay, stepMessage, structuredOf, traceMessage } from "./response.ts";
-import { checkRequest, MAX_TOKENS } from "./validate-request.ts";
+import { checkRequest } from "./validate-request.ts";
 
 export interface Generation {
   /**
@@ -40,7 +41,7 @@ export interface Generation {
 
 export interface GenerationParts {
   engine: Engine;
-  judge: DifficultyRater;
+  difficulty: DifficultyRater;
   /** Reads attached files. */
   reader: Reader;
   /** Undefined: no search of the web is configured. */
@@ -61,7 +62,7 @@ interface Settled {
 
 /** Makes the use case out of its parts. */
 export function createGeneration(parts: GenerationParts): Generation {
-  const { engine, judge, reader, search, admission, work, costs, deadlines, levels } = parts;
+  const { engine, difficulty: rater, reader, search, admission, work, costs, deadlines, levels } = parts;
   return { generate, generateWhole };
 
   async function* generate(
@@ -73,7 +74,7 @@ export function createGeneration(parts: GenerationParts): Generation {
     const asked = checkRequest(request, streamed);
     const again = streamed ? undefined : call.idempotencyKey;
     const safe = again === undefined ? undefined : idempotency(call.caller.workspaceId, again, request);
-    const { level, judgement, reasons } = chooseLevel(judge, levels, asked.effort, asked.conversation);
+    const { level, rating, reasons } = chooseLevel(rater, levels, asked.effort, asked.conversation);
     running.limit(deadlines[level]);
     const endsAt = performance.now() + deadlines[level];
     const trace = asked.trace ? createTrace() : undefined;
@@ -96,7 +97,7 @@ export function createGeneration(parts: GenerationParts): Generation {
         effort: asked.effort,
         level,
         inputTokens,
-        maxOutputTokens: asked.maxTokens ?? MAX_TOKENS,
+        maxOutputTokens: asked.maxTokens ?? MAX_OUTPUT_TOKENS,
         ...(safe ? { idempotency: { key: safe.key, body: safe.body } } : {}),
       }),
     );
@@ -141,7 +142,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       else await settle("caller_gone", streamed);
     }
 
-    async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ToldStep }> {
+    async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ReportedStep }> {
       let { conversation } = input;
       if (asked.webSearch) {
         const searched = yield* tracedParts(
@@ -152,7 +153,7 @@ export function createGeneration(parts: GenerationParts): Generation {
         notices.push(...searchNotices(searched));
         if (searched.outcome === "failed") call.facts.searchFailure = searched.error.message;
       }
-      const { kind, difficulty } = judgement;
+      const { kind, difficulty } = rating;
       const deadlineMs = Math.max(1, endsAt - performance.now());
       const question = {
         ...asked,

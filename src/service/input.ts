@@ -3,7 +3,7 @@ import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
-import type { ToldStep, Trace } from "../engine/trace.ts";
+import type { ReportedStep, Trace } from "../engine/trace.ts";
 import { invalid } from "../failure.ts";
 import { notice } from "./notices.ts";
 import type { Checked } from "./validate-request.ts";
@@ -29,7 +29,7 @@ const MAX_IMAGES = 15_000_000;
 /** Tokens that mark one file as data. */
 const MARK = 100;
 
-const ATTACHMENTS_STEP: ToldStep = { id: -1, kind: "attachments", role: "service" };
+const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "service" };
 
 /**
  * Reads the files of a request, makes them fit beside the rest, and counts it all: texts by the service's own tokenizer, images by their

@@ -1,36 +1,35 @@
 import type { DifficultyRater, DifficultyRating } from "../engine/difficulty/difficulty.ts";
-import { type Level, type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
+import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
-
-export type EffortWord = "auto" | Level;
+import type { Effort, Level } from "../terms.ts";
 
 export interface Choice {
   level: Level;
-  judgement: DifficultyRating;
-  /** Why this level, in words. */
+  rating: DifficultyRating;
+  /** Why this level, as phrases for the trace. */
   reasons: string[];
 }
 
-/** Chooses the level that is applied: the one that the caller asks for, or with `auto` the one that the judge thinks the request needs. */
+/** Chooses the level of a request: the effort that the caller names, or with `auto` the level of the difficulty. */
 export function chooseLevel(
-  judge: DifficultyRater,
+  rater: DifficultyRater,
   thresholds: LevelThresholds,
-  effort: EffortWord,
-  asked: Conversation,
+  effort: Effort,
+  conversation: Conversation,
 ): Choice {
-  const judgement = judge.judge(judgedText(asked));
-  const level = levelOf(effort, judgement, thresholds);
+  const rating = rater.rate(ratedText(conversation));
+  const level = levelOf(effort, rating, thresholds);
   return {
     level,
-    judgement,
-    reasons: effort === "auto" ? judgement.reasons : [`the request asks for effort ${effort}`],
+    rating,
+    reasons: effort === "auto" ? rating.reasons : [`the request asks for effort ${effort}`],
   };
 }
 
-/** The caller's instructions and what the caller said last, without what others wrote. */
-function judgedText({ system, turns }: Conversation): string {
+/** The caller's instructions and last turn, without files, search results and earlier answers. */
+function ratedText({ system, turns }: Conversation): string {
   const last = turns.findLastIndex(({ role }) => role === "user");
   const before = turns.findLastIndex(({ role }, i) => role === "assistant" && i < last);
-  const said = turns.slice(before + 1, last + 1).map(({ text }) => text);
-  return [...system, ...said].filter((part) => part !== "").join("\n\n");
+  const texts = turns.slice(before + 1, last + 1).map(({ text }) => text);
+  return [...system, ...texts].filter((part) => part !== "").join("\n\n");
 }

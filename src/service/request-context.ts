@@ -1,6 +1,7 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../accounts/keys.ts";
 import type { RequestEnd } from "../telemetry.ts";
+import type { Level } from "../terms.ts";
 
 /** What surrounds a request, whichever way it came in. */
 export interface RequestContext {
@@ -25,7 +26,7 @@ export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" 
   keyId?: string;
   /** `gen_…` */
   generationId?: string;
-  level?: "low" | "medium" | "high";
+  level?: Level;
   /** Why the web could not be searched; nothing of the query. */
   searchFailure?: string;
 }

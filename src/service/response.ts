@@ -13,8 +13,8 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { ModelCost } from "../admission/lease.ts";
 import type { Finish } from "../engine/answer.ts";
-import type { Level } from "../engine/difficulty/level.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
+import type { Level } from "../terms.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
 import type { Checked } from "./validate-request.ts";
 
@@ -71,13 +71,13 @@ export function traceMessage(
   reasons: string[],
   cost: ModelCost & { models: number },
 ): IntelligenceTrace {
-  const { agreement, ...sums } = trace.sums();
+  const { agreement, ...totals } = trace.totals();
   return create(IntelligenceTraceSchema, {
     intelligenceLevel: LEVELS[level],
     reasons,
     models: cost.models,
     ...(agreement === undefined ? {} : { agreement }),
-    ...sums,
+    ...totals,
     internalInputTokens: BigInt(cost.inputTokens),
     internalOutputTokens: BigInt(cost.outputTokens),
     steps: trace.steps.map(stepMessage),

@@ -39,7 +39,7 @@ test("a step that was told stays as it was told", () => {
 
 test("the sums count what happened", () => {
   const trace = createTrace();
-  assert.deepEqual(trace.sums(), {
+  assert.deepEqual(trace.totals(), {
     agreement: undefined,
     escalations: 0,
     droppedMembers: 0,
@@ -60,5 +60,5 @@ test("the sums count what happened", () => {
   step(6, "reask", "ok");
   step(7, "repair", "ok");
   step(8, "vote", "ok");
-  assert.deepEqual(trace.sums(), { agreement: 0.8, escalations: 2, droppedMembers: 2, repairs: 2, searches: 1 });
+  assert.deepEqual(trace.totals(), { agreement: 0.8, escalations: 2, droppedMembers: 2, repairs: 2, searches: 1 });
 });

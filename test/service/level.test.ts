@@ -6,12 +6,12 @@ import { chooseLevel } from "../../src/service/level.ts";
 
 const THRESHOLDS = { medium: 0.4, high: 0.8 };
 
-/** A judge of one opinion, and what it was given to read. */
-function judgeOf(difficulty: number): DifficultyRater & { read: string[] } {
+/** A rater that gives one difficulty, and the texts that it was given. */
+function raterOf(difficulty: number): DifficultyRater & { read: string[] } {
   const read: string[] = [];
   return {
     read,
-    judge(text) {
+    rate(text) {
       read.push(text);
       return { difficulty, kind: "prose", reasons: ["it is long"] };
     },
@@ -24,7 +24,7 @@ const said = (...turns: [role: "user" | "assistant", text: string][]): Conversat
   continues: false,
 });
 
-test("auto follows the judge, an effort that the caller names is applied", () => {
+test("auto follows the difficulty, an effort that the caller names is applied", () => {
   const asked = said(["user", "Why?"]);
   for (const [difficulty, level] of [
     [0, "low"],
@@ -33,26 +33,26 @@ test("auto follows the judge, an effort that the caller names is applied", () =>
     [0.8, "high"],
     [1, "high"],
   ] as const) {
-    const judge = judgeOf(difficulty);
-    const auto = chooseLevel(judge, THRESHOLDS, "auto", asked);
+    const rater = raterOf(difficulty);
+    const auto = chooseLevel(rater, THRESHOLDS, "auto", asked);
     assert.deepEqual([auto.level, auto.reasons], [level, ["it is long"]]);
     for (const effort of ["low", "medium", "high"] as const) {
-      const named = chooseLevel(judge, THRESHOLDS, effort, asked);
-      assert.deepEqual([named.level, named.judgement.difficulty], [effort, difficulty]);
+      const named = chooseLevel(rater, THRESHOLDS, effort, asked);
+      assert.deepEqual([named.level, named.rating.difficulty], [effort, difficulty]);
       assert.deepEqual(named.reasons, [`the request asks for effort ${effort}`]);
     }
   }
 });
 
-test("the judge reads the caller's instructions and what the user said last", () => {
+test("the rater reads the caller's instructions and what the user said last", () => {
   for (const [asked, expected] of [
     [said(["user", "First."], ["assistant", "Yes."], ["user", "a"], ["user", "b"]), "Be brief.\n\na\n\nb"],
     [said(["user", "First."], ["assistant", "It is"]), "Be brief.\n\nFirst."],
     [said(["assistant", "So"]), "Be brief."],
     [said(), "Be brief."],
   ] as const) {
-    const judge = judgeOf(0);
-    chooseLevel(judge, THRESHOLDS, "auto", asked);
-    assert.deepEqual(judge.read, [expected]);
+    const rater = raterOf(0);
+    chooseLevel(rater, THRESHOLDS, "auto", asked);
+    assert.deepEqual(rater.read, [expected]);
   }
 });

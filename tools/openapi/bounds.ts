@@ -1,3 +1,4 @@
+import { MAX_OUTPUT_TOKENS } from "../../src/terms.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -10,7 +11,7 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.system": { maxLength: 200_000 },
   "GenerateRequest.attachments": { maxItems: 5 },
   "GenerateRequest.temperature": { minimum: 0, maximum: 2 },
-  "GenerateRequest.max_tokens": { minimum: 1, maximum: 32_000 },
+  "GenerateRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
   "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1, maxLength: 1_000 } },
   "Attachment.name": { maxLength: 255 },
   "Attachment.data": { minLength: 1 },

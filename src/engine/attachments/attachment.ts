@@ -1,29 +1,29 @@
 /** A file of the request. */
 export interface Attachment {
-  /** As the caller gave it; may be empty, and is as little to be trusted as the content. */
+  /** The caller's name for it. May be empty; untrusted, like the content. */
   name: string;
-  /** One of the types that the contract lists, in any case of letters. */
+  /** One of the types that the contract lists, case-insensitive. */
   mediaType: string;
   data: Uint8Array;
 }
 
-/** Something left out of a file, or absent from it, that the caller should know. */
+/** A part of a file that was left out or has no text. */
 export interface AttachmentNotice {
   code: "attachment_without_text" | "attachment_pages_left_out" | "attachments_shortened";
-  /** For the caller; nothing of the file in it. */
+  /** For the caller. Never quotes the file. */
   message: string;
   /** Path of the file in the request, such as `attachments[0]`. */
   field: string;
 }
 
-/** Member of an attachment that an error is about. */
+/** The member of an attachment to which an error refers. */
 export type Part = "data" | "media_type";
 
-/** A file that cannot be read, through its own fault. */
+/** Thrown for a file that is invalid or damaged. */
 export class Unreadable extends Error {
   readonly part: Part;
 
-  /** @param message What is wrong and what to do, worded to follow the field's name; nothing of the file in it. */
+  /** @param message the problem and its solution, a clause after the name of the field. Never quotes the file. */
   constructor(part: Part, message: string) {
     super(message);
     this.name = "Unreadable";

@@ -3,22 +3,23 @@ import { type Entry, fromBufferPromise } from "yauzl";
 import { Unreadable } from "./attachment.ts";
 import { htmlToText } from "./html.ts";
 
-/** Most bytes of the parts that are read, after unpacking. 2 MB, some 18,000 paragraphs, take 2 s; 8 MB take 7 s. */
+/** Most unpacked bytes of the parts that are read. 2 MB, some 18,000 paragraphs, take 2 s. */
 const MAX_UNPACKED = 16 * 1024 * 1024;
 
 /** Most files in the package. */
 const MAX_ENTRIES = 10_000;
 
-/** A package as mammoth reads it. */
+/** A package in the form that mammoth reads. */
 interface Parts {
   exists(name: string): boolean;
   read(name: string, encoding?: "utf-8" | "base64"): Promise<string | Uint8Array>;
 }
 
 /**
- * Reads the text of a Word document: paragraphs, headings, lists, tables, foot- and endnotes; not its pictures, comments, headers and footers.
- * @returns nothing when the bytes are no such document
- * @throws Unreadable when it is damaged, or unpacks to too much
+ * Reads the text of a Word document: paragraphs, headings, lists, tables, footnotes and endnotes; without pictures,
+ * comments, headers and footers.
+ * @returns undefined if the bytes are not a Word document
+ * @throws Unreadable if it is damaged or too large after unpacking
  */
 export async function readDocx(bytes: Uint8Array): Promise<string | undefined> {
   if (bytes[0] !== 0x50 || bytes[1] !== 0x4b) return undefined;
@@ -26,8 +27,7 @@ export async function readDocx(bytes: Uint8Array): Promise<string | undefined> {
     const parts = await openParts(bytes);
     if (!parts) return undefined;
     const noPicture = mammoth.images.imgElement(async () => ({ src: "" }));
-    // mammoth also takes a package that is open already, though its types do not say so. Given the bytes it would unpack them
-    // without any bound.
+    // mammoth also accepts an open package, which its types do not declare. It would unpack bytes without a limit.
     const input = { file: parts } as unknown as { path: string };
     const { value } = await mammoth.convertToHtml(input, { convertImage: noPicture, includeEmbeddedStyleMap: false });
     return htmlToText(value);
@@ -37,7 +37,7 @@ export async function readDocx(bytes: Uint8Array): Promise<string | undefined> {
   }
 }
 
-/** Opens the package, nothing of which is unpacked yet; nothing if it holds no Word document. */
+/** Opens the package without unpacking it. @returns undefined if it has no Word document */
 async function openParts(bytes: Uint8Array): Promise<Parts | undefined> {
   const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), {
     lazyEntries: true,
@@ -59,7 +59,7 @@ async function openParts(bytes: Uint8Array): Promise<Parts | undefined> {
     if (!entry) throw new Error("no such part");
     const stream: AsyncIterable<Buffer> = await zip.openReadStreamPromise(entry);
     const chunks: Buffer[] = [];
-    // Counts what comes out, because a bomb declares what it likes.
+    // Counts the unpacked bytes, because the declared size can be false.
     for await (const chunk of stream) {
       unpacked += chunk.length;
       if (unpacked > MAX_UNPACKED) {
@@ -67,8 +67,8 @@ async function openParts(bytes: Uint8Array): Promise<Parts | undefined> {
       }
       chunks.push(chunk);
     }
-    const whole = Buffer.concat(chunks);
-    return encoding ? whole.toString(encoding) : whole;
+    const content = Buffer.concat(chunks);
+    return encoding ? content.toString(encoding) : content;
   };
   return { exists: (name) => entries.has(name), read };
 }

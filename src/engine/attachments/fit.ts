@@ -3,36 +3,38 @@ import { TokenMeter } from "../token-meter.ts";
 import { type Passage, passages } from "./passages.ts";
 import { relevance } from "./relevance.ts";
 
+/** A text after it was shortened. */
 export interface Fitted {
   text: string;
   /** Tokens of `text`. */
   tokens: number;
-  /** UTF-16 units of the original in `text`; the original's length when nothing was left out. */
+  /** UTF-16 units of the original that `text` contains; the original's length when nothing was left out. */
   kept: number;
 }
 
-/** Stands where something was left out. */
+/** Replaces the text that was left out. */
 const GAP = "\n\n[…]\n\n";
 
 /** Longest and shortest passage in UTF-16 units: about 300 and 50 tokens of English. */
-const LONG = 1200;
-const SHORT = 200;
+const MAX_PASSAGE = 1200;
+const MIN_PASSAGE = 200;
 
 /**
- * Makes texts fit into a budget. Texts that fit come back whole. Otherwise each keeps its beginning and the passages nearest to the question,
- * in their order, with "[…]" where something is missing. Never over the budget. Linear: 60 MB of English take 2 s.
- * @param budget most tokens of all the texts together; at least 0
+ * Shortens texts to a budget. Texts that fit are returned unchanged. Otherwise each keeps its beginning and the
+ * passages most relevant to the question, in their order, with "[…]" for gaps. The result never exceeds the budget.
+ * Takes linear time: 60 MB of English take 2 s.
+ * @param budget most tokens of all texts together; at least 0
  */
 export function fit(texts: readonly string[], question: string, budget: number, encoding: Encoding): Fitted[] {
-  const whole = countUpTo(texts, budget, encoding);
-  if (whole) return texts.map((text, i) => ({ text, tokens: whole[i] ?? 0, kept: text.length }));
-  // With a small budget, small passages: some twenty shall fit, of four characters a token.
-  const length = Math.max(SHORT, Math.min(LONG, Math.floor(budget / 5)));
+  const counts = countUpTo(texts, budget, encoding);
+  if (counts) return texts.map((text, i) => ({ text, tokens: counts[i] ?? 0, kept: text.length }));
+  // A small budget needs short passages: about twenty of them fit, at four characters a token.
+  const length = Math.max(MIN_PASSAGE, Math.min(MAX_PASSAGE, Math.floor(budget / 5)));
   const cut = texts.map((text) => passages(text, length));
   const chosen = choose(texts, cut, question, budget, encoding);
   for (;;) {
     const fitted = texts.map((text, i) => assemble(text, chosen, i, encoding));
-    // Pieces that meet can encode to a token more than apart, so the sum of their tokens is only nearly a bound.
+    // Adjacent passages can have one token more than separate ones, so the sum of their tokens is not an exact bound.
     if (fitted.reduce((sum, { tokens }) => sum + tokens, 0) <= budget) return fitted;
     chosen.pop();
   }
@@ -43,7 +45,7 @@ interface Choice extends Passage {
   of: number;
 }
 
-/** Tokens of each text, or nothing if together they have more than `budget`; counts no further than that. */
+/** Tokens of each text, or undefined if together they have more than `budget`. Stops counting there. */
 function countUpTo(texts: readonly string[], budget: number, encoding: Encoding): number[] | undefined {
   let left = budget;
   const counts: number[] = [];
@@ -58,7 +60,7 @@ function countUpTo(texts: readonly string[], budget: number, encoding: Encoding)
   return counts;
 }
 
-/** The passages to keep, most wanted first: the beginning of each text, then by score. */
+/** The passages to keep, in order of importance: the beginning of each text, then by score. */
 function choose(
   texts: readonly string[],
   cut: ReadonlyArray<readonly Passage[]>,
@@ -78,7 +80,7 @@ function choose(
   for (const [of, text] of texts.entries()) {
     const [first] = cut[of] ?? [];
     if (!first) continue;
-    // Half of the budget for the beginnings at most, in equal shares, so that relevant passages have room.
+    // The beginnings share at most half of the budget equally, which leaves space for relevant passages.
     const room = Math.floor(budget / 2 / texts.length) - gap;
     const start = prefix(text.slice(0, first.end), Math.max(0, room), encoding);
     if (start === "") continue;
@@ -89,7 +91,7 @@ function choose(
     const passage = all[index];
     if (!passage || passage.start === 0) continue;
     const tokens = encoding.count(texts[passage.of]?.slice(passage.start, passage.end) ?? "") + gap;
-    // Stops at the first that has no room: to look for smaller ones would count the whole text.
+    // Stops at the first passage that does not fit, because looking for a smaller one would count the whole text.
     if (tokens > left) break;
     left -= tokens;
     chosen.push(passage);
@@ -103,16 +105,16 @@ function prefix(text: string, tokens: number, encoding: Encoding): string {
 }
 
 function assemble(text: string, chosen: readonly Choice[], of: number, encoding: Encoding): Fitted {
-  const own = chosen.filter((choice) => choice.of === of).sort((a, b) => a.start - b.start);
+  const ownChoices = chosen.filter((choice) => choice.of === of).sort((a, b) => a.start - b.start);
   let out = "";
   let kept = 0;
   let at = 0;
-  for (const { start, end } of own) {
+  for (const { start, end } of ownChoices) {
     if (start !== at) out += GAP;
     out += text.slice(start, end);
     kept += end - start;
     at = end;
   }
-  if (at !== text.length && own.length > 0) out += GAP.trimEnd();
+  if (at !== text.length && ownChoices.length > 0) out += GAP.trimEnd();
   return { text: out, tokens: encoding.count(out), kept };
 }

@@ -1,17 +1,20 @@
 import { Unreadable } from "./attachment.ts";
 
-/** Longest side in pixels: the largest that vendors take (Anthropic refuses more than 8,000 × 8,000). */
+/** Longest side in pixels that vendors accept: Anthropic rejects more than 8,000 × 8,000. */
 const MAX_SIDE = 8000;
 
-/** Sides to which vendors shrink an image before they look at it, pixels per token, and the most tokens of one image. */
-const SEEN_SIDE = 1568;
+/** Longest side after vendors shrink an image, pixels per token, and most tokens of one image. */
+const SHRUNK_SIDE = 1568;
 const PIXELS_PER_TOKEN = 750;
 const MAX_TOKENS = 1600;
 
-/** Most segments before the picture of a JPEG: colour profiles and previews of cameras take some tens of them. */
+/** Most segments before the picture of a JPEG. Colour profiles and camera previews take some tens of them. */
 const MAX_SEGMENTS = 4096;
 
-/** Least share of a byte that a pixel takes: a PNG's deflate packs 1,032 bytes into one, a JPEG's block of 64 pixels takes one bit or more. */
+/**
+ * Best possible compression: deflate packs at most 1,032 bytes into one, and a JPEG block of 64 pixels takes at least
+ * one bit.
+ */
 const DEFLATE_RATIO = 1032;
 const JPEG_PIXELS_PER_BYTE = 512;
 
@@ -22,18 +25,19 @@ export interface Size {
 }
 
 /**
- * Tokens that an image counts as: width × height / 750 after shrinking its longer side to 1,568 pixels, at most 1,600. Source: "Calculate
- * image costs" in Anthropic's guide to vision; the service counts by it whichever vendor looks at the image, as it counts text by one tokenizer.
+ * Tokens of an image: width × height / 750 after shrinking its longer side to 1,568 pixels, at most 1,600. Source:
+ * "Calculate image costs" in Anthropic's guide to vision. The service uses it for every vendor, as it uses one
+ * tokenizer for text.
  */
 export function imageTokens({ width, height }: Size): number {
-  const scale = Math.min(1, SEEN_SIDE / Math.max(width, height));
+  const scale = Math.min(1, SHRUNK_SIDE / Math.max(width, height));
   return Math.max(1, Math.min(MAX_TOKENS, Math.ceil((width * height * scale * scale) / PIXELS_PER_TOKEN)));
 }
 
 /**
- * Reads an image's size from its header and checks that its end is there; nothing is decoded, so it takes microseconds.
- * @returns nothing when the bytes are no image of that type
- * @throws Unreadable where it is cut off, too large, or holds too little data for the size in its header
+ * Reads an image's size from its header and checks that the file is complete, without decoding it.
+ * @returns undefined if the bytes are not an image of that type
+ * @throws Unreadable if it is cut off, too large, or has too little data for the size in its header
  */
 export function imageSize(type: string, bytes: Uint8Array): Size | undefined {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -42,7 +46,7 @@ export function imageSize(type: string, bytes: Uint8Array): Size | undefined {
     if (size) checkSize(size);
     return size;
   } catch (error) {
-    // The only RangeError is that of a Buffer which ends before the header does.
+    // A Buffer throws a RangeError when it ends before the header.
     throw error instanceof RangeError ? truncated() : error;
   }
 }
@@ -59,12 +63,15 @@ function png(bytes: Buffer): Size | undefined {
     return undefined;
   if (bytes.indexOf("IEND", 33, "latin1") < 0) throw truncated();
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
-  // One bit a pixel at least.
-  if ((size.width / 8) * size.height > bytes.length * DEFLATE_RATIO) throw lying();
+  // A pixel has at least one bit.
+  if ((size.width / 8) * size.height > bytes.length * DEFLATE_RATIO) throw tooLittleData();
   return size;
 }
 
-/** The size is in the frame header; the picture begins at the scan header and ends with an end mark, which no data before it can look like. */
+/**
+ * The frame header has the size. The picture begins at the scan header and ends with an end marker, which cannot
+ * occur in its data.
+ */
 function jpeg(bytes: Buffer): Size | undefined {
   if (bytes.toString("latin1", 0, 3) !== "\xff\xd8\xff") return undefined;
   let size: Size | undefined;
@@ -74,10 +81,10 @@ function jpeg(bytes: Buffer): Size | undefined {
     if (marker === 0xda) {
       if (!size) throw damaged();
       if (bytes.indexOf("\xff\xd9", at, "latin1") < 0) throw truncated();
-      if (size.width * size.height > (bytes.length - at) * JPEG_PIXELS_PER_BYTE) throw lying();
+      if (size.width * size.height > (bytes.length - at) * JPEG_PIXELS_PER_BYTE) throw tooLittleData();
       return size;
     }
-    // Frame headers are C0 to CF, but for tables (C4, CC) and an extension (C8).
+    // Frame headers are C0 to CF, except tables (C4, CC) and an extension (C8).
     const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
     if (isFrame) size ??= { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
     at += 2 + bytes.readUInt16BE(at + 2);
@@ -124,7 +131,7 @@ function damaged(): Unreadable {
   return new Unreadable("data", "is a damaged image. Save it again with another program.");
 }
 
-function lying(): Unreadable {
+function tooLittleData(): Unreadable {
   return new Unreadable(
     "data",
     "is an image with too little data for the size in its header. Save it again with another program.",

@@ -6,28 +6,29 @@ import { Unreadable } from "./attachment.ts";
 const MAX_PAGES = 500;
 
 export interface PdfText {
-  /** Pages with an empty line between them. */
+  /** Text of the pages, separated by empty lines. */
   text: string;
-  /** Pages that were read, and of how many: beyond the bounds or damaged, a page is left out. */
+  /** Number of pages that were read. Damaged pages and pages beyond the limits are left out. */
   read: number;
+  /** Number of all pages. */
   pages: number;
-  /** Pages without text among those that were read. */
+  /** Number of pages without text among those that were read. */
   empty: number;
 }
 
 /**
- * Reads the text of a PDF, not its pictures and annotations.
- * @param deadline on the clock of `performance.now()`; pages that are not read by then are left out
- * @returns nothing when the bytes are no PDF
- * @throws Unreadable when it is damaged or needs a password
+ * Reads the text of a PDF, without pictures and annotations.
+ * @param deadline a time of `performance.now()`, after which the remaining pages are left out
+ * @returns undefined if the bytes are not a PDF
+ * @throws Unreadable if it is damaged or needs a password
  */
 export async function readPdf(bytes: Uint8Array, deadline: number): Promise<PdfText | undefined> {
-  // Readers look for the header in the first 1,024 bytes.
+  // PDF readers accept the header anywhere in the first 1,024 bytes.
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(1024, bytes.length)).includes("%PDF-")) return undefined;
   const { VerbosityLevel } = await getResolvedPDFJS();
   try {
     const pdf = await getDocumentProxy(bytes, {
-      // Nothing of a file may be printed, and no font is needed to know its text.
+      // Text extraction needs no fonts, and warnings would print content of the file.
       useSystemFonts: false,
       disableFontFace: true,
       verbosity: VerbosityLevel.ERRORS,
@@ -51,7 +52,7 @@ export async function readPdf(bytes: Uint8Array, deadline: number): Promise<PdfT
   }
 }
 
-/** The text of a page; nothing if the page is damaged. */
+/** The text of a page; undefined if the page is damaged. */
 async function pageText(pdf: PDFDocumentProxy, number: number): Promise<string | undefined> {
   try {
     const page = await pdf.getPage(number);

@@ -4,19 +4,19 @@ import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
 import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
 
-/** What the files of a request may take up in the prompt. */
+/** How much of the prompt the files of a request may take. */
 export interface Budget {
-  /** What the caller asks, by which the parts of a file that is too long are chosen. */
+  /** The user's question, to which the passages of a shortened file must be relevant. */
   question: string;
-  /** Most tokens of all files together; none below 1. */
+  /** Most tokens of all files together; below 1 files get none. */
   tokens: number;
-  /** Whose request it is: while one file of an owner that may take long is being read, the next one of the same owner waits. */
+  /** The workspace of the request. Only one of its requests with large files is read at a time. */
   owner: string;
 }
 
 export interface ReadText {
   name: string;
-  /** Empty where a file holds no text. */
+  /** Empty if the file has no text. */
   text: string;
   /** Tokens of `text`. */
   tokens: number;
@@ -25,32 +25,32 @@ export interface ReadText {
 export interface ReadImage {
   name: string;
   mediaType: string;
-  /** The caller's bytes, untouched. */
+  /** The caller's bytes, unchanged. */
   data: Uint8Array;
   tokens: number;
 }
 
-/** What a request's files come to; each kind in the order of the request. */
-export interface Read {
+/** The content of a request's files, each kind in the order of the request. */
+export interface ReadFiles {
   texts: ReadText[];
   images: ReadImage[];
-  /** Everything that was left out. */
+  /** One for each part that was left out. */
   notices: AttachmentNotice[];
 }
 
 export interface Reader {
   /**
-   * Reads the files of one request and makes them fit into the budget. Images are checked here, in microseconds; all else is read in a
-   * worker thread, the handing over of 64 MB takes 40 ms here. A file's data must not change meanwhile.
-   * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while too many files are
-   * waiting and after `close`; the reason of `signal` once that has aborted
+   * Reads the files of one request and shortens them to the budget. Images are checked on this thread, which takes
+   * microseconds; a worker thread reads all other files. The data of a file must not change meanwhile.
+   * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while
+   *   too many files are waiting and after `close`; the reason of `signal` when it aborts
    */
-  read(files: readonly Attachment[], budget: Budget, signal: AbortSignal): Promise<Read>;
-  /** Ends the threads; what is being read is refused. */
+  read(files: readonly Attachment[], budget: Budget, signal: AbortSignal): Promise<ReadFiles>;
+  /** Ends the threads. Files that are being read fail. */
   close(): Promise<void>;
 }
 
-/** Types and sizes whose reading may take long. */
+/** Types and sizes that can take long to read. */
 const HEAVY = /^application\/(pdf|vnd\.)/;
 const HEAVY_BYTES = 1024 * 1024;
 
@@ -63,7 +63,7 @@ const DEFAULTS: WorkerPoolOptions = {
   script: new URL("./worker.ts", import.meta.url),
 };
 
-/** Makes a reader; one per process. Its threads start with the first file. */
+/** Create one per process. The threads start with the first file. */
 export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
   const pool = new WorkerPool({ ...DEFAULTS, ...options });
   return {
@@ -79,7 +79,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
       if (images.length > 0 && tokens < 0)
         throw invalid(
           "attachments",
-          "attachments hold more images than there is room for beside the prompt. Send fewer.",
+          "attachments have more images than fit into the context beside the prompt. Send fewer.",
         );
       if (documents.length === 0) return { texts: [], images, notices: [] };
       const heavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
@@ -95,7 +95,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
   };
 }
 
-/** A media type without its parameters, such as the charset, which is always UTF-8 here. */
+/** A media type without parameters such as the charset, which must be UTF-8. */
 export function essence(mediaType: string): string {
   return mediaType.replace(/;.*/s, "").trim().toLowerCase();
 }

@@ -1,32 +1,34 @@
-/** Usual constants of BM25: how fast a word that comes again counts less, and how much a long passage counts less. */
+/** The usual constants of BM25: saturation by repeated terms, and normalisation by length. */
 const K1 = 1.2;
 const B = 0.75;
 
-/** Scripts written without spaces between words. */
+/** Scripts without spaces between words. */
 const UNSPACED =
-  "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
+  "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}" +
+  "\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
 const WORDS = new RegExp(`[${UNSPACED}]+|[[\\p{L}\\p{M}\\p{N}]--[${UNSPACED}]]+`, "gv");
 const STARTS_UNSPACED = new RegExp(`^[${UNSPACED}]`, "v");
 
 /**
- * Scores passages against a question by Okapi BM25 (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework"), with the
- * characters of a passage as its length. A term is a word without its plural s, or two neighbouring characters of a script that puts no
- * spaces between words. Linear in the text.
- * @returns one score per passage, 0 where it shares no term with the question
+ * Scores passages against a question by Okapi BM25 (Robertson and Zaragoza 2009, "The Probabilistic Relevance
+ * Framework"), where the length of a passage is its number of characters. A term is a word without a plural s, or two
+ * neighbouring characters of a script without spaces. Takes linear time.
+ * @returns one score for each passage; 0 if it shares no term with the question
  */
 export function relevance(passages: Iterable<string>, question: string): Float64Array {
-  const asked = new Map<string, number>();
-  for (const term of terms(question)) if (!asked.has(term)) asked.set(term, asked.size);
+  const queryTerms = new Map<string, number>();
+  for (const term of terms(question)) if (!queryTerms.has(term)) queryTerms.set(term, queryTerms.size);
   const found: Array<Map<number, number>> = [];
   const lengths: number[] = [];
-  const spread = new Uint32Array(asked.size);
+  /** Number of passages with each term. */
+  const frequencies = new Uint32Array(queryTerms.size);
   for (const passage of passages) {
     const counts = new Map<number, number>();
     for (const term of terms(passage)) {
-      const index = asked.get(term);
+      const index = queryTerms.get(term);
       if (index !== undefined) counts.set(index, (counts.get(index) ?? 0) + 1);
     }
-    for (const index of counts.keys()) spread[index] = (spread[index] ?? 0) + 1;
+    for (const index of counts.keys()) frequencies[index] = (frequencies[index] ?? 0) + 1;
     found.push(counts);
     lengths.push(passage.length);
   }
@@ -35,8 +37,8 @@ export function relevance(passages: Iterable<string>, question: string): Float64
     const damping = K1 * (1 - B + (B * (lengths[i] ?? 0)) / mean);
     let score = 0;
     for (const [index, count] of counts) {
-      const with_ = spread[index] ?? 0;
-      const rarity = Math.log(1 + (found.length - with_ + 0.5) / (with_ + 0.5));
+      const frequency = frequencies[index] ?? 0;
+      const rarity = Math.log(1 + (found.length - frequency + 0.5) / (frequency + 0.5));
       score += (rarity * count * (K1 + 1)) / (count + damping);
     }
     return score;

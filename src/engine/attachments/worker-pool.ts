@@ -4,14 +4,15 @@ import { Failure, invalid } from "../../failure.ts";
 import type { Job, Report, Result } from "./worker.ts";
 
 export interface WorkerPoolOptions {
-  /** Threads at most; they start when needed. All but one of them, if there are several, take heavy jobs. */
+  /** Most threads; they start on demand. One of several is reserved for light jobs. */
   threads: number;
-  /** Most time for one file, in milliseconds. */
+  /** Timeout for each file, in milliseconds. */
   milliseconds: number;
-  /** Most memory of a thread, in bytes: its heap and what it holds outside of it. */
+  /** Most memory of a thread, in bytes: heap and external memory. */
   memory: number;
-  /** Jobs, and bytes of files, that may wait for a thread. */
+  /** Most jobs that may wait for a thread. */
   waiting: number;
+  /** Most bytes of files that may wait for a thread. */
   waitingBytes: number;
   /** The worker's program. */
   script: URL;
@@ -19,10 +20,10 @@ export interface WorkerPoolOptions {
 
 export interface Task {
   job: Omit<Job, "milliseconds">;
-  /** Whether it may take long. */
+  /** Whether the job can take long. */
   heavy: boolean;
   signal: AbortSignal;
-  /** Whose job it is. Nobody has more than one heavy job running, or more than a quarter of what may wait. */
+  /** The workspace of the job. Each has at most one running heavy job and a quarter of the waiting jobs. */
   owner: string;
 }
 
@@ -34,16 +35,16 @@ interface Waiting extends Task {
 
 interface Thread {
   worker: Worker;
-  /** What it works on; its memory and its time are watched while there is something. */
+  /** The job that runs, whose memory and time are checked. */
   running?: { task: Waiting; index: number | undefined; since: number; watch: NodeJS.Timeout };
-  /** Most memory that was seen, in bytes. */
+  /** Highest memory that was measured, in bytes. */
   peak: number;
 }
 
-/** How often a thread's memory and time are looked at: inflating fills 25 to 50 MB in between. */
+/** Interval of the checks of memory and time, in which unpacking can fill 50 MB. */
 const WATCH_MS = 50;
 
-/** Threads that read files: what takes too long, or too much memory, ends with its thread, never with the process. */
+/** Threads that read files. A file that takes too much time or memory ends its thread, never the process. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #threads = new Set<Thread>();
@@ -56,24 +57,24 @@ export class WorkerPool {
   }
 
   /**
-   * Runs a job in a thread. The files are copied there when it starts.
-   * @throws Failure invalid_request naming the file; `overloaded` while too much is waiting and after `close`; `internal` if the thread
-   * died through no fault of a file; the reason of the signal once that has aborted
+   * Runs a job in a thread and copies the files there.
+   * @throws Failure invalid_request naming the file; `overloaded` while too much is waiting and after `close`;
+   *   `internal` if the thread crashed for another reason; the reason of the signal when it aborts
    */
   run(task: Task): Promise<Result> {
     const bytes = task.job.files.reduce((sum, { data }) => sum + data.length, 0);
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     if (task.signal.aborted) throw task.signal.reason;
-    const own = this.#waiting.filter(({ owner }) => owner === task.owner).length;
-    const full =
+    const ofOwner = this.#waiting.filter(({ owner }) => owner === task.owner).length;
+    const isFull =
       this.#waiting.length >= this.#options.waiting ||
-      own >= this.#options.waiting / 4 ||
+      ofOwner >= this.#options.waiting / 4 ||
       this.#waitingBytes + bytes > this.#options.waitingBytes;
-    if (this.#closed || full) throw new Failure("overloaded", { retryAfterMs: 1000 });
+    if (this.#closed || isFull) throw new Failure("overloaded", { retryAfterMs: 1000 });
     const waiting: Waiting = { ...task, bytes, resolve, reject };
     this.#waiting.push(waiting);
     this.#waitingBytes += bytes;
-    const stopListening = onAbort(task.signal, () => this.#abandon(waiting));
+    const stopListening = onAbort(task.signal, () => this.#cancel(waiting));
     this.#next();
     return promise.finally(stopListening);
   }
@@ -84,7 +85,7 @@ export class WorkerPool {
     await Promise.all([...this.#threads].map((thread) => this.#end(thread, new Failure("overloaded"))));
   }
 
-  /** Starts what may start: heavy jobs leave one thread to the light ones, and those of one owner the others to other owners. */
+  /** Starts jobs: heavy ones leave one thread for light ones, and one owner runs one heavy job at a time. */
   #next(): void {
     for (;;) {
       const { threads } = this.#options;
@@ -103,8 +104,8 @@ export class WorkerPool {
   #idle(): Thread | undefined {
     const idle = [...this.#threads].find(({ running }) => !running);
     if (idle || this.#threads.size >= this.#options.threads) return idle;
-    // Memory is watched; the limit is for what grows faster than that. What a library prints is not read
-    // from the streams, so it gets nowhere; to read them would keep the process alive.
+    // The heap limit stops growth between two checks. The output of libraries is discarded: the streams are never read,
+    // because reading them would keep the process alive.
     const worker = new Worker(this.#options.script, {
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#options.memory / 1024 / 1024) },
       stdout: true,
@@ -113,21 +114,21 @@ export class WorkerPool {
     const thread: Thread = { worker, peak: 0 };
     this.#threads.add(thread);
     let cause: unknown;
-    worker.on("message", (report: Report) => this.#hear(thread, report));
+    worker.on("message", (report: Report) => this.#receive(thread, report));
     worker.on("error", (error) => {
       cause = error;
     });
-    worker.on("exit", () => this.#died(thread, cause));
+    worker.on("exit", () => this.#handleExit(thread, cause));
     return thread;
   }
 
   #begin(thread: Thread, task: Waiting): void {
-    const watch = setInterval(() => void this.#watch(thread), WATCH_MS);
+    const watch = setInterval(() => void this.#check(thread), WATCH_MS);
     thread.running = { task, index: task.job.files[0]?.index, since: performance.now(), watch };
-    // A copy of its own for the thread, because the caller's bytes may be part of a larger buffer, all of which would be sent.
+    // Copies the bytes, because transferring them would send the whole buffer of which they may be a part.
     const files = task.job.files.map((file) => ({ ...file, data: new Uint8Array(file.data) }));
     const job: Job = { ...task.job, files, milliseconds: this.#options.milliseconds };
-    // Only a job that someone waits for keeps the process alive.
+    // A thread keeps the process alive only while a job runs.
     thread.worker.ref();
     thread.worker.postMessage(
       job,
@@ -135,7 +136,7 @@ export class WorkerPool {
     );
   }
 
-  #hear(thread: Thread, report: Report): void {
+  #receive(thread: Thread, report: Report): void {
     const { running } = thread;
     if (!running) return;
     if (report.kind === "reading") {
@@ -146,27 +147,30 @@ export class WorkerPool {
     thread.worker.unref();
     const task = this.#take(thread);
     if (report.kind === "done") task?.resolve(report.result);
-    else task?.reject(fault(report.index, report.part, report.message));
-    // An idle thread keeps what a large file took: 400 MB, against 44 MB some seconds after its end.
+    else task?.reject(fileFailure(report.index, report.part, report.message));
+    // Replaces a thread after a large file, because an idle thread does not return its memory.
     if (thread.peak > this.#options.memory / 3) void this.#end(thread);
     else this.#next();
   }
 
-  async #watch(thread: Thread): Promise<void> {
+  async #check(thread: Thread): Promise<void> {
     const { running } = thread;
     if (!running) return;
     if (performance.now() - running.since > this.#options.milliseconds) {
-      await this.#end(thread, fault(running.index, "data", "takes too long to read. Send a smaller or simpler file."));
+      await this.#end(
+        thread,
+        fileFailure(running.index, "data", "takes too long to read. Send a smaller or simpler file."),
+      );
       return;
     }
     const heap = await thread.worker.getHeapStatistics().catch(() => undefined);
     if (!heap || thread.running !== running) return;
     const memory = heap.used_heap_size + heap.external_memory;
     thread.peak = Math.max(thread.peak, memory);
-    if (memory > this.#options.memory) await this.#end(thread, needsTooMuch(running.index));
+    if (memory > this.#options.memory) await this.#end(thread, outOfMemory(running.index));
   }
 
-  /** Ends a thread, and with an error what it works on, if anything; another one starts for what waits. */
+  /** Ends a thread, rejects its job with `error`, and starts the next job in another thread. */
   async #end(thread: Thread, error?: unknown): Promise<void> {
     this.#threads.delete(thread);
     this.#take(thread)?.reject(error);
@@ -175,15 +179,15 @@ export class WorkerPool {
     await ended;
   }
 
-  #died(thread: Thread, cause: unknown): void {
+  #handleExit(thread: Thread, cause: unknown): void {
     this.#threads.delete(thread);
     const index = thread.running?.index;
     const isMemory = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
-    this.#take(thread)?.reject(isMemory ? needsTooMuch(index) : new Failure("internal", { cause }));
+    this.#take(thread)?.reject(isMemory ? outOfMemory(index) : new Failure("internal", { cause }));
     this.#next();
   }
 
-  #abandon(task: Waiting): void {
+  #cancel(task: Waiting): void {
     const at = this.#waiting.indexOf(task);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
@@ -202,12 +206,12 @@ export class WorkerPool {
   }
 }
 
-/** @param index of the file; none when it is about all of them together */
-function fault(index: number | undefined, part: string, message: string): Failure {
+/** @param index of the file; undefined when the failure concerns all files together */
+function fileFailure(index: number | undefined, part: string, message: string): Failure {
   const field = index === undefined ? "attachments" : `attachments[${index}].${part}`;
   return invalid(field, `${field} ${message}`);
 }
 
-function needsTooMuch(index: number | undefined): Failure {
-  return fault(index, "data", "needs too much memory to read. Send a smaller or simpler file.");
+function outOfMemory(index: number | undefined): Failure {
+  return fileFailure(index, "data", "needs too much memory to read. Send a smaller or simpler file.");
 }

@@ -11,9 +11,9 @@ import { readPlainText } from "./plain-text.ts";
 export interface Job {
   files: Array<{ index: number; mediaType: string; data: Uint8Array }>;
   question: string;
-  /** Most tokens of all the texts together. */
+  /** Most tokens of all texts together. */
   tokens: number;
-  /** Most time for one file; the fitting has as much. */
+  /** Timeout for each file, and for fitting the texts to the budget. */
   milliseconds: number;
 }
 
@@ -22,7 +22,7 @@ export interface Result {
   notices: AttachmentNotice[];
 }
 
-/** What the worker tells about its one job: the file that it reads now (none: it fits the texts), and how it ended. */
+/** Progress of the job: the file that is being read (undefined: the texts are being fitted), or the end of the job. */
 export type Report =
   | { kind: "reading"; index: number | undefined }
   | { kind: "done"; result: Result }
@@ -30,14 +30,14 @@ export type Report =
 
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
-/** Share of a file's time after which a PDF's further pages are left out, so that what was read is not lost. */
+/** Share of a file's timeout after which the remaining pages of a PDF are left out, to keep those already read. */
 const PDF_SHARE = 0.7;
 
-// 0.13 s, so only once a file is there.
+// Created with the first job, because it takes 0.13 s.
 let encoding: Encoding | undefined;
 
 parentPort?.on("message", (job: Job) => {
-  // What is thrown here is no fault of a file; it ends the thread, and the pool sees why.
+  // Any error except Unreadable ends the thread, and the pool gets the cause.
   void run(job);
 });
 
@@ -54,7 +54,7 @@ async function run(job: Job): Promise<void> {
       report({ kind: "unreadable", index: file.index, part: error.part, message: error.message });
       return;
     }
-    // A large file's bytes are not kept beside its text.
+    // Frees the bytes, which the text replaces.
     file.data = new Uint8Array();
   }
   report({ kind: "reading", index: undefined });
@@ -95,10 +95,10 @@ async function read(
     if (text !== undefined && type === "text/html") text = htmlToText(text);
   }
   if (text === undefined) throw await mismatch(type, data);
-  // Looks no further than the first character that is no white space.
+  // Stops at the first character that is not white space.
   if (!/\S/.test(text)) {
     text = "";
-    const message = `${field} holds no text that can be read; a scan must be sent as an image.`;
+    const message = `${field} has no readable text; send a scan as an image.`;
     notices.push({ code: "attachment_without_text", message, field });
   }
   return text;
@@ -107,11 +107,12 @@ async function read(
 function aboutPages(field: string, { text, read, pages, empty }: PdfText): AttachmentNotice[] {
   const notices: AttachmentNotice[] = [];
   if (read < pages) {
-    const message = `${read} of the ${pages} pages of ${field} were read; the others are too many, too slow or damaged.`;
+    const rest = "the others are too many, too slow or damaged";
+    const message = `${read} of the ${pages} pages of ${field} were read; ${rest}.`;
     notices.push({ code: "attachment_pages_left_out", message, field });
   }
   if (empty > 0 && text !== "") {
-    const message = `${empty} of the ${pages} pages of ${field} hold no text that can be read; a scan must be sent as an image.`;
+    const message = `${empty} of the ${pages} pages of ${field} have no readable text; send a scan as an image.`;
     notices.push({ code: "attachment_without_text", message, field });
   }
   return notices;
@@ -120,8 +121,8 @@ function aboutPages(field: string, { text, read, pages, empty }: PdfText): Attac
 function shortened(field: string, text: string, fitted: Fitted | undefined): AttachmentNotice[] {
   if (!fitted || fitted.kept === text.length) return [];
   const message =
-    `${field} is too long to be read whole: its beginning and the parts nearest to the question were read, ` +
-    `${fitted.kept} of ${text.length} characters.`;
+    `${field} is too long to be read completely: its beginning and the parts most relevant to the question were ` +
+    `read, ${fitted.kept} of ${text.length} characters.`;
   return [{ code: "attachments_shortened", message, field }];
 }
 

@@ -11,13 +11,13 @@ export interface DifficultyRating {
   /** How likely the strong tier is to do better than the fast one, 0 to 1. */
   difficulty: number;
   kind: Kind;
-  /** What the judgement rests on, in plain words, the weightiest first; at most four, and nothing of the prompt's text. */
+  /** Phrases for the trace, the most important first; at most four. They never quote the prompt. */
   reasons: string[];
 }
 
 export interface DifficultyRater {
-  /** Takes 0.2 ms for 2,000 characters and under 1.5 ms for 200,000, of which it reads a sample. Never throws. */
-  judge(text: string): DifficultyRating;
+  /** Takes under 1.5 ms for any text, because it reads only a sample of a long one. Never throws. */
+  rate(text: string): DifficultyRating;
 }
 
 const KINDS: Record<Kind, string> = {
@@ -29,54 +29,64 @@ const KINDS: Record<Kind, string> = {
   conversation: "conversation",
 };
 
-/** Standard deviations of the outcome below which a feature's part in the score is not worth a reason. */
+/** A feature is named as a reason when it moves the score by at least this many standard deviations of the outcome. */
 const NOTABLE = 0.03;
 
 /**
- * What each demand for depth adds to the likelihood that the strong tier does better, as one more chance beside the learned one. Set by hand such that a
- * usual prompt (.12) with one demand is for level medium and with two for high (docs/decisions/difficulty.md).
+ * Probability that a demand for depth alone makes the strong tier better; combined with the learned probability as
+ * independent events. Set by hand: one demand moves a usual prompt to level medium, two to high
+ * (docs/decisions/difficulty.md).
  */
 const DEMAND = 0.07;
 
-/** A judge on the bytes of a head, as npm run train:difficulty writes them. @throws Error when they do not fit */
-export function createDifficultyRater(head: Uint8Array): DifficultyRater {
-  const trained = decodeScorer(head);
+/**
+ * @param weights a trained scorer, as `npm run train:difficulty` writes it
+ * @throws Error when the bytes do not fit this version
+ */
+export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
+  const scorer = decodeScorer(weights);
   return {
-    judge(text) {
+    rate(text) {
       const read = features(text);
-      const judged = score(trained, read);
-      const seen = sample(text);
-      const kind = kindOf(seen);
-      // A closed question asks for one answer, whatever its words.
-      const asked = kind === "closed" ? [] : demands(seen);
+      const scored = score(scorer, read);
+      const sampled = sample(text);
+      const kind = kindOf(sampled);
+      // A closed question needs one short answer, even when it contains words such as "compare".
+      const found = kind === "closed" ? [] : demands(sampled);
       return {
-        difficulty: 1 - (1 - difficulty(trained, judged.score)) * (1 - DEMAND) ** asked.length,
+        difficulty: 1 - (1 - difficulty(scorer, scored.score)) * (1 - DEMAND) ** found.length,
         kind,
-        reasons: reasons(trained, read.plain, judged.trust, kind, asked),
+        reasons: reasons(scorer, read.values, scored.trust, kind, found),
       };
     },
   };
 }
 
-/** The judge on the committed head. */
+/** Makes a rater from the committed weights. */
 export function loadDifficultyRater(): DifficultyRater {
   return createDifficultyRater(readFileSync(new URL("weights.bin", import.meta.url)));
 }
 
-function reasons(head: Scorer, values: Float64Array, trust: number, kind: Kind, asked: readonly string[]): string[] {
-  const parts = FEATURES.flatMap(({ words, little }, at) => {
-    const [joint, plain] = [head.joint[at], head.plain[at]];
-    if (!joint || !plain) return [];
-    const above = ((values[at] ?? 0) - plain.mean) / plain.deviation;
-    const named = above > 0 ? words : little;
-    const part = above * (trust * joint.weight + (1 - trust) * plain.weight);
-    return named === undefined || Math.abs(part) < NOTABLE ? [] : [{ named, part }];
+function reasons(
+  scorer: Scorer,
+  values: Float64Array,
+  trust: number,
+  kind: Kind,
+  demands: readonly string[],
+): string[] {
+  const effects = FEATURES.flatMap(({ high, low }, at) => {
+    const [joint, alone] = [scorer.joint[at], scorer.alone[at]];
+    if (!joint || !alone) return [];
+    const deviations = ((values[at] ?? 0) - alone.mean) / alone.deviation;
+    const phrase = deviations > 0 ? high : low;
+    const effect = deviations * (trust * joint.weight + (1 - trust) * alone.weight);
+    return phrase === undefined || Math.abs(effect) < NOTABLE ? [] : [{ phrase, effect }];
   });
-  const strongest = parts
-    .toSorted((a, b) => Math.abs(b.part) - Math.abs(a.part))
-    .map(({ named, part }) => `${named} (${part > 0 ? "harder" : "easier"})`);
-  const unfamiliar = trust < 0.5 ? ["unfamiliar wording, so plain features count most"] : [];
-  const said = strongest.filter((words) => !words.startsWith(KINDS[kind]));
-  const demanded = asked.map((words) => `${words} (harder)`);
-  return [KINDS[kind], ...[...demanded, ...said].slice(0, 3 - unfamiliar.length), ...unfamiliar];
+  const notable = effects
+    .toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect))
+    .map(({ phrase, effect }) => `${phrase} (${effect > 0 ? "harder" : "easier"})`)
+    .filter((reason) => !reason.startsWith(KINDS[kind]));
+  const unfamiliar = trust < 0.5 ? ["unfamiliar wording, rated by its simple features"] : [];
+  const found = demands.map((phrase) => `${phrase} (harder)`);
+  return [KINDS[kind], ...[...found, ...notable].slice(0, 3 - unfamiliar.length), ...unfamiliar];
 }

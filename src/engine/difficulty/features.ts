@@ -1,12 +1,14 @@
-/** A property of a prompt that can be put in words. */
+import { regex } from "../regex.ts";
+
+/** A hand-written feature of a prompt. */
 interface Feature {
-  /** For the trace, where the prompt has much of it. */
-  words: string;
-  /** For the trace, where it has little; absent where that says nothing. */
-  little?: string;
+  /** Phrase for the trace when the value is above the mean. */
+  high: string;
+  /** Phrase for the trace when the value is below the mean. Absent: a low value is no reason. */
+  low?: string;
   /**
-   * What is expected before any data: the weight in standard deviations of the outcome per standard deviation of the feature. Training starts
-   * from it, so that few recordings can only correct it a little.
+   * Prior of the weight, in standard deviations of the outcome per standard deviation of the feature. Training
+   * regularises towards it, so a small data set changes it little.
    */
   prior: number;
   value(prompt: Facts): number;
@@ -14,27 +16,37 @@ interface Feature {
 
 interface Facts {
   text: string;
-  /** Characters of the whole prompt; `text` may be a sample of it. */
+  /** Characters of the whole prompt, of which `text` may be a sample. */
   length: number;
   words: string[];
   lines: string[];
-  /** Lines that are options of a closed question. */
+  /** The lines that are options of a closed question, such as "B. Paris". */
   options: string[];
 }
 
+const CODE = regex("i")`
+  \`\`\`|\bC\+\+|\b(function|program|algorithm|python|javascript|java|sql
+  |array|binary tree|linked list|compile|regex|code)\b
+`;
+const QUANTITIES =
+  /\b(half|twice|double|triple|times|per|percent|more|less|fewer|total|left|remaining|every|average|rate)\b|%/gi;
+const WRITING = regex("i")`
+  \b(write|draft|compose|create|craft|edit)\b.{0,80}
+  \b(email|essay|story|poem|blog|letter|paragraph|plan|headline|post|speech)\b
+`;
 const OPTION = /^\s*\(?[A-J][.):]\s/;
 
 export const FEATURES: readonly Feature[] = [
-  { words: "a long prompt", little: "a short prompt", prior: 0.1, value: ({ length }) => Math.log1p(length) },
-  { words: "many numbers", prior: 0.08, value: ({ text }) => Math.log1p(count(text, /\d+(?:[.,]\d+)*/g)) },
-  { words: "dense in digits", prior: 0, value: ({ text }) => count(text, /\d/g) / (text.length + 20) },
+  { high: "a long prompt", low: "a short prompt", prior: 0.1, value: ({ length }) => Math.log1p(length) },
+  { high: "many numbers", prior: 0.08, value: ({ text }) => Math.log1p(count(text, /\d+(?:[.,]\d+)*/g)) },
+  { high: "dense in digits", prior: 0, value: ({ text }) => count(text, /\d/g) / (text.length + 20) },
   {
-    words: "formulas",
+    high: "formulas",
     prior: 0.15,
     value: ({ text }) => Math.log1p(count(text, /[=^<>≤≥√∑∫π±×÷]|\\[a-z]+|\b[a-z]\s?[+*/]\s?[a-z\d]\b/g)),
   },
   {
-    words: "a calculation or a proof is asked for",
+    high: "a calculation or a proof is asked for",
     prior: 0.04,
     value: ({ text }) =>
       some(
@@ -43,16 +55,12 @@ export const FEATURES: readonly Feature[] = [
       ),
   },
   {
-    words: "program code is involved",
+    high: "program code is involved",
     prior: 0.25,
-    value: ({ text }) =>
-      some(
-        text,
-        /```|\bC\+\+|\b(function|program|algorithm|python|javascript|java|sql|array|binary tree|linked list|compile|regex|code)\b/i,
-      ),
+    value: ({ text }) => some(text, CODE),
   },
   {
-    words: "several statements to reason over",
+    high: "several statements to reason over",
     prior: 0.12,
     value: ({ text }) =>
       Math.log1p(
@@ -63,7 +71,7 @@ export const FEATURES: readonly Feature[] = [
       ),
   },
   {
-    words: "data to be picked out",
+    high: "data to be picked out",
     prior: 0.12,
     value: ({ text }) =>
       some(
@@ -72,61 +80,55 @@ export const FEATURES: readonly Feature[] = [
       ),
   },
   {
-    words: "quantities that build on each other",
+    high: "quantities that build on each other",
     prior: 0.08,
-    value: ({ text }) =>
-      Math.log1p(
-        count(
-          text,
-          /\b(half|twice|double|triple|times|per|percent|more|less|fewer|total|left|remaining|every|average|rate)\b|%/gi,
-        ),
-      ),
+    value: ({ text }) => Math.log1p(count(text, QUANTITIES)),
   },
   {
-    words: "a text is to be written",
+    high: "a text is to be written",
     prior: -0.12,
-    value: ({ text }) =>
-      some(
-        text,
-        /\b(write|draft|compose|create|craft|edit)\b.{0,80}\b(email|essay|story|poem|blog|letter|paragraph|plan|headline|post|speech)\b/i,
-      ),
+    value: ({ text }) => some(text, WRITING),
   },
   {
-    words: "a role is to be played",
+    high: "a role is to be played",
     prior: -0.12,
     value: ({ text }) =>
       some(text, /\b(pretend|act as|role ?-?play|the role of|imagine|picture yourself|embody|you are an?)\b/i),
   },
   {
-    words: "an open question of explanation or advice",
+    high: "an open question of explanation or advice",
     prior: -0.12,
     value: ({ text }) =>
       some(text, /\b(explain|describe|discuss|suggest|tips|ideas|insights|what are|why|how (do|does|did|can|have))\b/i),
   },
   {
-    words: "a negated question",
+    high: "a negated question",
     prior: 0.05,
     value: ({ text }) => some(text, /\bNOT\b|\b(except|least|incorrect)\b/i),
   },
-  { words: "many options", prior: 0, value: ({ options }) => options.length },
+  { high: "many options", prior: 0, value: ({ options }) => options.length },
   {
-    words: "long options",
+    high: "long options",
     prior: 0,
     value: ({ options }) => Math.log1p(options.join("").length / (options.length || 1)),
   },
-  { words: "options that repeat each other's words", prior: 0.06, value: ({ options }) => repetition(options) },
+  { high: "options that repeat each other's words", prior: 0.06, value: ({ options }) => repetition(options) },
   {
-    words: "long words",
-    little: "short words",
+    high: "long words",
+    low: "short words",
     prior: 0,
     value: ({ words, text }) => text.length / (words.length + 1),
   },
-  { words: "many sentences", prior: 0.05, value: ({ text }) => Math.log1p(count(text, /[.!?](?=\s|$)/g)) },
-  { words: "many lines", prior: 0, value: ({ lines }) => Math.log1p(lines.length) },
+  { high: "many sentences", prior: 0.05, value: ({ text }) => Math.log1p(count(text, /[.!?](?=\s|$)/g)) },
+  { high: "many lines", prior: 0, value: ({ lines }) => Math.log1p(lines.length) },
 ];
 
-/** The plain features of a prompt, in the order of `FEATURES`. `text` is what is read of it, `length` its whole length in characters. */
-export function plain(text: string, length: number): Float64Array {
+/**
+ * The values of `FEATURES`, in their order.
+ * @param text the sample of the prompt that is read
+ * @param length characters of the whole prompt
+ */
+export function featureValues(text: string, length: number): Float64Array {
   const lines = text.split("\n");
   const options = lines.filter((line) => OPTION.test(line));
   const facts = { text, length, words: text.split(/\s+/), lines, options };
@@ -141,7 +143,7 @@ function some(text: string, pattern: RegExp): number {
   return pattern.test(text) ? 1 : 0;
 }
 
-/** Share of the options' words that another option has already used, from 0 to 1. */
+/** Share of the options' words that also occur in an earlier option, 0 to 1. */
 function repetition(options: readonly string[]): number {
   const words = options.flatMap(
     (option) =>

@@ -1,51 +1,84 @@
+import { regex } from "../regex.ts";
+
+/** The kind of answer that a prompt asks for. */
 export type Kind = "closed" | "code" | "maths" | "prose" | "extraction" | "conversation";
 
-/** Rules in order of precedence; the first that fits names the kind. */
+/** Rules in order of precedence. The first one that matches gives the kind. */
 const RULES: ReadonlyArray<[kind: Kind, pattern: RegExp]> = [
   ["closed", /(?:^|\n)[ \t]{0,8}\(?A[.):][ \t][^\n]*\n[ \t]{0,8}\(?B[.):][ \t]/],
   [
     "closed",
-    /\b(true or false|yes or no|answer (yes|no|true|false)|(letter|number) of the (right|correct)|which of the following)\b/i,
+    regex("i")`
+      \b(true or false|yes or no|answer (yes|no|true|false)|(letter|number) of the (right|correct)
+      |which of the following)\b
+    `,
   ],
   ["code", /```|\b(def|class|const|import|public static) \w+|#include|\bSELECT\b.+\bFROM\b/],
   [
     "code",
-    /\b(write|implement|develop|create|fix|debug|refactor|optimi[sz]e|review)\b.{0,60}\b(function|program|script|class|code|algorithm|query|queue|stack|parser|server|library|unit tests?|regex|website|api)\b/is,
+    regex("is")`
+      \b(write|implement|develop|create|fix|debug|refactor|optimi[sz]e|review)\b.{0,60}\b(function
+      |program|script|class|code|algorithm|query|queue|stack|parser|server|library|unit tests?
+      |regex|website|api)\b
+    `,
   ],
   [
     "code",
-    /\b(python|javascript|typescript|java|rust|golang|sql|html|css|c\+\+|bash)\b.{0,80}\b(code|function|program|script|error|bug)\b/is,
+    regex("is")`
+      \b(python|javascript|typescript|java|rust|golang|sql|html|css|c\+\+|bash)\b.{0,80}\b(code
+      |function|program|script|error|bug)\b
+    `,
   ],
   [
     "extraction",
-    /\b(extract|pick out|pull out|list all|identify (the|all)|classify|categori[sz]e|named entities|fill (in )?the fields)\b|\b(as|in|into|return|output) (a |an |valid )?(json|csv)\b/i,
+    regex("i")`
+      \b(extract|pick out|pull out|list all|identify (the|all)|classify|categori[sz]e
+      |named entities|fill (in )?the fields)\b|\b(as|in|into|return|output) (a |an |valid )?(json
+      |csv)\b
+    `,
   ],
   [
     "prose",
-    /\b(write|draft|compose|rewrite|edit|proofread|translate|summari[sz]e)\b.{0,80}\b(emails?|essays?|story|poems?|blog|letters?|paragraphs?|posts?|speech|articles?|headlines?|texts?|summary|sentences?|following)\b/is,
+    regex("is")`
+      \b(write|draft|compose|rewrite|edit|proofread|translate|summari[sz]e)\b.{0,80}\b(emails?
+      |essays?|story|poems?|blog|letters?|paragraphs?|posts?|speech|articles?|headlines?|texts?
+      |summary|sentences?|following)\b
+    `,
   ],
   [
     "maths",
-    /\b(calculate|compute|solve|prove|integral|derivative|equation|probability|remainder|how many integers|simplify|factori[sz]e)\b/i,
+    regex("i")`
+      \b(calculate|compute|solve|prove|integral|derivative|equation|probability|remainder
+      |how many integers|simplify|factori[sz]e)\b
+    `,
   ],
   ["maths", /\d\s*[+*/^=×÷]\s*\(?[\dx]|[a-z]\s*\^\s*\d|\\(frac|sqrt|int|sum)\b/],
   ["maths", /^(?=[^\d]*\d)(?=[^?]*\?).*?\b(how (many|much|long|far|old|fast|tall)|what (percentage|fraction))\b/is],
   [
     "prose",
-    /\b(explain|describe|discuss|compare|outline|analy[sz]e|suggest|propose|essay|elaborate|provide insights|pros and cons)\b/i,
+    regex("i")`
+      \b(explain|describe|discuss|compare|outline|analy[sz]e|suggest|propose|essay|elaborate
+      |provide insights|pros and cons)\b
+    `,
   ],
   [
     "closed",
-    /^\s*(who|when|where|which|is|are|was|were|does|do|did|can|has|have|how (many|much|old|far|tall))\b[^?\n]{3,160}\?\s*$/i,
+    regex("i")`
+      ^\s*(who|when|where|which|is|are|was|were|does|do|did|can|has|have|how (many|much|old|far
+      |tall))\b[^?\n]{3,160}\?\s*$
+    `,
   ],
   [
     "closed",
-    /^\s*what('s| is| was| are| were) the (capital|name|number|year|date|population|symbol|currency|author|height|largest|smallest)\b/i,
+    regex("i")`
+      ^\s*what('s| is| was| are| were) the (capital|name|number|year|date|population|symbol
+      |currency|author|height|largest|smallest)\b
+    `,
   ],
   ["prose", /^\s*(why|how|what)\b/i],
 ];
 
-/** What kind of answer a prompt asks for, by plain rules on its text; conversation where none fits. */
+/** The kind of a prompt by fixed rules on its text; `conversation` where no rule matches. */
 export function kindOf(text: string): Kind {
   return RULES.find(([, pattern]) => pattern.test(text))?.[0] ?? "conversation";
 }

@@ -1,16 +1,15 @@
+import type { Effort, Level } from "../../terms.ts";
 import type { DifficultyRating } from "./difficulty.ts";
 
-export type Level = "low" | "medium" | "high";
-
-/** Difficulties from which `auto` takes a level, 0 to 1; `medium` is not above `high`. */
+/** The lowest difficulties at which `auto` selects a level, 0 to 1; `medium` is at most `high`. */
 export interface LevelThresholds {
   medium: number;
   high: number;
 }
 
-/** The level for a request: the caller's effort where one is named; for `auto`, by the judged difficulty. */
+/** The level of a request: the caller's effort, or for `auto` the level of the difficulty. */
 export function levelOf(
-  effort: "auto" | Level,
+  effort: Effort,
   { difficulty }: Pick<DifficultyRating, "difficulty">,
   thresholds: LevelThresholds,
 ): Level {

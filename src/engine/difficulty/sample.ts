@@ -1,9 +1,9 @@
-/** Characters that are read of a prompt; more of it changes its difficulty little and would take time. */
+/** Characters that are read of a prompt. Reading more changes the difficulty little and takes time. */
 const READ = 12_000;
 
 /**
- * What the judge reads of a text: all of it up to 12,000 characters, else its first 6,000, 2,000 from the middle and its last 4,000, where the
- * question of a long prompt mostly stands. Always the same pieces for the same text.
+ * The part of a text that is rated: all of it up to 12,000 characters, else the first 6,000, 2,000 from the middle
+ * and the last 4,000, which usually hold the question of a long prompt. Deterministic.
  */
 export function sample(text: string): string {
   if (text.length <= READ) return text;

@@ -3,21 +3,29 @@ import { type Candidate, medoid } from "./medoid.ts";
 import { valueKey } from "./value.ts";
 import { tally } from "./vote.ts";
 
-/** A value with the weight of the candidate that gave it. In a list of these the decider's stands first, if it has one, then the heaviest. */
+/**
+ * A value with the weight of its candidate. In a list the decider's value comes first, if it has one, then the others
+ * by falling weight.
+ */
 interface Vote<T extends JsonNode = JsonNode> {
   node: T;
   weight: number;
 }
 
 /**
- * Votes field by field, recursively, so that candidates which each have one mistake in different places make an answer without any. A member stays where
- * more than half of the weight has it; lists are voted on by element where more than half agree on the length; numbers and short strings are compared by
- * what they say and taken as written; free text is told in one voice unless more than half say the same. What stays open, the decider decides.
+ * Merges JSON objects by a vote on each field, recursively, which removes mistakes that only a minority of the
+ * candidates has in a place:
+ * - A member is kept when candidates with more than half of the weight have it.
+ * - A list is voted on by element when more than half agree on its length.
+ * - Numbers and short strings are compared by value (`valueKey`) and copied as written.
+ * - Free text comes from one candidate. The decider decides everything without a majority.
  *
- * The result may break a schema that every candidate keeps to, so validate it, and fall back on the decider.
- * @param candidates Whole, valid JSON texts, at least one.
- * @param decider JSON text that has no vote and the last word, such as that of a judge who saw the candidates. Default: the medoid of the candidates.
- * @returns Compact JSON: its leaves are literals of candidates or of the decider, its members stand in the decider's order.
+ * The result can violate a schema that every candidate satisfies. Validate it, and fall back to the decider.
+ * @param candidates valid JSON texts, at least one
+ * @param decider JSON text without a vote, which wins ties, such as the text of a judge who saw the candidates.
+ *   Default: the medoid of the candidates.
+ * @returns compact JSON: its leaves are literals of candidates or of the decider, its members have the decider's
+ *   order
  * @throws SyntaxError if a candidate is not JSON; RangeError without candidates.
  */
 export function voteFields(candidates: readonly Candidate[], decider?: string): string {
@@ -28,18 +36,18 @@ export function voteFields(candidates: readonly Candidate[], decider?: string): 
   return stringifyJson(merge([first, ...votes.sort((a, b) => b.weight - a.weight)]));
 }
 
-/** @param votes All that stand for one place; at least one. */
+/** @param votes the values at one path; at least one */
 function merge(votes: readonly Vote[]): JsonNode {
-  const alike = winners(votes, ({ kind }) => kind);
-  const [first] = alike;
+  const sameKind = winners(votes, ({ kind }) => kind);
+  const [first] = sameKind;
   if (!first) throw new RangeError("A vote needs at least one candidate.");
   switch (first.node.kind) {
     case "object":
-      return mergeObjects(alike.filter(isKind("object")));
+      return mergeObjects(sameKind.filter(isKind("object")));
     case "array":
-      return mergeArrays(alike.filter(isKind("array"))) ?? first.node;
+      return mergeArrays(sameKind.filter(isKind("array"))) ?? first.node;
     case "scalar":
-      return mergeScalars(alike.filter(isKind("scalar"))) ?? first.node;
+      return mergeScalars(sameKind.filter(isKind("scalar"))) ?? first.node;
   }
 }
 
@@ -52,11 +60,11 @@ function mergeObjects(votes: readonly Vote<Extract<JsonNode, { kind: "object" }>
       else byName.set(name, [{ node: value, weight }]);
     }
   }
-  const own = new Set(votes[0]?.node.members.map(([name]) => name));
-  const all = weightOf(votes);
+  const deciders = new Set(votes[0]?.node.members.map(([name]) => name));
+  const total = weightOf(votes);
   const kept = [...byName].filter(([name, values]) => {
-    const lead = 2 * weightOf(values) - all;
-    return Math.abs(lead) <= all * 1e-9 ? own.has(name) : lead > 0;
+    const lead = 2 * weightOf(values) - total;
+    return Math.abs(lead) <= total * 1e-9 ? deciders.has(name) : lead > 0;
   });
   return { kind: "object", members: kept.map(([name, values]) => [name, merge(values)]) };
 }

@@ -1,20 +1,18 @@
+import { regex } from "../regex.ts";
 import { decimalOf } from "../structured/decimal.ts";
 
-/** Longest text that is looked at; bounds the patterns' work. */
+/** Longest text that is parsed, in UTF-16 units, which bounds the time of the patterns. */
 const MAX_LENGTH = 200;
 
-/** Sign, currency, a mixed number, fraction, decimal or power of ten, a scale in words; what is left must be a unit. */
-const AMOUNT = new RegExp(
-  [
-    String.raw`^(?:(?:about|approximately|approx\.?|around|roughly|exactly|[~≈])\s*)?`,
-    String.raw`(?<sign>[+-]?)\s*(?:(?:US)?[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*(?<inner>[+-]?)`,
-    String.raw`(?:(?:(?<whole>\d{1,15})\s+)?(?<over>\d{1,15})\s?/\s?(?<under>\d{1,15})(?![\d.])|`,
-    String.raw`(?<digits>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?: \d{3})+(?!\d)|\d+)?(?<decimals>\.\d*)?`,
-    String.raw`(?:e(?<e>[+-]?\d{1,4})(?!\d)|\s?[*x×]\s?10\^?[({]?(?<power>[+-]?\d{1,4})[)}]?)?)`,
-    String.raw`(?:\s?(?<scale>hundred|thousand|million|billion|trillion)\b)?(?<unit>.*)$`,
-  ].join(""),
-  "i",
-);
+/** Sign, currency, mixed number, fraction, decimal or power of ten, and scale word. The rest must be a unit. */
+const AMOUNT = regex("i")`
+  ^(?:(?:about|approximately|approx\.?|around|roughly|exactly|[~≈])\s*)?
+  (?<sign>[+-]?)\s*(?:(?:US)?[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*(?<inner>[+-]?)
+  (?:(?:(?<whole>\d{1,15})\s+)?(?<over>\d{1,15})\s?/\s?(?<under>\d{1,15})(?![\d.])|
+  (?<digits>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?: \d{3})+(?!\d)|\d+)?(?<decimals>\.\d*)?
+  (?:e(?<e>[+-]?\d{1,4})(?!\d)|\s?[*x×]\s?10\^?[({]?(?<power>[+-]?\d{1,4})[)}]?)?)
+  (?:\s?(?<scale>hundred|thousand|million|billion|trillion)\b)?(?<unit>.*)$
+`;
 
 const SCALES: ReadonlyMap<string, bigint> = new Map([
   ["hundred", 2n],
@@ -24,19 +22,27 @@ const SCALES: ReadonlyMap<string, bigint> = new Map([
   ["trillion", 12n],
 ]);
 
-/** Units that may be glued to their number; other glued letters make a variable or a code of it, such as `3x` or `7B`. */
-const GLUED =
-  /^(?:%|°[CF]?|[kcm]?m|[km]?g|m?s|h|hrs?|min|m?l|ft|lbs?|oz|mph|[kmg]?hz|[kmgt]b|k?w|[A-Z]?V|st|nd|rd|th|[$€£¥₹])(?:\^?[23])?\.?$/i;
-/** A word of a unit. A lone letter is one only where it hardly ever is a variable. */
+/**
+ * Units that may follow their number without a space. Other letters make it a variable or a code, such as `3x` or
+ * `7B`.
+ */
+const ATTACHED_UNIT = regex("i")`
+  ^(?:%|°[CF]?|[kcm]?m|[km]?g|m?s|h|hrs?|min|m?l|ft|lbs?|oz|mph|[kmg]?hz|[kmgt]b|k?w|[A-Z]?V
+  |st|nd|rd|th|[$€£¥₹])(?:\^?[23])?\.?$
+`;
+/** A word of a unit. Single letters that are usually variables are excluded. */
 const UNIT_WORD = /^(?:%|°?[A-Za-zµΩ]{2,20}|[mgshldNJWVAKCFL]|°[CF]?|[$€£¥₹])(?:\^?[23])?\.?$/;
-/** Words after a number that are part of what is said. */
-const NO_UNIT =
-  /\b(?:am|pm|ad|bc|bce|ce|and|or|to|plus|minus|times|over|half|dozen|squared|cubed|factorial|less|more|than|if|not|pi|sqrt|root|log|ln|sin|cos|tan|mod|east|west|north|south)\b/i;
+/** Words after a number that change its meaning. */
+const NO_UNIT = regex("i")`
+  \b(?:am|pm|ad|bc|bce|ce|and|or|to|plus|minus|times|over|half|dozen|squared|cubed|factorial|less|more|than|if|not
+  |pi|sqrt|root|log|ln|sin|cos|tan|mod|east|west|north|south)\b
+`;
 
 /**
- * One form for all spellings of a number: `18` for `18.0`, `$18`, `1.8e1` and `18 dollars`, `0.5` for `1/2`, `1/3` for `2/6`. Currency, unit and
- * percent sign are dropped: models leave them out as often as not, and one question asks for one unit.
- * @returns undefined if the text is anything but one number.
+ * Canonical form of a number: `18` for `18.0`, `$18`, `1.8e1` and `18 dollars`, `0.5` for `1/2`, `1/3` for `2/6`.
+ * Currency, unit and percent sign are dropped, because models often omit them and all drafts answer the same
+ * question.
+ * @returns undefined if the text is not exactly one number
  */
 export function canonicalNumber(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return undefined;
@@ -57,12 +63,12 @@ function isUnit(unit: string): boolean {
   const words = unit.trim();
   if (words === "") return true;
   if (NO_UNIT.test(words)) return false;
-  if (!/^\s/.test(unit)) return GLUED.test(words);
+  if (!/^\s/.test(unit)) return ATTACHED_UNIT.test(words);
   const parts = words.split(/\s?\/\s?|\s+/);
   return parts.length <= 4 && parts.every((part) => UNIT_WORD.test(part));
 }
 
-/** A fraction in lowest terms, or as a decimal where that ends within 15 places. */
+/** A fraction as a decimal if that ends within 15 places, else in lowest terms. */
 function ratio(minus: string, over: bigint, under: bigint): string | undefined {
   let [a, b] = [over, under];
   while (b > 0n) [a, b] = [b, a % b];
@@ -71,7 +77,7 @@ function ratio(minus: string, over: bigint, under: bigint): string | undefined {
   return places % bottom === 0n ? decimal(`${minus}${top * (places / bottom)}e-15`) : `${minus}${top}/${bottom}`;
 }
 
-/** @param literal A JSON number, but that it may begin with zeros. */
+/** @param literal a JSON number, which may begin with zeros */
 function decimal(literal: string): string {
   const value = decimalOf({ kind: "scalar", text: literal });
   if (!value || value.digits === "") return "0";

@@ -1,6 +1,6 @@
-/** One candidate's say. */
+/** The vote of one candidate. */
 export interface Ballot {
-  /** Form of the answer; undefined abstains. */
+  /** Canonical form of the answer; undefined: the candidate abstains. */
   answer: string | undefined;
   /** 0 or more. */
   weight: number;
@@ -9,41 +9,42 @@ export interface Ballot {
 export interface Tally {
   /** Index of the first ballot for the winning answer. */
   leader: number;
-  /** Share of the cast weight that the winner has, 0 to 1; who abstains casts none. 0 if no weight was cast. */
+  /** The winner's share of the weight of all ballots that do not abstain, 0 to 1. */
   agreement: number;
-  /** Whether what is outstanding cannot change the winner. A tie is never decided. */
+  /** Whether outstanding votes cannot change the winner. Never true for a tie. */
   decided: boolean;
 }
 
-/** Slack for sums of weights such as .1 + .2, relative to all weight. */
+/** Relative tolerance for sums of weights such as .1 + .2. */
 const EPSILON = 1e-9;
 
 /**
- * Counts a weighted plurality vote. Of answers with the same weight, the one with the heaviest single ballot leads, then the first.
- * @param outstandingWeight Weight of those who may still vote; it might all go to the runner-up.
- * @returns undefined if nobody gave an answer.
+ * Counts a weighted plurality vote. Among answers with equal weight the one with the heaviest ballot leads, then the
+ * first.
+ * @param outstandingWeight weight of the votes to come, all of which may go to the runner-up
+ * @returns undefined if all abstain
  */
 export function tally(ballots: readonly Ballot[], outstandingWeight: number): Tally | undefined {
-  const parties = new Map<string, { leader: number; weight: number; heaviest: number }>();
+  const answers = new Map<string, { leader: number; weight: number; heaviest: number }>();
   let cast = 0;
   for (const [index, { answer, weight }] of ballots.entries()) {
     if (answer === undefined) continue;
     cast += weight;
-    const party = parties.get(answer);
-    if (!party) parties.set(answer, { leader: index, weight, heaviest: weight });
+    const votes = answers.get(answer);
+    if (!votes) answers.set(answer, { leader: index, weight, heaviest: weight });
     else {
-      party.weight += weight;
-      party.heaviest = Math.max(party.heaviest, weight);
+      votes.weight += weight;
+      votes.heaviest = Math.max(votes.heaviest, weight);
     }
   }
-  const slack = (cast + outstandingWeight) * EPSILON;
-  const [first, second] = [...parties.values()].sort((a, b) =>
-    Math.abs(a.weight - b.weight) > slack ? b.weight - a.weight : b.heaviest - a.heaviest || a.leader - b.leader,
+  const tolerance = (cast + outstandingWeight) * EPSILON;
+  const [first, second] = [...answers.values()].sort((a, b) =>
+    Math.abs(a.weight - b.weight) > tolerance ? b.weight - a.weight : b.heaviest - a.heaviest || a.leader - b.leader,
   );
   if (!first) return undefined;
   return {
     leader: first.leader,
     agreement: cast > 0 ? Math.min(1, first.weight / cast) : 0,
-    decided: first.weight - (second?.weight ?? 0) > outstandingWeight + slack,
+    decided: first.weight - (second?.weight ?? 0) > outstandingWeight + tolerance,
   };
 }

@@ -3,27 +3,30 @@ import type { Candidate } from "../fuse/medoid.ts";
 import { isFreeText, valueKey } from "../fuse/value.ts";
 
 /**
- * How well a merged object is backed: the smallest share of the candidates' weight that any of its places has. A place is backed by a candidate
- * that has the same value there, or free text where the merged object has some; what the merged object lacks is backed by those who lack it.
+ * How well the candidates support a merged object: for each of its paths the share of the candidates' weight that
+ * supports it, and of these shares the smallest. A candidate supports a path when it has the same value there, or
+ * free text where the merged object has free text, or when both lack it.
  * @returns 0 to 1
  */
 export function fieldAgreement(merged: JsonNode, candidates: readonly Candidate[]): number {
-  const own = places(merged);
-  const theirs = candidates.map(({ json, weight }) => ({ places: places(parseJson(json)), weight }));
-  const all = theirs.reduce((sum, { weight }) => sum + weight, 0);
-  let least = all;
-  for (const path of new Set([own, ...theirs.map(({ places }) => places)].flatMap((each) => [...each.keys()]))) {
-    const backing = theirs.filter(({ places }) => places.get(path) === own.get(path));
-    least = Math.min(
-      least,
-      backing.reduce((sum, { weight }) => sum + weight, 0),
-    );
+  const mergedValues = valuesByPath(merged);
+  const supporters = candidates.map(({ json, weight }) => ({ values: valuesByPath(parseJson(json)), weight }));
+  const total = weightOf(supporters);
+  const paths = new Set([mergedValues, ...supporters.map(({ values }) => values)].flatMap((each) => [...each.keys()]));
+  let least = total;
+  for (const path of paths) {
+    const supporting = supporters.filter(({ values }) => values.get(path) === mergedValues.get(path));
+    least = Math.min(least, weightOf(supporting));
   }
-  return all > 0 ? least / all : 0;
+  return total > 0 ? least / total : 0;
 }
 
-/** What an object says at each of its leaves, and that there is an empty object or list. */
-function places(root: JsonNode): Map<string, string> {
+function weightOf(supporters: ReadonlyArray<{ weight: number }>): number {
+  return supporters.reduce((sum, { weight }) => sum + weight, 0);
+}
+
+/** A comparable form of each leaf, object and list of a JSON tree, by path. */
+function valuesByPath(root: JsonNode): Map<string, string> {
   const found = new Map<string, string>();
   const walk = (node: JsonNode, path: string) => {
     if (node.kind === "scalar") found.set(path, isFreeText(node) ? "free text" : `=${valueKey(node)}`);

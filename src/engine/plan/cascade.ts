@@ -3,69 +3,67 @@ import { LinkedAbort } from "../../abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
 import type { Part } from "../../models/stream.ts";
 import { bestDraft } from "./best.ts";
-import { type Call, composed, partsOf } from "./composite.ts";
+import { type Call, compositeModel, streamOf } from "./composite.ts";
 import { type Draft, draftParts } from "./draft.ts";
-import { Undecided } from "./panel.ts";
+import { UndecidedError } from "./panel.ts";
 import { Steps, stepPart } from "./step.ts";
 
 export interface CascadeOptions {
   first: LanguageModelV4;
-  /** Who answers when the first one could not: gets its drafts, in the order of its members. Undefined: the best draft is the answer. */
+  /**
+   * The model to call when the first one fails or is undecided. Gets the drafts in the order of the panel's members.
+   * Undefined: the best draft is the answer.
+   */
   next: (drafts: readonly Draft[]) => LanguageModelV4 | undefined;
-  /** Time since the beginning until which the answer's first text must be there, in milliseconds, if a draft can stand in. Default: no limit. */
+  /**
+   * Time from the start to the first text of the answer, in milliseconds. When it is over and a draft can be the
+   * answer, the second model is cancelled. Default: no limit.
+   */
   firstTextMs?: number;
   steps?: Steps;
 }
 
 /**
- * One model, and where that fails or is undecided another. If that fails too, or takes too long to begin, the best of the drafts is the
- * answer. What has delivered text is not replaced.
+ * Calls one model, and another if the first fails or is undecided. If that fails too or starts too late, the best
+ * draft is the answer. After the first text no other model can take over.
  * @throws UpstreamError when there is no draft either, or an answer breaks off; the reason of the caller's signal.
  */
 export function cascade({ first, next, firstTextMs, steps = new Steps() }: CascadeOptions): LanguageModelV4 {
   async function* parts(call: Call): AsyncGenerator<Part> {
-    const until = firstTextMs === undefined ? undefined : performance.now() + firstTextMs;
+    const firstTextAt = firstTextMs === undefined ? undefined : performance.now() + firstTextMs;
     const causes: unknown[] = [];
     let drafts: readonly Draft[] = [];
-    let delivered = false;
-    const failed = (error: unknown) => {
+    let hasText = false;
+    /** Records why a model failed; throws when no other model can take over. */
+    const recordFailure = (error: unknown) => {
       call.abortSignal?.throwIfAborted();
-      if (error instanceof Undecided) {
+      if (error instanceof UndecidedError) {
         drafts = error.drafts;
         causes.push(...error.causes);
       } else if (error instanceof UpstreamError) causes.push(...error.causes);
       else causes.push(error);
-      if (delivered) throw new UpstreamError(causes);
+      if (hasText) throw new UpstreamError(causes);
     };
     try {
-      for await (const part of partsOf(first, call)) {
-        if (isText(part)) delivered = true;
+      for await (const part of streamOf(first, call)) {
+        if (isText(part)) hasText = true;
         yield part;
       }
       return;
     } catch (error) {
-      failed(error);
+      recordFailure(error);
     }
     const successor = next(drafts);
     if (successor) {
-      using branch = new LinkedAbort(call.abortSignal);
-      const timer =
-        until === undefined || drafts.every(({ form }) => form === undefined)
-          ? undefined
-          : setTimeout(() => branch.abort(), Math.max(0, until - performance.now()));
+      const isReplaceable = drafts.some(({ canonical }) => canonical !== undefined);
       try {
-        for await (const part of partsOf(successor, { ...call, abortSignal: branch.signal })) {
-          if (isText(part) && !delivered) {
-            delivered = true;
-            clearTimeout(timer);
-          }
+        for await (const part of startedBy(isReplaceable ? firstTextAt : undefined, successor, call)) {
+          if (isText(part)) hasText = true;
           yield part;
         }
         return;
       } catch (error) {
-        failed(error);
-      } finally {
-        clearTimeout(timer);
+        recordFailure(error);
       }
     }
     const draft = bestDraft(drafts);
@@ -75,7 +73,21 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     yield stepPart({ ...step, outcome: "ok", detail: `the best of ${drafts.length} drafts` });
     yield* draftParts(draft, draft.text);
   }
-  return composed("cascade", parts);
+  return compositeModel("cascade", parts);
+}
+
+/** Streams a call and cancels it if there is no text by the time `at`, a value of `performance.now()`. */
+async function* startedBy(at: number | undefined, model: LanguageModelV4, call: Call): AsyncGenerator<Part> {
+  using abort = new LinkedAbort(call.abortSignal);
+  const timer = at === undefined ? undefined : setTimeout(() => abort.abort(), Math.max(0, at - performance.now()));
+  try {
+    for await (const part of streamOf(model, { ...call, abortSignal: abort.signal })) {
+      if (isText(part)) clearTimeout(timer);
+      yield part;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function isText(part: Part): boolean {

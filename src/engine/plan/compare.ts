@@ -6,92 +6,93 @@ import { tally } from "../fuse/vote.ts";
 import { fieldAgreement } from "./agreement.ts";
 import type { Draft } from "./draft.ts";
 
-/** What drafts come to. */
+/** The answer on which drafts agree. */
 export interface Verdict {
-  /** The draft that is the answer, or is nearest to it. */
+  /** The draft that is the answer, or the one most similar to a merged answer. */
   chosen: Draft;
-  /** The answer's text. */
+  /** Text of the answer. */
   text: string;
   /** Share of the weight of all votes that agree, 0 to 1. */
   agreement: number;
 }
 
-/** How drafts are compared. */
-export interface Compare {
-  /** See `Draft.form`. */
-  form(text: string): string | undefined;
+/** How drafts are compared and combined. */
+export interface Comparison {
+  /** Gives `Draft.canonical` for a text. */
+  canonicalise(text: string): string | undefined;
   /**
-   * The answer, as soon as drafts that are still outstanding cannot change it.
-   * @param outstanding weight of the members that have not answered yet; 0 once nobody is waited for
-   * @returns undefined while it is open, and in the end when the drafts disagree
+   * The answer, as soon as the outstanding drafts cannot change it.
+   * @param outstanding weight of the members that have not answered yet; 0 when no more drafts will come
+   * @returns undefined while the answer can still change, or finally when the drafts disagree
    */
   settle(drafts: readonly Draft[], outstanding: number): Verdict | undefined;
   /**
-   * What disagreeing drafts and the text of a judge who saw them make together. Absent: the judge's text is the answer.
-   * @returns undefined when the judge's text cannot be the answer while a draft can
+   * Combines disagreeing drafts with the text of a judge who saw them. Absent: the judge's text is the answer.
+   * @returns undefined when the judge's text cannot be the answer but a draft can
    */
-  join?(drafts: readonly Draft[], judged: string): string | undefined;
+  join?(drafts: readonly Draft[], judgeText: string): string | undefined;
 }
 
-/** Fewest drafts that can agree: one alone agrees with nobody. */
-const FEWEST = 2;
-/** Slack for sums of weights. */
+/** Share of the weight of all votes that the winner needs: more than half, or all of it. */
+export type Share = "majority" | "all";
+
+/** Fewest drafts that can agree. */
+const MIN_DRAFTS = 2;
+/** Tolerance for sums of weights. */
 const EPSILON = 1e-9;
 
 const weightOf = ({ member }: Draft): number => member.weight ?? 1;
-const sum = (drafts: readonly Draft[]): number => drafts.reduce((all, draft) => all + weightOf(draft), 0);
+const sum = (drafts: readonly Draft[]): number => drafts.reduce((total, draft) => total + weightOf(draft), 0);
+const hasCanonical = ({ canonical }: Draft): boolean => canonical !== undefined;
+const isEnough = (share: Share, part: number): boolean => part > (share === "all" ? 1 - EPSILON : 0.5 + EPSILON);
 
-/**
- * Closed answers, compared by their canonical form.
- * @param share of the weight of all votes that the winner needs: `majority` is more than half, `all` is all of it
- */
-export function compareAnswers(share: "majority" | "all", form = closedAnswer): Compare {
+/** Compares closed answers by their canonical form. */
+export function compareAnswers(share: Share): Comparison {
   return {
-    form,
+    canonicalise: closedAnswer,
     settle(drafts, outstanding) {
       const count = tally(
-        drafts.map((draft) => ({ answer: draft.form, weight: weightOf(draft) })),
+        drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
         outstanding,
       );
       const chosen = count && drafts[count.leader];
       if (!chosen) return undefined;
-      const agreeing = drafts.filter((draft) => draft.form === chosen.form);
-      const cast = sum(drafts.filter((draft) => draft.form !== undefined)) + outstanding;
-      const safe = sum(agreeing) / cast;
-      if (agreeing.length < FEWEST || !(share === "all" ? safe > 1 - EPSILON : safe > 0.5 + EPSILON)) return undefined;
+      const agreeing = drafts.filter(({ canonical }) => canonical === chosen.canonical);
+      const guaranteed = sum(agreeing) / (sum(drafts.filter(hasCanonical)) + outstanding);
+      if (agreeing.length < MIN_DRAFTS || !isEnough(share, guaranteed)) return undefined;
       return { chosen, text: chosen.text, agreement: count.agreement };
     },
   };
 }
 
 /**
- * JSON objects, voted on field by field. They settle the answer when every field that is no free text has its share; else a judge decides the fields
- * that have no majority.
+ * Compares JSON objects field by field. The drafts settle the answer when every field except free text has its share;
+ * else a judge decides the fields without a majority.
  * @param read the valid object in a text, as JSON text; undefined when there is none
  */
-export function compareObjects(share: "majority" | "all", read: (text: string) => string | undefined): Compare {
-  const ballots = (drafts: readonly Draft[]) =>
-    drafts.map((draft): Candidate => ({ json: draft.form ?? "", weight: weightOf(draft) }));
+export function compareObjects(share: Share, read: (text: string) => string | undefined): Comparison {
+  const candidatesOf = (drafts: readonly Draft[]) =>
+    drafts.map((draft): Candidate => ({ json: draft.canonical ?? "", weight: weightOf(draft) }));
   return {
-    form: read,
+    canonicalise: read,
     settle(drafts, outstanding) {
-      const valid = drafts.filter((draft) => draft.form !== undefined);
-      if (valid.length < FEWEST) return undefined;
-      const candidates = ballots(valid);
+      const valid = drafts.filter(hasCanonical);
+      if (valid.length < MIN_DRAFTS) return undefined;
+      const candidates = candidatesOf(valid);
       const merged = voteFields(candidates);
       const agreement = fieldAgreement(parseJson(merged), candidates);
-      const safe = (agreement * sum(valid)) / (sum(valid) + outstanding);
-      if (!(share === "all" ? safe > 1 - EPSILON : safe > 0.5 + EPSILON)) return undefined;
+      const guaranteed = (agreement * sum(valid)) / (sum(valid) + outstanding);
+      if (!isEnough(share, guaranteed)) return undefined;
       const chosen = valid[medoid(candidates)];
       if (!chosen) return undefined;
-      return { chosen, text: read(merged) ?? chosen.form ?? chosen.text, agreement };
+      return { chosen, text: read(merged) ?? chosen.canonical ?? chosen.text, agreement };
     },
-    // A judge settles what is open; what most drafts share stays, or one slip of the judge's would undo it.
-    join(drafts, judged) {
-      const valid = drafts.filter((draft) => draft.form !== undefined);
-      const own = read(judged);
-      if (own === undefined) return valid.length > 0 ? undefined : judged;
-      return valid.length < FEWEST ? own : (read(voteFields(ballots(valid), own)) ?? own);
+    // The majority of the drafts overrides the judge, so that one mistake of the judge cannot change a settled field.
+    join(drafts, judgeText) {
+      const valid = drafts.filter(hasCanonical);
+      const judged = read(judgeText);
+      if (judged === undefined) return valid.length > 0 ? undefined : judgeText;
+      return valid.length < MIN_DRAFTS ? judged : (read(voteFields(candidatesOf(valid), judged)) ?? judged);
     },
   };
 }

@@ -1,30 +1,39 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Prompt,
+} from "@ai-sdk/provider";
 import { UpstreamError } from "../../models/failover.ts";
 import { type Part, toStream } from "../../models/stream.ts";
 import { tracedParts } from "../../tracing.ts";
 import { partStep, type Step, type Steps, stepPart } from "./step.ts";
 
+/** One call of a model. */
 export type Call = LanguageModelV4CallOptions;
 export type FinishPart = Extract<Part, { type: "finish" }>;
 
-/** What a model has to say, from its first part on; nothing runs before that is asked for. */
-export async function* partsOf(model: LanguageModelV4, call: Call): AsyncGenerator<Part> {
+/** The stream of one call. The call starts when the first part is read. */
+export async function* streamOf(model: LanguageModelV4, call: Call): AsyncGenerator<Part> {
   yield* (await model.doStream(call)).stream;
 }
 
-/** Makes a model out of what it streams. Its `doGenerate` is the fold of that, with the steps in `providerMetadata.chorus.steps`. */
-export function composed(name: string, parts: (call: Call) => AsyncGenerator<Part>): LanguageModelV4 {
+/**
+ * Makes a model from the function that streams its calls. `doGenerate` collects the stream and puts the steps into
+ * `providerMetadata.chorus.steps`.
+ */
+export function compositeModel(name: string, stream: (call: Call) => AsyncGenerator<Part>): LanguageModelV4 {
   return {
     specificationVersion: "v4",
     provider: "chorus.plan",
     modelId: name,
     supportedUrls: {},
-    doStream: async (call) => ({ stream: toStream(parts(call)) }),
-    doGenerate: (call) => fold(parts(call)),
+    doStream: async (call) => ({ stream: toStream(stream(call)) }),
+    doGenerate: (call) => collect(stream(call)),
   };
 }
 
-async function fold(parts: AsyncIterable<Part>): Promise<LanguageModelV4GenerateResult> {
+async function collect(parts: AsyncIterable<Part>): Promise<LanguageModelV4GenerateResult> {
   const steps: Step[] = [];
   let text = "";
   for await (const part of parts) {
@@ -45,39 +54,51 @@ async function fold(parts: AsyncIterable<Part>): Promise<LanguageModelV4Generate
   throw new UpstreamError([]);
 }
 
-/** The parts of an answer in one piece. */
-function* wholeParts({
-  content,
-  finishReason,
-  usage,
-  providerMetadata,
-}: LanguageModelV4GenerateResult): Generator<Part> {
+/** The result of a unary call as the parts of a stream. */
+function* resultParts(result: LanguageModelV4GenerateResult): Generator<Part> {
+  const { content, finishReason, usage, providerMetadata } = result;
   for (const part of content) if (part.type === "text") yield { type: "text-delta", id: "", delta: part.text };
   yield { type: "finish", finishReason, usage, ...(providerMetadata ? { providerMetadata } : {}) };
 }
 
-/** A model whose stream is one call in one piece: where nobody reads along, that is cheaper, and can be replaced until it is whole. */
-export function inOnePiece(model: LanguageModelV4): LanguageModelV4 {
+/** A model that makes unary calls only: its stream is the result of one, in one piece. */
+export function unary(model: LanguageModelV4): LanguageModelV4 {
   async function* parts(call: Call): AsyncGenerator<Part> {
-    yield* wholeParts(await model.doGenerate(call));
+    yield* resultParts(await model.doGenerate(call));
   }
   return { ...model, doStream: async (call) => ({ stream: toStream(parts(call)) }) };
 }
 
-export interface Telling {
+/** A model that gets a changed prompt. */
+export function withPrompt(
+  model: LanguageModelV4,
+  change: (prompt: LanguageModelV4Prompt) => LanguageModelV4Prompt,
+): LanguageModelV4 {
+  return {
+    ...model,
+    doGenerate: (call) => model.doGenerate({ ...call, prompt: change(call.prompt) }),
+    doStream: (call) => model.doStream({ ...call, prompt: change(call.prompt) }),
+  };
+}
+
+export interface StepOptions {
+  /** See `Step.kind`. */
   kind: string;
+  /** See `Step.role`. */
   role: string;
-  /** Whether pieces are wanted as they come; else it works as `inOnePiece` does. */
+  /** Whether the model streams. If not it makes unary calls, which are cheaper and can be replaced until they end. */
   streamed: boolean;
 }
 
-/** A model that tells of its work as one step. The beginning is told before the model is asked. */
-export function told(model: LanguageModelV4, { kind, role, streamed }: Telling, steps: Steps): LanguageModelV4 {
+/** A model that reports each call as one step: its start before the model is called, its end before the finish part. */
+export function withStep(model: LanguageModelV4, options: StepOptions, steps: Steps): LanguageModelV4 {
+  const { kind, role, streamed } = options;
+
   async function* parts(call: Call): AsyncGenerator<Part> {
     const step = steps.begin(kind, role);
     yield stepPart(step);
     try {
-      const source = streamed ? (await model.doStream(call)).stream : wholeParts(await model.doGenerate(call));
+      const source = streamed ? (await model.doStream(call)).stream : resultParts(await model.doGenerate(call));
       for await (const part of source) {
         if (part.type === "finish") yield stepPart({ ...step, outcome: "ok" });
         yield part;
@@ -87,7 +108,7 @@ export function told(model: LanguageModelV4, { kind, role, streamed }: Telling, 
       throw error;
     }
   }
-  return composed(model.modelId, (call) =>
+  return compositeModel(model.modelId, (call) =>
     tracedParts(kind, parts(call), { attributes: { "chorus.role": role }, signal: call.abortSignal }),
   );
 }

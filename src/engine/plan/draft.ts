@@ -1,48 +1,53 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
+import type { Tier } from "../../terms.ts";
 import { traced } from "../../tracing.ts";
-import type { FinishPart } from "./composite.ts";
+import { regex } from "../regex.ts";
+import type { Call, FinishPart } from "./composite.ts";
 
-/** Somebody who drafts an answer. */
+/** A model that drafts an answer. */
 export interface PanelMember {
-  /** How the trace calls it. */
+  /** Its role in the trace. */
   role: Tier;
   model: LanguageModelV4;
   /** Weight of its vote, above 0. Default 1. */
   weight?: number;
-  /** Share of closed questions that it gets right, 0 to 1, where that is known. */
+  /** Share of closed questions that it answers correctly, 0 to 1; undefined where unknown. */
   accuracy?: number | undefined;
-  /** Temperature of its draft, in place of the call's. */
+  /** Temperature of its draft. Default: the call's. */
   temperature?: number | undefined;
 }
 
-/** What a member of a panel answered. */
+/** The result of one member of a panel. */
 export interface Draft {
   member: PanelMember;
   text: string;
   /**
-   * What of it is compared, such as the letter of the option or the valid JSON object. Undefined: it cannot be the answer, because it
-   * gives none, was cut off, or refuses.
+   * Canonical form by which drafts are compared, such as the letter of an option or the valid JSON object. Undefined:
+   * the draft cannot be the answer, because it contains none, was cut off or is a refusal.
    */
-  form: string | undefined;
+  canonical: string | undefined;
   finish: FinishPart;
 }
 
-/** Openings with which models refuse. A false alarm costs a call of a stronger model, no answer. */
-const REFUSAL =
-  /^\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[,.;:\s]*(?:but\s+)?(?:as an ai\b|i\s+(?:can(?:['’]t|not)|am (?:unable|not able) to|['’]m (?:unable|not able) to|won['’]t)\s+(?:help|assist|provide|answer|comply|fulfil|do that|engage|discuss))/i;
+/** Openings of refusals. A false positive costs one more call of a strong model. */
+const REFUSAL = regex("i")`
+  ^\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[,.;:\s]*(?:but\s+)?
+  (?:as an ai\b
+  |i\s+(?:can(?:['’]t|not)|am (?:unable|not able) to|['’]m (?:unable|not able) to|won['’]t)\s+
+  (?:help|assist|provide|answer|comply|fulfil|do that|engage|discuss))
+`;
 
 /**
- * Asks one member for a draft.
- * @param form see `Draft.form`
- * @throws what the model throws; ModelError for an answer without text or held back by the vendor's content filter.
+ * Gets a draft from one member.
+ * @param canonicalise gives `Draft.canonical` for the text
+ * @throws what the model throws; ModelError for a result without text or blocked by the vendor's content filter.
  */
-export async function askDraft(
+export async function requestDraft(
   member: PanelMember,
-  call: LanguageModelV4CallOptions,
-  form: (text: string) => string | undefined,
+  call: Call,
+  canonicalise: (text: string) => string | undefined,
 ): Promise<Draft> {
   const { content, finishReason, usage, providerMetadata } = await traced(
     "draft",
@@ -56,11 +61,11 @@ export async function askDraft(
   for (const part of content) if (part.type === "text") text += part.text;
   if (text.trim() === "" || finishReason.unified === "content-filter")
     throw new ModelError("The draft has no text.", { retryable: false });
-  const isWhole = finishReason.unified === "stop" && !REFUSAL.test(text.slice(0, 200));
+  const isUsable = finishReason.unified === "stop" && !REFUSAL.test(text.slice(0, 200));
   return {
     member,
     text,
-    form: isWhole ? form(text) : undefined,
+    canonical: isUsable ? canonicalise(text) : undefined,
     finish: { type: "finish", finishReason, usage, ...(providerMetadata ? { providerMetadata } : {}) },
   };
 }
@@ -68,7 +73,7 @@ export async function askDraft(
 /** Characters in one piece of a draft that is streamed as the answer. */
 const PIECE = 256;
 
-/** A draft, or what was made of several like it, as the stream of an answer. */
+/** Streams `text`, which is a draft or merged from several, with the finish part of `draft`. */
 export function* draftParts({ finish }: Draft, text: string): Generator<Part> {
   yield { type: "text-start", id: "0" };
   for (let at = 0; at < text.length; at += PIECE) {
@@ -78,10 +83,10 @@ export function* draftParts({ finish }: Draft, text: string): Generator<Part> {
   yield finish;
 }
 
-/** Taken for the accuracy of a model whose own is not known. */
+/** Accuracy assumed for a model whose accuracy is unknown. */
 const ASSUMED = { strong: 0.7, fast: 0.5 };
 
-/** By which the stronger of two models is found: what is known of their accuracy, else their tier. */
+/** The strength by which models are ranked: the known accuracy, or one assumed for the tier. */
 export function strengthOf(tier: Tier, accuracy: number | undefined): number {
   return accuracy ?? ASSUMED[tier];
 }

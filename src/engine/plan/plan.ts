@@ -1,148 +1,175 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
+import type { Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
-import type { Level } from "../difficulty/level.ts";
 import { peers } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";
-import { type Compare, compareAnswers, compareObjects } from "./compare.ts";
-import { told } from "./composite.ts";
+import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
+import { withStep } from "./composite.ts";
 import { type Draft, type PanelMember, strengthOf } from "./draft.ts";
 import { hedge } from "./hedge.ts";
+import { judge } from "./judge.ts";
 import { panel } from "./panel.ts";
 import type { Steps } from "./step.ts";
-import { judge, writer } from "./synthesis.ts";
+import { synthesis } from "./synthesis.ts";
 
-/** What a plan is chosen by. */
-export interface Asked {
+/** What determines the plan of an answer. */
+export interface PlanCriteria {
   level: Level;
   kind: Kind;
-  shape: "text" | "extract" | "json_schema";
-  /** How likely the strong tier is to do better than the fast one, 0 to 1; undefined counts as likely. */
+  shape: Shape;
+  /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;
-  /** The caller's own. */
+  /** The caller's temperature. */
   temperature: number | undefined;
-  /** Whether pieces are wanted as they come. */
+  /** Whether the answer is streamed. */
   streamed: boolean;
-  /** Whether the answer goes on from a text that is there: that has one voice. */
+  /** Whether the answer continues an existing text, which then one model alone writes. */
   continues: boolean;
-  /** Whether there are images to be seen. */
+  /** Whether the request has images. */
   hasImages: boolean;
-  /** Tokens of the request, as the service counts them. */
+  /** Tokens of the request by the service's count. */
   inputTokens?: number | undefined;
   /** Time for the whole answer, in milliseconds. */
   deadlineMs: number;
-  /** Identifier of the generation; any text that differs from others. */
+  /** Identifier of the generation: any unique text. */
   generation: string;
   /** The valid JSON object in a text, as JSON text, or undefined; for the two JSON shapes. */
   read: (text: string) => string | undefined;
 }
 
-/** Questions with one right answer, on which models can be compared. */
+/** Kinds of prompts with one correct answer, on which drafts can be compared. */
 const CLOSED: ReadonlySet<Kind> = new Set<Kind>(["closed", "maths", "extraction"]);
 /**
- * Difficulty from which one model at level medium is a strong one: the harder half of the recorded prompts that `auto` takes to medium, those between
- * .165 and .212 (docs/decisions/difficulty.md).
+ * Difficulty from which level `medium` uses a strong model: the median of the recorded prompts that `auto` takes to
+ * `medium` (docs/decisions/difficulty.md).
  */
 const STRONG_FROM = 0.18;
-/** Most members of a vote, and most drafts for a writer. */
-const MOST = { voters: 5, drafts: 3 };
-/** Repeated sampling of one model: how often, and the temperature that makes samples differ. */
+/** Most members of a vote, and most drafts for a synthesis. */
+const MAX = { voters: 5, drafts: 3 };
+/** Repeated sampling of one model: the number of samples, and a temperature at which they differ. */
 const SAMPLES = { count: 3, temperature: 0.7 };
-/** Shares of the time for the answer: until which a panel drafts, until which the final answer must have begun, and that an analysis may take. */
+/**
+ * Shares of the time for the answer: the timeout of a panel, the latest start of the final answer, the timeout of an
+ * analysis.
+ */
 const TIME = { panel: 0.6, firstText: 0.9, analysis: 0.2 };
-/** Share of the context window that a request may take: tokenizers differ, and the answer needs room. */
-const ROOM = 0.8;
+/** Largest share of the context window that a request may take: tokenizers differ, and the answer needs space. */
+const CONTEXT_SHARE = 0.8;
 
 /**
- * Chooses how a question is answered, by level, kind and the models that there are. The plan is a model itself; its steps come as raw parts.
+ * Chooses the plan for an answer by level, kind and available models. The plan is itself a model; it reports its
+ * steps as raw parts.
  *
  * - low: one fast model.
- * - medium, closed or JSON: two fast models of different vendors; what both say is the answer, else a strong model gives it. Anything
- *   else: one model, by difficulty.
- * - high, closed or JSON: up to five near-peers vote; without a majority the strongest model decides, seeing the drafts;
- *   of JSON, only the fields without one. Anything else: up to three drafts, an analysis, and the strongest model writes.
+ * - medium, closed or JSON: two fast models of different vendors; if they disagree, a strong model answers. Other
+ *   prompts: one model, by difficulty.
+ * - high, closed or JSON: up to five models of similar accuracy vote; without a majority the judge decides (of JSON,
+ *   only the fields without a majority). Other prompts: up to three drafts, an analysis and a synthesis.
  *
- * Where one vendor is all there is, or one model dominates, the strongest model is sampled three times instead of a vote: what weaker models
- * agree on is more often wrong than what the dominant one says (docs/decisions/fusion.md).
+ * With models of one vendor only, or one model far above the others, three samples of the strongest model replace the
+ * vote, because weaker models that agree are more often wrong than that model (docs/decisions/fusion.md).
  */
 export function choosePlan(
   models: Pick<Catalogue, "members" | "offline" | "tier">,
-  asked: Asked,
+  criteria: PlanCriteria,
   steps: Steps,
 ): LanguageModelV4 {
-  const { level, shape, streamed, deadlineMs, generation } = asked;
-  const members = eligible(models.members, asked);
-  const one = (kind: string, role: Tier) => {
-    const model = members === models.members ? models.tier(role) : failover(modelsOf(inOrder(members, role)));
-    return told(streamed ? hedged(model, inOrder(members, role), steps) : model, { kind, role, streamed }, steps);
+  const { level, kind, shape, streamed } = criteria;
+  const members = eligible(models.members, criteria);
+  const single = (kind: string, role: Tier) => {
+    const order = inOrder(members, role);
+    const model = members === models.members ? models.tier(role) : failover(modelsOf(order));
+    return withStep(streamed ? hedged(model, order, steps) : model, { kind, role, streamed }, steps);
   };
-  if (level === "low" || models.offline || asked.continues) return one("answer", tierOf(asked));
+  if (level === "low" || models.offline || criteria.continues) return single("answer", tierOf(criteria));
 
-  const isClosed = shape !== "text" || CLOSED.has(asked.kind);
-  const compare = (share: "majority" | "all") =>
-    shape === "text" ? compareAnswers(share) : compareObjects(share, asked.read);
-  const over = (crew: PanelMember[], how: Compare | undefined, next: (drafts: readonly Draft[]) => LanguageModelV4) =>
-    cascade({
-      first: panel({ members: crew, ...(how ? { compare: how } : {}), deadlineMs: deadlineMs * TIME.panel, steps }),
-      next,
-      firstTextMs: deadlineMs * TIME.firstText,
-      steps,
-    });
-  if (level === "medium") {
-    const pair = ofDifferentVendors(members.filter(({ tier }) => tier === "fast")).slice(0, 2);
-    if (!isClosed || pair.length < 2) return one("answer", isClosed ? "strong" : tierOf(asked));
-    return over(pair.map(asPanelMember), compare("all"), () => one("escalate", "strong"));
-  }
+  const isClosed = shape !== "text" || CLOSED.has(kind);
+  if (level === "high") return highPlan(members, isClosed, criteria, steps);
 
+  const pair = ofDifferentVendors(members.filter(({ tier }) => tier === "fast")).slice(0, 2);
+  if (!isClosed || pair.length < 2) return single("answer", isClosed ? "strong" : tierOf(criteria));
+  const compare = comparison("all", criteria);
+  return panelThen(() => single("escalate", "strong"), pair.map(asPanelMember), compare, criteria, steps);
+}
+
+function highPlan(
+  members: readonly Member[],
+  isClosed: boolean,
+  criteria: PlanCriteria,
+  steps: Steps,
+): LanguageModelV4 {
+  const { streamed, deadlineMs, generation } = criteria;
   const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
-  const real = ranked.filter(isModel);
-  const crew = isClosed ? voters(real, asked) : drafters(real, asked);
-  const how = isClosed ? compare("majority") : undefined;
-  return over(crew, how, (drafts) => {
-    // Whoever has just failed to draft, or was too late, is asked again only where nobody else can.
+  const online = ranked.filter(isOnline);
+  const panelMembers = isClosed ? voters(online, criteria) : drafters(online, criteria);
+  const compare = isClosed ? comparison("majority", criteria) : undefined;
+
+  const conclude = (drafts: readonly Draft[]) => {
+    // Models that failed to draft or were too late come last in the failover order.
     const drafted = new Set(drafts.map(({ member }) => member.model));
-    const failed = new Set(crew.flatMap(({ model }) => (drafted.has(model) ? [] : [model])));
+    const failed = new Set(panelMembers.flatMap(({ model }) => (drafted.has(model) ? [] : [model])));
     const order = ranked.toSorted((a, b) => Number(failed.has(a.model)) - Number(failed.has(b.model)));
     const strongest = failover(modelsOf(order));
     const model = streamed ? hedged(strongest, order, steps) : strongest;
-    if (drafts.length === 0) return told(model, { kind: "escalate", role: "strong", streamed }, steps);
-    const parts = { model, drafts, generation, streamed, steps };
-    const analysisMs = deadlineMs * TIME.analysis;
-    return how ? judge({ ...parts, join: how.join }) : writer({ ...parts, analyst: strongest, analysisMs });
+    if (drafts.length === 0) return withStep(model, { kind: "escalate", role: "strong", streamed }, steps);
+    const options = { model, drafts, generation, streamed, steps };
+    if (compare) return judge({ ...options, join: compare.join });
+    return synthesis({ ...options, analyst: strongest, analysisMs: deadlineMs * TIME.analysis });
+  };
+  return panelThen(conclude, panelMembers, compare, criteria, steps);
+}
+
+/** A panel, and the model that `next` gives when the panel does not settle the answer. */
+function panelThen(
+  next: (drafts: readonly Draft[]) => LanguageModelV4,
+  members: PanelMember[],
+  compare: Comparison | undefined,
+  { deadlineMs }: PlanCriteria,
+  steps: Steps,
+): LanguageModelV4 {
+  return cascade({
+    first: panel({ members, ...(compare ? { compare } : {}), deadlineMs: deadlineMs * TIME.panel, steps }),
+    next,
+    firstTextMs: deadlineMs * TIME.firstText,
+    steps,
   });
 }
 
-function tierOf({ level, difficulty = 1 }: Asked): Tier {
+function comparison(share: Share, { shape, read }: PlanCriteria): Comparison {
+  return shape === "text" ? compareAnswers(share) : compareObjects(share, read);
+}
+
+function tierOf({ level, difficulty = 1 }: PlanCriteria): Tier {
   if (level === "medium") return difficulty < STRONG_FROM ? "fast" : "strong";
   return level === "low" ? "fast" : "strong";
 }
 
-/** Those that can take the request; all, if none can. */
-function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: Asked): readonly Member[] {
+/** The members that support the request's images and length; all members if none does. */
+function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: PlanCriteria): readonly Member[] {
   const isAble = ({ images, contextTokens = Number.POSITIVE_INFINITY }: Member) =>
-    (images || !hasImages) && inputTokens <= contextTokens * ROOM;
+    (images || !hasImages) && inputTokens <= contextTokens * CONTEXT_SHARE;
   if (members.every(isAble)) return members;
   const able = members.filter(isAble);
   return able.length > 0 ? able : members;
 }
 
-function voters(ranked: readonly Member[], asked: Asked): PanelMember[] {
+function voters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[] {
   const { voters, dominant } = peers(ranked);
-  // An even number ties.
-  const count = voters.length > 2 ? Math.min(MOST.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
+  // An odd number, because an even number of votes can tie.
+  const count = voters.length > 2 ? Math.min(MAX.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
   const isVaried = new Set(voters.map(({ vendor }) => vendor)).size > 1;
-  if (dominant || !isVaried) return samples(ranked, asked);
+  if (dominant || !isVaried) return samples(ranked, criteria);
   return variedFirst(voters).slice(0, count).map(asPanelMember);
 }
 
-function drafters(ranked: readonly Member[], asked: Asked): PanelMember[] {
-  const varied = ofDifferentVendors(ranked).slice(0, MOST.drafts);
-  return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked, asked);
+function drafters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[] {
+  const varied = ofDifferentVendors(ranked).slice(0, MAX.drafts);
+  return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked, criteria);
 }
 
-function samples([strongest]: readonly Member[], { temperature }: Asked): PanelMember[] {
+function samples([strongest]: readonly Member[], { temperature }: PlanCriteria): PanelMember[] {
   if (!strongest) return [];
   const sample = { ...asPanelMember(strongest), temperature: temperature ?? SAMPLES.temperature };
   return Array.from({ length: SAMPLES.count }, () => ({ ...sample }));
@@ -152,15 +179,15 @@ function asPanelMember({ tier, model, accuracy }: Member): PanelMember {
   return { role: tier, model, accuracy };
 }
 
-/** A built-in offline model only stands in for others. */
-function isModel({ vendor }: Pick<Member, "vendor">): boolean {
+/** False for the built-in offline models, which only replace missing vendors. */
+function isOnline({ vendor }: Member): boolean {
   return vendor !== "offline";
 }
 
 /** The first member of each vendor. */
 function ofDifferentVendors(members: readonly Member[]): Member[] {
   const seen = new Set<string>();
-  return members.filter(({ vendor }) => isModel({ vendor }) && !seen.has(vendor) && seen.add(vendor));
+  return members.filter((member) => isOnline(member) && !seen.has(member.vendor) && seen.add(member.vendor));
 }
 
 /** The first member of each vendor, then the others. */
@@ -172,20 +199,23 @@ function modelsOf(members: readonly Member[]): LanguageModelV4[] {
   return members.map(({ model }) => model);
 }
 
-/** @param order the members behind `model`, in their order */
+/**
+ * Adds a hedge to a model where its first member's latency is known.
+ * @param order the members behind `model`, in failover order
+ */
 function hedged(model: LanguageModelV4, order: readonly Member[], steps: Steps): LanguageModelV4 {
   const [first, ...others] = order;
   const { vendor, latency } = first ?? {};
   const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;
   if (!latency || afterMs === undefined) return model;
-  const elsewhere = [...others.filter((other) => other.vendor !== vendor), ...others];
-  const second = () => failover(modelsOf([...new Set(elsewhere)]));
+  const otherVendorsFirst = [...others.filter((other) => other.vendor !== vendor), ...others];
+  const second = () => failover(modelsOf([...new Set(otherVendorsFirst)]));
   return hedge({
     first: model,
     second,
     afterMs,
     mayHedge: latency.maySpend,
-    role: elsewhere[0]?.tier ?? "strong",
+    role: otherVendorsFirst[0]?.tier ?? "strong",
     steps,
   });
 }

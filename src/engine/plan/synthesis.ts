@@ -1,110 +1,114 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { LinkedAbort } from "../../abort.ts";
-import { ModelError } from "../../models/model-error.ts";
 import type { Part } from "../../models/stream.ts";
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
-import type { Compare } from "./compare.ts";
-import { type Call, composed, partsOf, told } from "./composite.ts";
+import { untrusted } from "../untrusted.ts";
+import { type Call, compositeModel, streamOf, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
-import { type Analysis, analysisPrompt, judgePrompt, writePrompt } from "./fusion-prompts.ts";
-import type { Steps } from "./step.ts";
-import { stepPart } from "./step.ts";
+import { withDrafts } from "./draft-prompt.ts";
+import { type Steps, stepPart } from "./step.ts";
 
-/** Tokens of an analysis, at most: three lists of short sentences, and room to think. */
+const ANALYSE =
+  "Above is a request. Do not answer it. Below are drafts of an answer to it, from others, in random order. " +
+  "Compare them for whoever will write the answer. Reply with one JSON object and nothing else: " +
+  '{"consensus":[…],"contradictions":[…],"gaps":[…]}. Each is a list of at most six short ' +
+  "sentences: what the drafts agree on and is right; where they contradict each other, and which is right; " +
+  "what the request asks for that they lack or get wrong.";
+
+const WRITE =
+  "Above is the request. Below are drafts of an answer to it, from others, in random order, " +
+  "and an analysis of them where there is one. Write the best " +
+  "answer to the request: keep what is right, settle contradictions by your own judgement, fill the gaps, " +
+  "leave out what is wrong or not asked for. " +
+  "Answer in the form, length and language that the request asks for, as if there were no drafts; do not mention them.";
+
+/** Most tokens of an analysis: three lists of short sentences, and room for a model that thinks first. */
 const ANALYSIS_TOKENS = 2_048;
-/** Sentences of each list of an analysis that are passed on, and characters of each. */
-const MOST = { sentences: 8, characters: 600 };
+/** Most sentences of each list of an analysis that are passed on, and most characters of each sentence. */
+const MAX = { sentences: 8, characters: 600 };
 
-export interface WriterOptions {
-  /** Who writes. */
+/** Sentences about the drafts. Each list may be empty. */
+export interface Analysis {
+  /** What the drafts agree on and is right. */
+  consensus: string[];
+  contradictions: string[];
+  /** What the drafts lack. */
+  gaps: string[];
+}
+
+export function analysisPrompt(prompt: LanguageModelV4Prompt, drafts: readonly Draft[], generation: string) {
+  return withDrafts(prompt, ANALYSE, drafts, generation);
+}
+
+export function writePrompt(
+  prompt: LanguageModelV4Prompt,
+  drafts: readonly Draft[],
+  generation: string,
+  analysis: Analysis | undefined,
+) {
+  const notes = analysis ? [untrusted("analysis", JSON.stringify(analysis))] : [];
+  return withDrafts(prompt, WRITE, drafts, generation, notes);
+}
+
+export interface SynthesisOptions {
+  /** The model that writes the answer. */
   model: LanguageModelV4;
+  /** The model that compares the drafts. */
+  analyst: LanguageModelV4;
+  /** Timeout of the analysis, in milliseconds. */
+  analysisMs: number;
   drafts: readonly Draft[];
-  /** Identifier of the generation, which orders the drafts. */
+  /** Identifier of the generation, which determines the order of the drafts. */
   generation: string;
-  /** Whether pieces are wanted as they come. */
+  /** Whether the answer is streamed. */
   streamed: boolean;
   steps: Steps;
 }
 
 /**
- * The strongest model, which sees the drafts and decides a question that they disagree on. Where its text is joined with the drafts, the answer comes
- * in one piece.
- * @throws what the model throws; ModelError when its text cannot be the answer while a draft can.
- */
-export function judge(options: WriterOptions & { join: Compare["join"] | undefined }): LanguageModelV4 {
-  const { model, drafts, generation, join, steps } = options;
-  const seeing = reprompted(model, (prompt) => judgePrompt(prompt, drafts, generation));
-  const judging = told(seeing, { kind: "judge", role: "strong", streamed: options.streamed && !join }, steps);
-  if (!join) return judging;
-
-  async function* parts(call: Call): AsyncGenerator<Part> {
-    let judged = "";
-    for await (const part of partsOf(judging, call)) {
-      if (part.type === "text-delta") judged += part.delta;
-      else if (part.type !== "finish") yield part;
-      else {
-        const delta = join?.(drafts, judged);
-        if (delta === undefined) throw new ModelError("The judge gives no valid object.", { retryable: false });
-        yield { type: "text-delta", id: "0", delta };
-        yield part;
-      }
-    }
-  }
-  return composed("judge", parts);
-}
-
-/**
- * The strongest model, which writes an answer out of the drafts. Before that, `analyst` says in a few sentences what the drafts have in
- * common, where they contradict each other and what they lack; an analysis that cannot be read, or takes longer than `analysisMs`, is left out.
+ * Prose fusion: the strongest model writes one answer from several drafts. First `analyst` lists what the drafts have
+ * in common, where they contradict each other and what they lack. An unreadable or late analysis is left out.
  * @throws what either model throws.
  */
-export function writer(options: WriterOptions & { analyst: LanguageModelV4; analysisMs: number }): LanguageModelV4 {
-  const { model, analyst, analysisMs, drafts, generation, streamed, steps } = options;
+export function synthesis(options: SynthesisOptions): LanguageModelV4 {
+  const { model, drafts, generation, streamed, steps } = options;
 
   async function* parts(call: Call): AsyncGenerator<Part> {
-    let analysis: Analysis | undefined;
-    if (drafts.length > 1) {
-      const step = steps.begin("analysis", "strong");
-      yield stepPart(step);
-      using branch = new LinkedAbort(call.abortSignal);
-      const timer = setTimeout(() => branch.abort(), analysisMs);
-      try {
-        const prompt = analysisPrompt(call.prompt, drafts, generation);
-        const { stopSequences: _, temperature: __, ...rest } = call;
-        analysis = readAnalysis(
-          await textOf(analyst, {
-            ...rest,
-            abortSignal: branch.signal,
-            prompt,
-            maxOutputTokens: ANALYSIS_TOKENS,
-            responseFormat: { type: "json" },
-          }),
-        );
-      } catch (error) {
-        yield stepPart({ ...step, outcome: "failed" });
-        if (call.abortSignal?.aborted || !branch.signal.aborted) throw error;
-      } finally {
-        clearTimeout(timer);
-      }
-      yield stepPart({ ...step, outcome: analysis ? "ok" : "failed" });
-    }
-    const write = reprompted(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    yield* partsOf(told(write, { kind: "write", role: "strong", streamed }, steps), call);
+    const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
+    const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
+    yield* streamOf(withStep(writer, { kind: "write", role: "strong", streamed }, steps), call);
   }
-  return composed("writer", parts);
+  return compositeModel("synthesis", parts);
 }
 
-/** A model that gets another prompt than the call's. */
-function reprompted(
-  model: LanguageModelV4,
-  change: (prompt: LanguageModelV4Prompt) => LanguageModelV4Prompt,
-): LanguageModelV4 {
-  return {
-    ...model,
-    doGenerate: (call) => model.doGenerate({ ...call, prompt: change(call.prompt) }),
-    doStream: (call) => model.doStream({ ...call, prompt: change(call.prompt) }),
-  };
+/** Yields the start and the end of the analysis as steps. */
+async function* analyse(options: SynthesisOptions, call: Call): AsyncGenerator<Part, Analysis | undefined> {
+  const { analyst, analysisMs, drafts, generation, steps } = options;
+  const step = steps.begin("analysis", "strong");
+  yield stepPart(step);
+  using abort = new LinkedAbort(call.abortSignal);
+  abort.abortAfter(analysisMs);
+  let analysis: Analysis | undefined;
+  try {
+    const { stopSequences: _, temperature: __, ...shared } = call;
+    const text = await textOf(analyst, {
+      ...shared,
+      abortSignal: abort.signal,
+      prompt: analysisPrompt(call.prompt, drafts, generation),
+      maxOutputTokens: ANALYSIS_TOKENS,
+      responseFormat: { type: "json" },
+    });
+    analysis = readAnalysis(text);
+  } catch (error) {
+    const isTimeout = abort.signal.aborted && !call.abortSignal?.aborted;
+    if (!isTimeout) {
+      yield stepPart({ ...step, outcome: "failed" });
+      throw error;
+    }
+  }
+  yield stepPart({ ...step, outcome: analysis ? "ok" : "failed" });
+  return analysis;
 }
 
 async function textOf(model: LanguageModelV4, call: Call): Promise<string> {
@@ -115,20 +119,20 @@ async function textOf(model: LanguageModelV4, call: Call): Promise<string> {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** What a model was asked to say in JSON, as far as it did. */
+/** Reads an analysis. Members that are missing or of the wrong type count as empty; undefined when all are. */
 function readAnalysis(text: string): Analysis | undefined {
   const json = repairJson(text);
   if (json === undefined) return undefined;
-  const given: Record<string, unknown> = { ...JSON.parse(json) };
+  const members: Record<string, unknown> = { ...JSON.parse(json) };
   const list = (value: unknown): string[] =>
     (Array.isArray(value) ? value : [])
       .filter((each): each is string => typeof each === "string")
-      .slice(0, MOST.sentences)
-      .map((each) => each.slice(0, MOST.characters));
+      .slice(0, MAX.sentences)
+      .map((each) => each.slice(0, MAX.characters));
   const analysis = {
-    consensus: list(given.consensus),
-    contradictions: list(given.contradictions),
-    gaps: list(given.gaps),
+    consensus: list(members.consensus),
+    contradictions: list(members.contradictions),
+    gaps: list(members.gaps),
   };
   return Object.values(analysis).some((each) => each.length > 0) ? analysis : undefined;
 }

@@ -3,11 +3,11 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { memberStep, quoted } from "./path.ts";
 
-/** Largest schema as compact JSON, in UTF-8 bytes. */
+/** Size limit of a schema as compact JSON, in UTF-8 bytes. */
 const MAX_BYTES = 32_768;
-/** Longest schema as sent, in UTF-16 units. Space does not count, but it is read; this leaves room for any indentation. */
+/** Length limit of a schema as sent, with its white space, in UTF-16 units. It bounds the time to parse. */
 const MAX_LENGTH = 1_048_576;
-/** The root is level 1; each property and each `items` is one level further down. */
+/** Depth limit: the root is level 1, each property and each `items` adds one. */
 const MAX_LEVELS = 10;
 
 const SIMPLE_TYPES = ["string", "number", "integer", "boolean", "null"];
@@ -19,20 +19,21 @@ interface Place {
   node: JsonNode;
   path: string;
   level: number;
-  /** The declared types; empty while they are being read. */
+  /** The declared types. */
   types: string[];
 }
 
 /**
- * Accepts exactly the keywords of the specification's "Response schema", and refuses the first violation in the order of
- * the text. Where the specification leaves it open:
- * - A keyword must fit a declared type: `minLength` beside `["string", "null"]` is accepted, beside `number` it is refused.
- * - Bounds count by value: `1.0` and `1e2` are integers. Bounds that no value can meet (`minLength` over `maxLength`) are
- *   accepted, as in JSON Schema; an `enum` without values or with one of another type, and a type named twice, are refused.
- * - `true` and `false` are no schemas here. Notes may hold anything.
+ * Accepts exactly the keywords of the specification's "Response schema", and rejects the first violation in the order
+ * of the text. Rules that the specification leaves open:
+ * - A keyword must fit a declared type: `minLength` is valid with `["string", "null"]` and invalid with `number`.
+ * - Bounds are compared by value: `1.0` and `1e2` are integers. Bounds that exclude every value (`minLength` above
+ *   `maxLength`) are valid, as in JSON Schema. An `enum` that is empty or has a value of another type, and a repeated
+ *   type, are invalid.
+ * - `true` and `false` are not valid as schemas. Annotations can have any value.
  * - Of members with the same name the last counts, as everywhere in a request body.
- * - The text may be at most 1 MiB as sent, so that reading it is bounded.
- * @param text The schema as the caller wrote it.
+ * - The text has at most 1 MiB as sent.
+ * @param text the schema as the caller wrote it
  * @throws Failure `invalid_response_schema`: `field` is the path to the node, the message names the keyword.
  */
 export function checkSchema(text: string): void {
@@ -64,7 +65,7 @@ function checkNode(node: JsonNode, path: string, level: number): void {
   }
   if (node.kind !== "object")
     refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
-  // Before the type, which a node with "$ref" or "anyOf" often lacks: adding it would not help.
+  // Checked before the type, because a node with an unsupported "$ref" or "anyOf" often has no type.
   for (const [keyword] of node.members) {
     if (!KEYWORDS.has(keyword)) {
       refuse(
@@ -82,11 +83,12 @@ function checkNode(node: JsonNode, path: string, level: number): void {
 
 type Check = (value: JsonNode, keyword: string, place: Place) => void;
 
-const note: Check = () => {};
+/** Accepts any value. */
+const annotation: Check = () => {};
 
 const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  // Read before all others, because they depend on it.
-  ["type", note],
+  // readTypes checks it before all other keywords.
+  ["type", annotation],
   ["properties", forTypes(["object"], checkProperties)],
   ["required", forTypes(["object"], checkRequired)],
   ["additionalProperties", forTypes(["object"], checkAdditionalProperties)],
@@ -101,7 +103,7 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxItems", forTypes(["array"], checkLength)],
   ["$schema", checkDialect],
   ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"].map(
-    (keyword): [string, Check] => [keyword, note],
+    (keyword): [string, Check] => [keyword, annotation],
   ),
 ]);
 
@@ -127,11 +129,11 @@ function checkProperties(value: JsonNode, _: string, { path, level }: Place): vo
 function checkRequired(value: JsonNode, _: string, { node, path }: Place): void {
   if (value.kind !== "array") refuse(path, '"required" must be a list of property names.');
   const properties = member(node, "properties");
-  const open = new Set(properties?.kind === "object" ? properties.members.map(([name]) => name) : []);
+  const unnamed = new Set(properties?.kind === "object" ? properties.members.map(([name]) => name) : []);
   for (const item of value.items) {
     const name = literal(item);
     if (typeof name !== "string") refuse(path, '"required" must hold names only, as strings.');
-    if (!open.delete(name)) {
+    if (!unnamed.delete(name)) {
       refuse(path, `"required" names ${quoted(name)}, which "properties" does not declare, or names it twice.`);
     }
   }
@@ -175,13 +177,13 @@ function checkDialect(value: JsonNode, keyword: string, { path, level }: Place):
   );
 }
 
-/** A check that also wants one of these types to be declared. */
-function forTypes(wanted: readonly string[], check: Check): Check {
+/** Adds the requirement that one of these types is declared. */
+function forTypes(allowed: readonly string[], check: Check): Check {
   return (value, keyword, place) => {
-    if (!wanted.some((type) => place.types.includes(type))) {
+    if (!allowed.some((type) => place.types.includes(type))) {
       refuse(
         place.path,
-        `"${keyword}" belongs to type ${wanted.join(" or ")}, but ${place.types.join(", ")} is declared.`,
+        `"${keyword}" belongs to type ${allowed.join(" or ")}, but ${place.types.join(", ")} is declared.`,
       );
     }
     check(value, keyword, place);
@@ -193,7 +195,7 @@ function literal(node: JsonNode): string | number | boolean | null | undefined {
   return node.kind === "scalar" ? JSON.parse(node.text) : undefined;
 }
 
-/** The types that a scalar is of. */
+/** The types of a scalar. */
 function typesOf(node: JsonNode): string[] {
   const number = decimalOf(node);
   if (number) return isIntegral(number) ? ["number", "integer"] : ["number"];
@@ -202,7 +204,8 @@ function typesOf(node: JsonNode): string[] {
 }
 
 function tooLarge(size: string): string {
-  return `The schema is too large: it has ${size}, and may have ${MAX_BYTES} bytes (32 KiB) as compact JSON. Shorten it.`;
+  const limit = `${MAX_BYTES} bytes (32 KiB) as compact JSON`;
+  return `The schema is too large: it has ${size}, and may have ${limit}. Shorten it.`;
 }
 
 function refuse(field: string, message: string): never {

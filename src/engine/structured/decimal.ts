@@ -1,18 +1,20 @@
 import type { JsonNode } from "../../json.ts";
 
-/** The exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent. Digits have no zero at either end; zero has no digits. */
+/**
+ * The exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent. The digits neither begin nor end with 0; zero has none.
+ */
 export interface Decimal {
   negative: boolean;
   digits: string;
   exponent: bigint;
 }
 
-/** The value of a node that is a number; undefined for any other. */
+/** The value of a number node; undefined for any other node. */
 export function decimalOf(node: JsonNode): Decimal | undefined {
   return node.kind === "scalar" && /^[-\d]/.test(node.text) ? parseDecimal(node.text) : undefined;
 }
 
-/** @param literal A JSON number as written, such as `-1.50e400`. */
+/** @param literal a JSON number, such as `-1.50e400` */
 function parseDecimal(literal: string): Decimal {
   const [mantissa = "", power = "0"] = literal.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");
@@ -36,13 +38,10 @@ export function isIntegral(value: Decimal): boolean {
   return BigInt(value.digits.length) <= value.exponent || value.digits === "";
 }
 
-/**
- * The nearest double, with the largest finite one in place of an infinity, and whether it stands for the literal exactly:
- * comparing such doubles is comparing the literals.
- */
+/** The nearest finite double, and whether the literal survives the conversion exactly. */
 export function toDouble(literal: string): { value: number; exact: boolean } {
   const double = Number(literal);
-  // Up to 15 significant digits always survive; checking the rest costs 1 µs each.
+  // Up to 15 significant digits always survive. The exact check below takes 1 µs.
   if (/^-?[\d.]{1,15}$/.test(literal)) return { value: double, exact: true };
   const value = Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, double));
   return { value, exact: compareDecimals(parseDecimal(literal), parseDecimal(String(value))) === 0 };

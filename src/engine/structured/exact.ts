@@ -3,18 +3,19 @@ import { compareDecimals, type Decimal, decimalOf, isIntegral } from "./decimal.
 import { memberStep } from "./path.ts";
 
 /**
- * What is wrong with the numbers of an answer, by their exact values, where it was found valid with the nearest doubles in
- * their place. Rounding keeps the order of numbers, so nothing was refused wrongly; but two numbers may have been taken for
- * the same one, and a fraction for an integer.
- * @param schema A schema that `checkSchema` accepted.
+ * Checks the numbers of an answer by their exact values, after ajv has found it valid with rounded ones. Rounding
+ * keeps the order of numbers, so a valid number never fails; but two different numbers can become equal, and a
+ * fraction an integer.
+ * @param schema a schema that `checkSchema` accepted
+ * @returns one message for each error
  */
 export function* exactErrors(schema: JsonNode, answer: JsonNode, path = "$"): Generator<string, void> {
   if (answer.kind === "object") {
     const properties = member(schema, "properties");
     const schemas = new Map(properties?.kind === "object" ? properties.members : []);
     for (const [name, value] of answer.members) {
-      const own = schemas.get(name);
-      if (own) yield* exactErrors(own, value, path + memberStep(name));
+      const memberSchema = schemas.get(name);
+      if (memberSchema) yield* exactErrors(memberSchema, value, path + memberStep(name));
     }
   } else if (answer.kind === "array") {
     const items = member(schema, "items");

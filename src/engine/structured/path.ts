@@ -3,7 +3,7 @@ export function memberStep(name: string): string {
   return /^[A-Za-z_$][\w$]{0,63}$/.test(name) ? `.${name}` : `[${quoted(name)}]`;
 }
 
-/** A name as a message shows it: in quotes, cut to a readable length. */
+/** A name for a message: in quotes, shortened to 64 characters. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
 }

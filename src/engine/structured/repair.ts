@@ -1,22 +1,24 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
 
 /**
- * Reads the JSON object in a model's answer: strips prose, code fences and a byte order mark around it, and repairs its
- * syntax: raw line ends and unescaped pairs of quotes in strings, single quotes, names without quotes, trailing commas,
- * comments, and Python's True, False and None. Token is put for token and the result must be valid JSON, so nothing is
- * completed or invented: a cut-off object stays unread. Order of names and digits of numbers stay.
+ * Extracts the JSON object from a model's output. It removes prose, code fences and a byte order mark around the
+ * object and repairs its syntax: raw line ends and unescaped pairs of quotes in strings, single quotes, names without
+ * quotes, trailing commas, comments, and Python's True, False and None. It replaces token by token and never
+ * completes an object, so an object that was cut off is not repaired. The order of members and the digits of numbers
+ * do not change.
  *
- * Of several objects the last one counts, as a model that thinks aloud ends with its answer: of 9,233 recorded outputs
- * five hold several, and the last was the answer each time. If what looks like an object after it cannot be read, none is.
- * @returns The object, or any other JSON if the whole answer is valid JSON; undefined if there is none.
+ * Of several objects the last one counts, because a model reasons first (docs/decisions/strict-json.md). If the last
+ * possible object cannot be repaired, there is no result.
+ * @returns the object, or any other JSON value if the whole output is valid JSON; undefined if there is none
  */
 export function repairJson(answer: string): string | undefined {
   return read(answer).text;
 }
 
 /**
- * The JSON object of an answer in prompt-defined JSON mode.
- * @returns `structured`: the object as compact JSON with its own literals. Without one, `error` says why in words.
+ * The JSON object of an answer with shape `extract`.
+ * @returns `structured`: the object as compact JSON with its literals unchanged; if there is none, `error` gives the
+ *   reason
  */
 export function extractObject(answer: string): { structured: string | null; error: string | null } {
   const { text, reason } = read(answer);
@@ -42,18 +44,18 @@ const REASONS = {
 
 type Reading = { text: string; reason?: never } | { text?: undefined; reason: string };
 
-/** What looks like the start of an object, or of a list of them, and not like a set or a formula in prose. */
+/** The probable start of an object or of a list of objects; excludes sets and formulas in prose. */
 const START = /\{(?=\s*(?:$|["'}]|[A-Za-z_$][\w$]*\s*(?::|$)|\/(?:[/*]|$)))|(?<!\\)\[(?=\s*(?:\{|$))/g;
 
 function read(answer: string): Reading {
-  // trim() takes a byte order mark for space.
-  const whole = answer.trim();
-  if (isJson(whole)) return { text: whole };
+  // trim() also removes a byte order mark.
+  const trimmed = answer.trim();
+  if (isJson(trimmed)) return { text: trimmed };
   let reading: Reading = { reason: REASONS.none };
   let end = 0;
-  for (const { index } of whole.matchAll(START)) {
+  for (const { index } of trimmed.matchAll(START)) {
     if (index < end) continue;
-    const span = translate(whole, index);
+    const span = translate(trimmed, index);
     if (!span) return { reason: REASONS.cutOff };
     end = span.end;
     if (span.json === "{}" && reading.text !== undefined) continue;
@@ -70,8 +72,9 @@ const LITERALS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Writes what stands between the bracket at `start` and the one that closes it as JSON, token for token, as far as it can.
- * @returns undefined if the bracket is never closed.
+ * Translates the text from the bracket at `start` to its closing bracket into JSON, token by token. The result can
+ * still be invalid.
+ * @returns undefined if the bracket is never closed
  */
 function translate(text: string, start: number): { end: number; json: string } | undefined {
   const tokens: string[] = [];
@@ -91,7 +94,7 @@ function translate(text: string, start: number): { end: number; json: string } |
       if (closers.pop() !== token) return undefined;
       if (last === ",") tokens.pop();
       tokens.push(token);
-      // Only now, because a name may be spelled like a literal.
+      // Replaced only now, because a member name can be spelled like a literal.
       if (closers.length === 0) return { end: at, json: tokens.map((each) => LITERALS.get(each) ?? each).join("") };
     } else tokens.push(token);
   }
@@ -113,8 +116,9 @@ function tokenEnd(text: string, start: number): number {
 const AFTER_STRING = /\s*(?:[,:}\]]|\/[/*]|$)/y;
 
 /**
- * The index after the quote that closes the string at `start`; the end of the text if that is not clear. Quotes inside the
- * string belong to it in pairs, as in `"He said "yes", then left."`. An apostrophe between two letters is none.
+ * The index after the quote that closes the string at `start`; the end of the text if that is ambiguous. Unescaped
+ * quotes in pairs belong to the string, as in `"He said "yes", then left."`. An apostrophe between two letters is not
+ * a quote.
  */
 function stringEnd(text: string, start: number): number {
   const quote = text.charAt(start);
@@ -138,7 +142,10 @@ function stringEnd(text: string, start: number): number {
   return text.length;
 }
 
-/** A string in either kind of quotes as a JSON string. A backslash that escapes nothing stands for itself. */
+/**
+ * Converts a string in single or double quotes to a JSON string. A backslash that escapes nothing is kept as a
+ * character.
+ */
 function toJsonString(literal: string): string {
   const content = literal.slice(1, -1).replace(/\\(?:["\\/bfnrt]|u[\da-fA-F]{4})|\\'|["\\\p{Cc}]/gu, (part) => {
     if (part === "\\'") return "'";

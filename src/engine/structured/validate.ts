@@ -5,24 +5,25 @@ import { exactErrors } from "./exact.ts";
 import { memberStep, quoted } from "./path.ts";
 
 /**
- * Judges an answer. `text` is the answer as compact JSON with its own literals, one member per name; `errors` say for at
- * most ten places what is expected there. They quote the schema and names of the answer, so they are for the model only.
+ * Validates an answer. `text` is the answer as compact JSON with its literals unchanged and without repeated members.
+ * `errors` are at most ten messages. They quote the schema and member names of the answer, so only the model may see
+ * them.
  */
 export type Validator = (answer: string) => { ok: true; text: string } | { ok: false; errors: string[] };
 
 export interface Validators {
-  /** @param schema A schema that `checkSchema` accepted, as text. */
+  /** @param schema the text of a schema that `checkSchema` accepted */
   get(schema: string): Validator;
 }
 
-/** Most text of schemas in the cache, in UTF-16 units. A compiled schema holds about fifteen times its text. */
+/** Most text of schemas in the cache, in UTF-16 units. A compiled schema takes about fifteen times its text. */
 const MAX_CACHED_LENGTH = 1_048_576;
 
 const MAX_ERRORS = 10;
 
 /**
- * Validators by schema, compiled once. The least recently used are dropped.
- * @param max Most validators that are kept.
+ * Compiles a validator for each schema and caches it. The least recently used are evicted.
+ * @param max most validators in the cache
  */
 export function createValidators(max = 256): Validators {
   const cache = new Map<string, Validator>();
@@ -48,8 +49,8 @@ export function createValidators(max = 256): Validators {
 
 function compile(schemaText: string): Validator {
   const schema = parseJson(schemaText);
-  // An instance of its own, because ajv keeps every schema it has compiled. A common schema compiles in 1 ms, one of 32 KiB
-  // in 60 ms to 200 ms; with ajv's optimizer, which gains nothing for a schema used a few times, it takes twice as long.
+  // A new instance for each schema, because ajv keeps every schema that it has compiled. The optimizer doubles the
+  // time to compile and gains nothing for a schema that is used a few times.
   const ajv = new Ajv({
     allErrors: true,
     strict: false,
@@ -59,10 +60,10 @@ function compile(schemaText: string): Validator {
   });
   const numbers: Numbers = { exact: true };
   const validate = ajv.compile(toAjvSchema(schema, numbers));
-  return (text) => judge(text, schema, validate, numbers.exact);
+  return (text) => check(text, schema, validate, numbers.exact);
 }
 
-function judge(
+function check(
   text: string,
   schema: JsonNode,
   validate: ValidateFunction,
@@ -86,17 +87,17 @@ function judge(
   return errors.length > 0 ? { ok: false, errors } : { ok: true, text: stringifyJson(answer) };
 }
 
-/** Whether every number so far is told apart from every other by its double. */
+/** Whether every number so far is exactly a double. */
 interface Numbers {
   exact: boolean;
 }
 
-// Names go to ajv as JSON strings, in schema and answer alike: it overlooks `__proto__` and fails on half a surrogate pair,
-// objects have some names by nature, and reorder others. In quotes, no name is special.
+// Member names go to ajv as JSON strings, in schema and answer alike, because some names are special: ajv ignores
+// `__proto__` and fails on a lone surrogate, objects inherit some names and reorder numeric ones.
 const toAjvName = (name: string): string => JSON.stringify(name);
 const fromAjvName = (name: string): string => JSON.parse(name);
 
-/** The schema for ajv: its validating keywords only, so that neither notes nor `$schema` can mean anything to it. */
+/** The schema for ajv: the validating keywords only, because ajv interprets some annotations and `$schema`. */
 function toAjvSchema(schema: JsonNode, numbers: Numbers): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   if (schema.kind !== "object") return result;
@@ -130,7 +131,7 @@ function toAjvSchema(schema: JsonNode, numbers: Numbers): Record<string, unknown
   return result;
 }
 
-/** A value for ajv. Notes in `numbers` a number that is not exact. */
+/** A value for ajv. Sets `numbers.exact` to false at the first number that is not exactly a double. */
 function toPlain(node: JsonNode, numbers: Numbers): unknown {
   switch (node.kind) {
     case "object":
@@ -147,7 +148,7 @@ function toPlain(node: JsonNode, numbers: Numbers): unknown {
   }
 }
 
-/** An error of ajv's in words, such as `$.items[0].price: must be number`. */
+/** The message for an error of ajv, such as `$.items[0].price: must be number`. */
 function describe({ instancePath, keyword, params, message }: ErrorObject, exactSchema: boolean): string {
   let path = "$";
   for (const step of instancePath.split("/").slice(1)) {

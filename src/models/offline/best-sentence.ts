@@ -1,4 +1,4 @@
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 import { type Sentence, terms } from "./language.ts";
 
 /** Stems of words that name the kind of answer and need not occur in it. */

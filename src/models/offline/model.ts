@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 import { type Call, ownOptions } from "../model.ts";
 import type { Part } from "../stream.ts";
 import { read } from "./read.ts";

@@ -1,4 +1,4 @@
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 import { calculate } from "./arithmetic.ts";
 import { answer } from "./best-sentence.ts";
 import { extract } from "./extract.ts";

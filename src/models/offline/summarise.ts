@@ -1,4 +1,4 @@
-import type { Tier } from "../../config/config.ts";
+import type { Tier } from "../../terms.ts";
 import { type Sentence, terms } from "./language.ts";
 
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

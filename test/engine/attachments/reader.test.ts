@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, describe, it } from "vitest";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
-import { type Budget, createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
+import { type Budget, createReader, type Reader, type ReadFiles } from "../../../src/engine/attachments/reader.ts";
 import { Failure } from "../../../src/failure.ts";
 import { bomb, DOCX_HEAD, docx, encryptedPdf, paragraph, pdf, png, zip, zipOf } from "./files.ts";
 
@@ -22,7 +22,7 @@ function read(
   budget: Partial<Budget> = BUDGET,
   by: Reader = reader,
   signal = new AbortController().signal,
-): Promise<Read> {
+): Promise<ReadFiles> {
   return by.read(files, { ...BUDGET, ...budget }, signal);
 }
 

@@ -4,19 +4,20 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { demands } from "../../../src/engine/difficulty/depth.ts";
 import { createDifficultyRater, type Kind, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
-import { type Level, levelOf } from "../../../src/engine/difficulty/level.ts";
+import { levelOf } from "../../../src/engine/difficulty/level.ts";
 import { decodeScorer, encodeScorer, featureScore, features, score } from "../../../src/engine/difficulty/scorer.ts";
+import type { Level } from "../../../src/terms.ts";
 
 const FILE = new URL("../../../src/engine/difficulty/weights.bin", import.meta.url);
-const judge = loadDifficultyRater();
+const rater = loadDifficultyRater();
 
-test("any text gets a difficulty from 0 to 1, at most four reasons, and the same judgement every time", () => {
+test("any text gets a difficulty from 0 to 1, at most four reasons, and the same rating every time", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
-      const judgement = judge.judge(text);
-      assert.ok(judgement.difficulty >= 0 && judgement.difficulty <= 1, String(judgement.difficulty));
-      assert.ok(judgement.reasons.length >= 1 && judgement.reasons.length <= 4);
-      assert.deepEqual(judge.judge(text), judgement);
+      const rating = rater.rate(text);
+      assert.ok(rating.difficulty >= 0 && rating.difficulty <= 1, String(rating.difficulty));
+      assert.ok(rating.reasons.length >= 1 && rating.reasons.length <= 4);
+      assert.deepEqual(rater.rate(text), rating);
     }),
   );
 });
@@ -24,24 +25,24 @@ test("any text gets a difficulty from 0 to 1, at most four reasons, and the same
 test("of a very long prompt the beginning, the middle and the end are read", () => {
   const filler = "lorem ipsum ".repeat(16_000);
   const asks = "\nWrite a Python function that finds the k-th smallest element of two sorted arrays.";
-  assert.equal(judge.judge(filler + asks).kind, "code");
-  assert.notEqual(judge.judge(filler + asks).difficulty, judge.judge(filler).difficulty);
+  assert.equal(rater.rate(filler + asks).kind, "code");
+  assert.notEqual(rater.rate(filler + asks).difficulty, rater.rate(filler).difficulty);
 });
 
-test("the reasons are words of the judge, never the prompt's", () => {
+test("the reasons never quote the prompt", () => {
   const words = "zyxomma quibblewort 4711 flumadiddle";
-  for (const reason of judge.judge(`Explain ${words} and calculate ${words}?`).reasons)
+  for (const reason of rater.rate(`Explain ${words} and calculate ${words}?`).reasons)
     assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
 });
 
 test("a programming task is harder than small talk", () => {
-  const hard = judge.judge(
+  const hard = rater.rate(
     "Implement a function in C++ to find the median of two sorted arrays in O(log n) time. Explain why it is right.",
   );
-  assert.ok(hard.difficulty > judge.judge("Hello, how was your weekend?").difficulty);
+  assert.ok(hard.difficulty > rater.rate("Hello, how was your weekend?").difficulty);
 });
 
-test("wording that training never saw is judged by the plain features", () => {
+test("wording that training never saw is rated by the simple features", () => {
   const head = decodeScorer(readFileSync(FILE));
   const strange = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
   const { score: blended, trust } = score(head, strange);
@@ -67,16 +68,16 @@ const LEVELS: Array<[text: string, level: Level]> = [
 
 for (const [text, level] of LEVELS)
   test(`auto level of ${JSON.stringify(text.slice(0, 40))}: ${level}`, () =>
-    assert.equal(levelOf("auto", judge.judge(text), { medium: 0.165, high: 0.212 }), level));
+    assert.equal(levelOf("auto", rater.rate(text), { medium: 0.165, high: 0.212 }), level));
 
 test("demands for depth raise the difficulty and are told, except in a closed question", () => {
   const [plain, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
-    judge.judge(text),
+    rater.rate(text),
   );
   assert.ok((deep?.difficulty ?? 0) > (plain?.difficulty ?? 1));
   assert.ok(deep?.reasons.includes("depth is asked for (harder)"));
   const options = "\nA. One\nB. Two\nC. Three";
-  const closed = judge.judge(`Which proof did Euclid give in detail? Compare.${options}`);
+  const closed = rater.rate(`Which proof did Euclid give in detail? Compare.${options}`);
   assert.ok(closed.reasons.every((reason) => !reason.includes("asked for")));
 });
 
@@ -100,7 +101,7 @@ const KINDS: Array<[text: string, kind: Kind]> = [
 ];
 
 for (const [text, kind] of KINDS)
-  test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(judge.judge(text).kind, kind));
+  test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(rater.rate(text).kind, kind));
 
 test("a head survives its bytes; other bytes are refused with what to do", () => {
   const bytes = readFileSync(FILE);

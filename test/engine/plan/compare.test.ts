@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { bestDraft } from "../../../src/engine/plan/best.ts";
-import { type Compare, compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
+import { type Comparison, compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import { finish } from "../../models/fake-model.ts";
@@ -11,13 +11,18 @@ import { saying } from "./members.ts";
 const objects = (share: "majority" | "all") =>
   compareObjects(share, (text) => extractObject(text).structured ?? undefined);
 
-function draft(compare: Compare, text: string, more: Partial<Draft["member"]> = {}): Draft {
+function draft(compare: Comparison, text: string, more: Partial<Draft["member"]> = {}): Draft {
   const end = finish();
   if (end.type !== "finish") throw new Error("no finish");
-  return { member: { role: "fast", model: saying(""), ...more }, text, form: compare.form(text), finish: end };
+  return {
+    member: { role: "fast", model: saying(""), ...more },
+    text,
+    canonical: compare.canonicalise(text),
+    finish: end,
+  };
 }
 
-function settle(compare: Compare, texts: string[], outstanding = 0): string | undefined {
+function settle(compare: Comparison, texts: string[], outstanding = 0): string | undefined {
   return compare.settle(
     texts.map((text) => draft(compare, text)),
     outstanding,
@@ -76,10 +81,10 @@ test("the best draft: valid, agreed with, of usual length, from the better membe
   assert.equal(best(draft(vote, "A"), draft(vote, "Answer: B"), draft(vote, "B")), "Answer: B");
   assert.equal(best(draft(vote, "A", { accuracy: 0.6 }), draft(vote, "B", { accuracy: 0.7 })), "B");
   assert.equal(best(draft(vote, "A"), draft(vote, "B", { role: "strong" })), "B");
-  const broken = { ...draft(vote, "A", { role: "strong" }), form: undefined };
+  const broken = { ...draft(vote, "A", { role: "strong" }), canonical: undefined };
   assert.equal(best(broken, draft(vote, "B")), "B");
   assert.equal(best(broken), "A");
-  const prose = { form: (text: string) => text, settle: () => undefined };
+  const prose = { canonicalise: (text: string) => text, settle: () => undefined };
   const text = "the whole story of the house by the sea ".repeat(5);
   assert.equal(best(draft(prose, "short"), draft(prose, text), draft(prose, `${text}and more`)), text);
 });

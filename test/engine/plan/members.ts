@@ -1,11 +1,11 @@
 import type { LanguageModelV4GenerateResult } from "@ai-sdk/provider";
-import type { Tier } from "../../../src/config/config.ts";
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
 import { partStep, type Step } from "../../../src/engine/plan/step.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
 import { inOrder } from "../../../src/models/catalogue.ts";
 import { failover } from "../../../src/models/failover.ts";
 import type { Part } from "../../../src/models/stream.ts";
+import type { Tier } from "../../../src/terms.ts";
 import { type Call, fakeModel, parts, result, untilAborted } from "../../models/fake-model.ts";
 
 export type Fake = ReturnType<typeof fakeModel>;

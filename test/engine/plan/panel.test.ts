@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
 import { compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
-import { DRAFT_TOKENS, panel, Undecided } from "../../../src/engine/plan/panel.ts";
+import { DRAFT_TOKENS, panel, UndecidedError } from "../../../src/engine/plan/panel.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
 import { asMembers, cutOff, dead, type Fake, held, saying, silent, stepsOf } from "./members.ts";
@@ -15,7 +15,7 @@ async function run(models: Fake[], more: Partial<Parameters<typeof panel>[0]> = 
 }
 
 const undecided = (drafts: number, causes: number) => (error: unknown) => {
-  assert.ok(error instanceof Undecided, String(error));
+  assert.ok(error instanceof UndecidedError, String(error));
   assert.deepEqual([error.drafts.length, error.causes.length], [drafts, causes]);
   return true;
 };
@@ -74,14 +74,14 @@ test("what does not settle is undecided, with the drafts in the order of the mem
   await assert.rejects(run([saying(dead), saying("")]), undecided(0, 2));
   const refuses = saying("I'm sorry, but I can't help with that.");
   await assert.rejects(run([refuses, refuses]), (error) => {
-    assert.ok(error instanceof Undecided && error.drafts.every(({ form }) => form === undefined));
+    assert.ok(error instanceof UndecidedError && error.drafts.every(({ canonical }) => canonical === undefined));
     return true;
   });
   const first = held("Answer: A");
   const pending = run([first.model, saying("Answer: B")]);
   first.release();
   await assert.rejects(pending, (error) => {
-    assert.ok(error instanceof Undecided);
+    assert.ok(error instanceof UndecidedError);
     assert.deepEqual(
       error.drafts.map(({ text }) => text),
       ["Answer: A", "Answer: B"],
@@ -92,13 +92,13 @@ test("what does not settle is undecided, with the drafts in the order of the mem
 
 test("a comparison that throws leaves the answer open", async () => {
   const compare = {
-    form: (text: string) => text,
+    canonicalise: (text: string) => text,
     settle() {
       throw new Error("broken");
     },
   };
   await assert.rejects(run([saying("a"), saying("a")], { compare }), (error) => {
-    assert.ok(error instanceof Undecided && error.drafts.length === 2);
+    assert.ok(error instanceof UndecidedError && error.drafts.length === 2);
     return true;
   });
 });

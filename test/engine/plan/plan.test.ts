@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { type Asked, choosePlan } from "../../../src/engine/plan/plan.ts";
+import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import { Steps } from "../../../src/engine/plan/step.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import type { Catalogue } from "../../../src/models/catalogue.ts";
@@ -8,7 +8,7 @@ import { UpstreamError } from "../../../src/models/failover.ts";
 import { type Call, call, collect, result, textOf } from "../../models/fake-model.ts";
 import { catalogueOf, dead, type Fake, held, type Says, saying, silent, stepsOf } from "./members.ts";
 
-const ASKED: Asked = {
+const ASKED: PlanCriteria = {
   level: "low",
   kind: "prose",
   shape: "text",
@@ -23,7 +23,7 @@ const ASKED: Asked = {
 
 type Models = Pick<Catalogue, "members" | "offline" | "tier">;
 
-async function run(models: Models, asked: Partial<Asked>, options = call()) {
+async function run(models: Models, asked: Partial<PlanCriteria>, options = call()) {
   const all = await collect((await choosePlan(models, { ...ASKED, ...asked }, new Steps()).doStream(options)).stream);
   return { text: textOf(all), steps: stepsOf(all), kinds: stepsOf(all).filter((step) => !step.endsWith("…")) };
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { test } from "vitest";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
-import { analysisPrompt, judgePrompt, writePrompt } from "../../../src/engine/plan/fusion-prompts.ts";
+import { judgePrompt } from "../../../src/engine/plan/judge.ts";
+import { analysisPrompt, writePrompt } from "../../../src/engine/plan/synthesis.ts";
 import { finish } from "../../models/fake-model.ts";
 import { saying } from "./members.ts";
 
@@ -14,7 +15,7 @@ const PROMPT: LanguageModelV4Prompt = [
 function drafts(...texts: string[]): Draft[] {
   const end = finish();
   if (end.type !== "finish") throw new Error("no finish");
-  return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, form: text, finish: end }));
+  return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, canonical: text, finish: end }));
 }
 
 function added(prompt: LanguageModelV4Prompt): string {

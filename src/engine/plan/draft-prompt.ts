@@ -1,0 +1,54 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { untrusted } from "../untrusted.ts";
+import type { Draft } from "./draft.ts";
+
+/** Most characters of one draft in a prompt. A draft of `DRAFT_TOKENS` usually has about as many. */
+const MAX_LENGTH = 16_000;
+
+/**
+ * Adds an instruction, drafts and notes to the last turn of a prompt. The drafts are anonymous, and their order is
+ * random but the same for every call of a generation.
+ */
+export function withDrafts(
+  prompt: LanguageModelV4Prompt,
+  instruction: string,
+  drafts: readonly Draft[],
+  generation: string,
+  notes: readonly string[] = [],
+): LanguageModelV4Prompt {
+  return withAddition(prompt, [instruction, ...shuffled(drafts, generation), ...notes].join("\n\n"));
+}
+
+/**
+ * Appends to the last text of the user's turn. The text before it stays unchanged, so that vendors can serve it from
+ * their cache. It is not added as a separate part, because some OpenAI-compatible servers reject that.
+ */
+function withAddition(prompt: LanguageModelV4Prompt, addition: string): LanguageModelV4Prompt {
+  const last = prompt.at(-1);
+  if (last?.role !== "user") return [...prompt, { role: "user", content: [{ type: "text", text: addition }] }];
+  const at = last.content.findLastIndex(({ type }) => type === "text");
+  const content = last.content.map((part, i) =>
+    i === at && part.type === "text" ? { ...part, text: `${part.text}\n\n${addition}` } : part,
+  );
+  if (at < 0) content.push({ type: "text", text: addition });
+  return [...prompt.slice(0, -1), { ...last, content }];
+}
+
+function shuffled(drafts: readonly Draft[], seed: string): string[] {
+  const random = randomNumbers(seed);
+  const order = drafts.map((draft) => ({ draft, key: random() })).sort((a, b) => a.key - b.key);
+  return order.map(({ draft: { text } }, i) =>
+    untrusted(`draft ${i + 1}`, text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text),
+  );
+}
+
+/** Numbers from 1 to below 2³¹ by the generator of Park and Miller (MINSTD), seeded with FNV-1a. */
+function randomNumbers(seed: string): () => number {
+  let state = 0x811c9dc5;
+  for (let at = 0; at < seed.length; at += 1) state = Math.imul(state ^ seed.charCodeAt(at), 0x01000193);
+  state = ((state >>> 0) % 2_147_483_646) + 1;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state;
+  };
+}

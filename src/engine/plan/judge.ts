@@ -1,0 +1,59 @@
+import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { ModelError } from "../../models/model-error.ts";
+import type { Part } from "../../models/stream.ts";
+import type { Comparison } from "./compare.ts";
+import { type Call, compositeModel, streamOf, withPrompt, withStep } from "./composite.ts";
+import type { Draft } from "./draft.ts";
+import { withDrafts } from "./draft-prompt.ts";
+import type { Steps } from "./step.ts";
+
+const JUDGE =
+  "Above is the request. Below are drafts of an answer to it, from others, in random order. " +
+  "Any of them may be wrong, also where several agree. " +
+  "Work the answer out yourself, check it against the drafts, and settle what they disagree on. " +
+  "Then answer the request, in the form that it asks for, as if there were no drafts; do not mention them.";
+
+/** The prompt of the judge: the request, the instruction to decide between the drafts, and the drafts. */
+export function judgePrompt(prompt: LanguageModelV4Prompt, drafts: readonly Draft[], generation: string) {
+  return withDrafts(prompt, JUDGE, drafts, generation);
+}
+
+export interface JudgeOptions {
+  /** The model that decides. */
+  model: LanguageModelV4;
+  drafts: readonly Draft[];
+  /** Identifier of the generation, which determines the order of the drafts. */
+  generation: string;
+  /** Whether the answer is streamed. Has no effect with `join`. */
+  streamed: boolean;
+  /** Combines the judge's text with the drafts. Undefined: the judge's text is the answer. */
+  join: Comparison["join"] | undefined;
+  steps: Steps;
+}
+
+/**
+ * The judge: the strongest model sees drafts that disagree and decides a closed question, or the fields of a JSON
+ * object.
+ * @throws what the model throws; ModelError when its text cannot be the answer but a draft can.
+ */
+export function judge(options: JudgeOptions): LanguageModelV4 {
+  const { model, drafts, generation, join, steps } = options;
+  const prompted = withPrompt(model, (prompt) => judgePrompt(prompt, drafts, generation));
+  const judging = withStep(prompted, { kind: "judge", role: "strong", streamed: options.streamed && !join }, steps);
+  if (!join) return judging;
+
+  async function* parts(call: Call): AsyncGenerator<Part> {
+    let text = "";
+    for await (const part of streamOf(judging, call)) {
+      if (part.type === "text-delta") text += part.delta;
+      else if (part.type !== "finish") yield part;
+      else {
+        const delta = join?.(drafts, text);
+        if (delta === undefined) throw new ModelError("The judge gives no valid object.", { retryable: false });
+        yield { type: "text-delta", id: "0", delta };
+        yield part;
+      }
+    }
+  }
+  return compositeModel("judge", parts);
+}
