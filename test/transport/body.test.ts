@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
-import { createBodyBudget, MAX_BODY, parseBody, readBody } from "../../src/transport/body.ts";
+import { createBodyBudget, MAX_BODY, parseBody, readBody } from "../../src/transport/rest/body.ts";
 import { png } from "../engine/attachments/files.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";

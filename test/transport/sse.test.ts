@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
-import { writeEvents } from "../../src/transport/sse.ts";
+import { writeEvents } from "../../src/transport/rest/sse.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 
 const DONE: GenerateEvent = {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
-import { Failure } from "../failure.ts";
-import { loadFiles, type StaticFile, sendFile } from "./files.ts";
+import { Failure } from "../../failure.ts";
+import { loadFiles, type StaticFile, sendFile } from "../static-files.ts";
 
 /** What `buf generate` and `npm run build:reference` write. */
-const DOCUMENT = fileURLToPath(new URL("../../gen/openapi/", import.meta.url));
-const PAGE = fileURLToPath(new URL("../../dist/reference/", import.meta.url));
+const DOCUMENT = fileURLToPath(new URL("../../../gen/openapi/", import.meta.url));
+const PAGE = fileURLToPath(new URL("../../../dist/reference/", import.meta.url));
 
 /** Scripts come from here alone. Scalar writes its own style elements, so styles may be inline; nothing may be sent elsewhere. */
 const POLICY =

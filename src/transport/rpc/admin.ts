@@ -1,14 +1,14 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
-import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
-import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { Actor } from "../accounts/audit.ts";
-import { Failure } from "../failure.ts";
-import type { Admin } from "../service/admin.ts";
-import type { Services } from "../service/services.ts";
+import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import type { Actor } from "../../accounts/audit.ts";
+import { Failure } from "../../failure.ts";
+import type { Admin } from "../../service/admin.ts";
+import type { Services } from "../../service/services.ts";
 
 /** The services of operators and owners, which take a token in place of an API key. */
 export const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { TextDecoder } from "node:util";
-import { Failure } from "../failure.ts";
-import { CallerGone } from "../service/request-context.ts";
+import { Failure } from "../../failure.ts";
+import { CallerGone } from "../../service/request-context.ts";
 
 /** Largest body, in bytes. */
 export const MAX_BODY = 64 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
-import type { Config } from "../config/config.ts";
-import { type Failure, toFailure } from "../failure.ts";
-import { CallerGone, type GenerateEvent } from "../service/request-context.ts";
+import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Config } from "../../config/config.ts";
+import { type Failure, toFailure } from "../../failure.ts";
+import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
 import { encode } from "./encode.ts";
 
 const HEADERS = {

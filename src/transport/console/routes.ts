@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { SESSION_MS, type Session } from "../accounts/sessions.ts";
-import type { Config } from "../config/config.ts";
-import { Failure, invalid } from "../failure.ts";
-import type { Services } from "../service/services.ts";
-import { type BodyBudget, checkBodyHead, parseBody, readBody } from "./body.ts";
-import { loadFiles, sendFile } from "./files.ts";
-import { sendJson } from "./json-response.ts";
+import { SESSION_MS, type Session } from "../../accounts/sessions.ts";
+import type { Config } from "../../config/config.ts";
+import { Failure, invalid } from "../../failure.ts";
+import type { Services } from "../../service/services.ts";
+import { type BodyBudget, checkBodyHead, parseBody, readBody } from "../rest/body.ts";
+import { sendJson } from "../rest/json-response.ts";
+import { endIfStalled } from "../rest/sse.ts";
+import { loadFiles, sendFile } from "../static-files.ts";
 import { type Origin, originOf, requireSameOrigin } from "./origin.ts";
-import { endIfStalled } from "./sse.ts";
 
 /** Where everything of the console is. */
 const CONSOLE = "/console";

@@ -7,26 +7,26 @@ import {
   GenerationService,
   type Notice,
   QuotasResponseSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { http as httpRule } from "../../gen/google/api/annotations_pb.js";
-import type { Caller, Scope } from "../accounts/keys.ts";
-import type { Config } from "../config/config.ts";
-import { Failure, toFailure } from "../failure.ts";
-import type { Log } from "../log.ts";
-import { notice } from "../service/notices.ts";
-import { CallerGone, type RequestContext } from "../service/request-context.ts";
-import type { Services } from "../service/services.ts";
-import type { RequestEnd, Telemetry } from "../telemetry.ts";
-import { annotate, traceRequest } from "../tracing.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
+import type { Caller, Scope } from "../../accounts/keys.ts";
+import type { Config } from "../../config/config.ts";
+import { Failure, toFailure } from "../../failure.ts";
+import type { Log } from "../../log.ts";
+import { notice } from "../../service/notices.ts";
+import { CallerGone, type RequestContext } from "../../service/request-context.ts";
+import type { Services } from "../../service/services.ts";
+import type { RequestEnd, Telemetry } from "../../telemetry.ts";
+import { annotate, traceRequest } from "../../tracing.ts";
+import { createConsole } from "../console/routes.ts";
+import { createConsoleRpc } from "../console/rpc.ts";
+import { discardBody } from "../discard-body.ts";
+import { createReport, type Tracked } from "../report.ts";
 import { checkBodyHead, createBodyBudget, parseBody, readBody } from "./body.ts";
-import { createConsole } from "./console.ts";
-import { createConsoleRpc } from "./console-rpc.ts";
 import { decode, decodeQuery } from "./decode.ts";
-import { discardBody } from "./discard-body.ts";
 import { createDocs } from "./docs.ts";
 import { encode } from "./encode.ts";
 import { failureBody, malformedResponse, sendHead, sendJson } from "./json-response.ts";
-import { createReport, type Tracked } from "./report.ts";
 import { endIfStalled, writeEvents } from "./sse.ts";
 
 interface Exchange extends Tracked {

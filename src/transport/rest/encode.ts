@@ -7,7 +7,7 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { json } from "../../gen/chorus/v1/options_pb.js";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
 
 type Write = (message: Message) => string;
 type WriteField = (message: Record<string, unknown>) => string | undefined;

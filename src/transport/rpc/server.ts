@@ -11,27 +11,27 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import {
   GenerationService,
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { Health } from "../../gen/health/v1/health_pb.js";
-import type { Actor } from "../accounts/audit.ts";
-import type { Caller, Scope } from "../accounts/keys.ts";
-import type { Config } from "../config/config.ts";
-import { Failure, toFailure } from "../failure.ts";
-import type { Log } from "../log.ts";
-import { CallerGone, type Facts, type GenerateEvent, type RequestContext } from "../service/request-context.ts";
-import type { Services } from "../service/services.ts";
-import type { RequestEnd, Telemetry } from "../telemetry.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { Health } from "../../../gen/health/v1/health_pb.js";
+import type { Actor } from "../../accounts/audit.ts";
+import type { Caller, Scope } from "../../accounts/keys.ts";
+import type { Config } from "../../config/config.ts";
+import { Failure, toFailure } from "../../failure.ts";
+import type { Log } from "../../log.ts";
+import { CallerGone, type Facts, type GenerateEvent, type RequestContext } from "../../service/request-context.ts";
+import type { Services } from "../../service/services.ts";
+import type { RequestEnd, Telemetry } from "../../telemetry.ts";
+import { createReport } from "../report.ts";
+import { type BodyBudget, createBodyBudget, MAX_BODY, tooLarge } from "../rest/body.ts";
 import { ACTOR, ADMIN_SERVICES, actorByToken, addAdmin } from "./admin.ts";
-import { type BodyBudget, createBodyBudget, MAX_BODY, tooLarge } from "./body.ts";
-import { serveHandlers } from "./connect-http.ts";
+import { serveHandlers } from "./exchange.ts";
 import { addHealth } from "./health.ts";
 import { addReflection } from "./reflection.ts";
-import { createReport } from "./report.ts";
 
 const REQUEST_ID = createContextKey("");
 const STARTED_AT = createContextKey(0);

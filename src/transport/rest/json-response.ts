@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Failure } from "../failure.ts";
+import type { Failure } from "../../failure.ts";
 
 /** The flat body of a failure, as JSON text. */
 export function failureBody(failure: Failure, requestId: string): string {

@@ -10,9 +10,9 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { json } from "../../gen/chorus/v1/options_pb.js";
-import { invalid } from "../failure.ts";
-import { memberText } from "../json.ts";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
+import { invalid } from "../../failure.ts";
+import { memberText } from "../../json.ts";
 import { words } from "./encode.ts";
 
 /** Most unknown members that are named for one request, and the length of a path. */

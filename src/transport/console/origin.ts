@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../../failure.ts";
 
 /** Where a request comes from, as far as a browser and the trusted proxies say. */
 export interface Origin {

@@ -3,13 +3,13 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { type UniversalHandler, type UniversalServerResponse, uResponseNotFound } from "@connectrpc/connect/protocol";
-import { Failure } from "../failure.ts";
-import { errorFacts, type Log } from "../log.ts";
-import { CallerGone } from "../service/request-context.ts";
-import { traceRequest } from "../tracing.ts";
-import { type BodyBudget, tooLarge } from "./body.ts";
-import { discardBody } from "./discard-body.ts";
-import { createValueCounter, prefixLength } from "./value-count.ts";
+import { Failure } from "../../failure.ts";
+import { errorFacts, type Log } from "../../log.ts";
+import { CallerGone } from "../../service/request-context.ts";
+import { traceRequest } from "../../tracing.ts";
+import { discardBody } from "../discard-body.ts";
+import { type BodyBudget, tooLarge } from "../rest/body.ts";
+import { createValueCounter, prefixLength } from "../value-count.ts";
 
 /** Most values in a body, as over REST: few enough to be parsed in 50 ms. */
 const MAX_VALUES = 100_000;

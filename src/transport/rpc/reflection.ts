@@ -14,11 +14,11 @@ import {
   ServerReflection,
   type ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "../../gen/grpc/reflection/v1/reflection_pb.js";
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import {
   ServerReflection as ServerReflectionAlpha,
   ServerReflectionResponseSchema as ServerReflectionResponseAlphaSchema,
-} from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+} from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type Question = ServerReflectionRequest["messageRequest"];

@@ -1,15 +1,15 @@
 import type { RequestListener } from "node:http";
-import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import type { Config } from "../config/config.ts";
-import { Failure } from "../failure.ts";
-import type { Log } from "../log.ts";
-import type { Services } from "../service/services.ts";
-import type { Telemetry } from "../telemetry.ts";
-import { actorNeeded } from "./admin.ts";
-import type { BodyBudget } from "./body.ts";
-import { sessionSecret } from "./console.ts";
+import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Config } from "../../config/config.ts";
+import { Failure } from "../../failure.ts";
+import type { Log } from "../../log.ts";
+import type { Services } from "../../service/services.ts";
+import type { Telemetry } from "../../telemetry.ts";
+import type { BodyBudget } from "../rest/body.ts";
+import { actorNeeded } from "../rpc/admin.ts";
+import { openDoor } from "../rpc/server.ts";
 import { requireSameOrigin } from "./origin.ts";
-import { openDoor } from "./rpc.ts";
+import { sessionSecret } from "./routes.ts";
 
 /**
  * The services of owners and callers for the pages of the console: Connect alone, let in by the session's cookie alone. Besides the cookie a call
