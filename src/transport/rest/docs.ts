@@ -3,33 +3,36 @@ import { fileURLToPath } from "node:url";
 import { Failure } from "../../failure.ts";
 import { loadFiles, type StaticFile, sendFile } from "../static-files.ts";
 
-/** What `buf generate` and `npm run build:reference` write. */
+/** Folders that `buf generate` and `npm run build:reference` write. */
 const DOCUMENT = fileURLToPath(new URL("../../../gen/openapi/", import.meta.url));
 const PAGE = fileURLToPath(new URL("../../../dist/reference/", import.meta.url));
 
-/** Scripts come from here alone. Scalar writes its own style elements, so styles may be inline; nothing may be sent elsewhere. */
+/**
+ * Allows scripts and requests only from and to this server. Scalar inserts style elements, which need inline styles.
+ */
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; " +
-  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
+  "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+type Send = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * The API reference by path: the OpenAPI document, the page that shows it and the page's scripts. They are read when they are first asked
- * for, which takes 20 ms once, and kept: 6 MB.
+ * Serves the API reference: the OpenAPI document, the page that shows it, and its scripts. The files are loaded at the
+ * first request, because most processes never serve them and they take several megabytes.
+ * @returns functions by path; they throw Failure not_found when the page is not built
  */
-export function createDocs(): ReadonlyMap<string, Serve> {
+export function createDocs(): ReadonlyMap<string, Send> {
   let document: ReadonlyMap<string, StaticFile> | undefined;
   let page: ReadonlyMap<string, StaticFile> | undefined;
 
-  function send(name: string, headers: Readonly<Record<string, string>> = {}): Serve {
+  function send(name: string, headers: Readonly<Record<string, string>> = {}): Send {
     return (request, response) => {
       document ??= loadFiles(DOCUMENT);
       page ??= loadFiles(PAGE);
       const file = document.get(name) ?? page.get(name);
       if (!file) {
         throw new Failure("not_found", {
-          message: 'The page is not built here. "npm run build" builds it; then start again.',
+          message: 'The page is not built. Run "npm run build", then start the service again.',
         });
       }
       for (const [header, value] of Object.entries(headers)) response.setHeader(header, value);
@@ -39,7 +42,7 @@ export function createDocs(): ReadonlyMap<string, Serve> {
   }
 
   return new Map([
-    // Tools in browsers may read it as well; it is no secret.
+    // The document is public, so pages of other sites may read it too.
     ["/openapi.json", send("/openapi.json", { "Access-Control-Allow-Origin": "*" })],
     ["/docs", send("/index.html", { "Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer" })],
     ["/docs/start.js", send("/start.js")],
