@@ -221,7 +221,7 @@ async function serve(
     }
     const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
     try {
-      await writeEvents(response, watched(), { ...PATIENT, ...options, gone: gone.signal, failureText });
+      await writeEvents(response, watched(), { ...PATIENT, ...options, closed: gone.signal, failureText });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

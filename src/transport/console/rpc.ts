@@ -1,20 +1,18 @@
 import type { RequestListener } from "node:http";
-import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../failure.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry.ts";
-import type { BodyBudget } from "../rest/body.ts";
-import { actorNeeded } from "../rpc/admin.ts";
-import { openDoor } from "../rpc/server.ts";
+import type { BodyBudget } from "../body-bounds.ts";
+import { createRpcListener, type RpcOptions } from "../rpc/handler.ts";
 import { requireSameOrigin } from "./origin.ts";
-import { sessionSecret } from "./routes.ts";
+import { sessionSecret } from "./session.ts";
 
 /**
- * The services of owners and callers for the pages of the console: Connect alone, let in by the session's cookie alone. Besides the cookie a call
- * needs an `Origin` of this address and the header `Connect-Protocol-Version`, neither of which another site's page can send.
- * Requests from the playground are those of the workspace, under the console's own key.
+ * Creates the listener for the console's pages: Connect alone, authenticated by the session's cookie alone. A request
+ * also needs an `Origin` of this address and the header `Connect-Protocol-Version`, which pages of other sites cannot
+ * send. Requests from the playground count for the workspace, under the console's own key.
  */
 export function createConsoleRpc(
   services: Services,
@@ -23,23 +21,18 @@ export function createConsoleRpc(
   log: Log,
   telemetry: Telemetry,
 ): RequestListener {
-  return openDoor(
-    {
-      protocols: { grpc: false, grpcWeb: false, requireConnectProtocolHeader: true },
-      budget,
-      async admit({ service, method, requestHeader }) {
-        requireSameOrigin((name) => requestHeader.get(name) ?? undefined, config.console.proxies);
-        const { caller, actor } = await services.sessions.authenticate(
-          sessionSecret(requestHeader.get("cookie") ?? undefined),
-        );
-        if (service.typeName === GenerationService.typeName) return { caller };
-        if (actorNeeded(method) === "owner") return { actor };
-        throw new Failure("missing_scope", { message: "Only an operator may do this; the console is for owners." });
-      },
+  const options: RpcOptions = {
+    protocols: { grpc: false, grpcWeb: false, requireConnectProtocolHeader: true },
+    budget,
+    async authenticate({ requestHeader }, requirement) {
+      const header = (name: string) => requestHeader.get(name) ?? undefined;
+      requireSameOrigin(header, config.console.proxies);
+      const { caller, actor } = await services.sessions.authenticate(sessionSecret(header("cookie")));
+      // The console's key has every scope.
+      if ("scope" in requirement) return { caller };
+      if (requirement.role === "owner") return { actor };
+      throw new Failure("missing_scope", { message: "Only an operator may do this; the console is for owners." });
     },
-    services,
-    config,
-    log,
-    telemetry,
-  );
+  };
+  return createRpcListener(options, services, config, log, telemetry);
 }
