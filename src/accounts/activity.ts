@@ -5,7 +5,7 @@ import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
 import { findWorkspace } from "./workspaces.ts";
 
 /** An admitted request that has ended. */
-export interface GenerationRecord {
+interface GenerationRecord {
   id: string;
   requestId: string;
   /** Time of admission. */
@@ -28,7 +28,7 @@ export interface GenerationRecord {
   finishReason: string | null;
 }
 
-export interface AuditRecord {
+interface AuditRecord {
   id: bigint;
   at: Date;
   actorKind: Actor["kind"];

@@ -4,7 +4,7 @@ export type Interval = "minute" | "hour" | "day" | "month";
 export const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
 /** A part of a period that is summed up from rollups of one unit. */
-export interface Piece {
+interface Piece {
   unit: "minute" | "hour" | "day";
   start: Date;
   end: Date;

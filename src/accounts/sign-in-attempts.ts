@@ -10,7 +10,7 @@ const REFILL_MS = 6_000;
 const MAX_NAMES = 10_000;
 
 /** Limits the rate of attempts to sign in. */
-export interface Attempts {
+interface Attempts {
   /**
    * Counts an attempt before its result is known, because many may run at once.
    * @param names names to count the attempt under, such as its source; each has its own limit

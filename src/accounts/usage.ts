@@ -27,7 +27,7 @@ export interface Window {
   outputTokens: Use;
 }
 
-export type SpendPeriod = "day" | "week" | "month";
+type SpendPeriod = "day" | "week" | "month";
 
 /** Limits in force and their use. Amounts are in credits, exact to one millionth. */
 export interface Quotas {

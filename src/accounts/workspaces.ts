@@ -5,8 +5,7 @@ import { type Actor, confinedTo, record } from "./audit.ts";
 import { type LimitChange, readLimitChanges } from "./limit-changes.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
 
-export const WORKSPACE_KINDS = ["personal", "organization"] as const;
-export type WorkspaceKind = (typeof WORKSPACE_KINDS)[number];
+export type WorkspaceKind = "personal" | "organization";
 
 export const SPEND_PERIODS = ["day", "week", "month"] as const;
 
@@ -36,7 +35,7 @@ export interface Workspace {
   spendLimits: SpendLimits;
 }
 
-export interface NextTier {
+interface NextTier {
   name: string;
   /** Total purchases from which the tier applies. */
   purchased: bigint;

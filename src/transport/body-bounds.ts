@@ -64,7 +64,7 @@ interface Bounds {
 }
 
 /** Applies the bounds to one body while it arrives. */
-export interface BodyMeter {
+interface BodyMeter {
   /**
    * Takes memory for a body that states its length, before its first byte is read. Other bodies take it chunk by chunk.
    * @throws Failure request_too_large or overloaded

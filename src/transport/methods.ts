@@ -10,7 +10,7 @@ import type { Scope } from "../accounts/keys.ts";
 import type { RequestEnd } from "../telemetry.ts";
 
 /** Services of operators and owners. */
-export const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;
+const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;
 
 /** Services whose methods state who may call them. */
 export const CHORUS_SERVICES = [GenerationService, ...ADMIN_SERVICES] as const;

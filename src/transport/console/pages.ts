@@ -12,7 +12,7 @@ const NOT_BUILT = [
 ].join("\n");
 
 /** Sends the page or file at a path, such as `/assets/main.js`. @throws Failure not_found */
-export type SendPage = (path: string, exchange: Pick<Exchange, "request" | "response">) => void;
+type SendPage = (path: string, exchange: Pick<Exchange, "request" | "response">) => void;
 
 /**
  * Loads the built console.

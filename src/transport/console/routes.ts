@@ -23,7 +23,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-export interface Console {
+interface Console {
   /**
    * Returns the handlers of a path, and sets the console's headers; undefined when the path is not part of the console.
    */

@@ -19,11 +19,7 @@ interface Parts {
   ready(): boolean;
 }
 
-export type ServeExchange = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  expectsContinue: boolean,
-) => Promise<void>;
+type ServeExchange = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => Promise<void>;
 
 /**
  * Creates the function that serves each request: it finds the handler, runs it, and turns what it throws into a

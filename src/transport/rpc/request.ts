@@ -3,7 +3,7 @@ import type { RequestContext } from "../../service/request-context.ts";
 import { callerOf, contextOf, type Identity, type TrackedRequest } from "../tracked-request.ts";
 
 /** An RPC request as the internal listener or the console follows it to its end. */
-export interface RpcRequest extends TrackedRequest {
+interface RpcRequest extends TrackedRequest {
   identity: Identity;
 }
 
