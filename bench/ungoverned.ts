@@ -15,7 +15,7 @@ import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import type { Services } from "../src/service/services.ts";
 import { createTelemetry } from "../src/telemetry.ts";
-import { createRestServer } from "../src/transport/rest.ts";
+import { createRestServer } from "../src/transport/rest/server.ts";
 
 const [port = "", catalogue = ""] = process.argv.slice(2);
 const config = envToConfig({ CHORUS_MODELS: catalogue });

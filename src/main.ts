@@ -36,8 +36,8 @@ import { createTelemetry } from "./telemetry.ts";
 import { startTracing } from "./tracing.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
-import { createRestServer } from "./transport/rest.ts";
-import { createRpcHandler } from "./transport/rpc.ts";
+import { createRestServer } from "./transport/rest/server.ts";
+import { createRpcHandler } from "./transport/rpc/server.ts";
 
 /** Time that connections get to end by themselves once nothing runs any more, in milliseconds. */
 const CLOSE_MS = 1_000;

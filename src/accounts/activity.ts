@@ -5,13 +5,13 @@ import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
 import { findWorkspace } from "./workspaces.ts";
 
 /** An admitted request that has ended. */
-export interface GenerationRecord {
+interface GenerationRecord {
   id: string;
   requestId: string;
-  /** When it was admitted. */
+  /** Time of admission. */
   at: Date;
   keyId: string;
-  /** As it is now; empty for a key without one. */
+  /** Present name of the key; may be empty. */
   keyName: string;
   streamed: boolean;
   shape: string;
@@ -20,7 +20,7 @@ export interface GenerationRecord {
   inputTokens: bigint;
   outputTokens: bigint;
   cachedTokens: bigint;
-  /** Charged, in millionths of a credit. */
+  /** Charge in millionths of a credit. */
   charged: bigint;
   latencyMs: number;
   /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
@@ -28,7 +28,7 @@ export interface GenerationRecord {
   finishReason: string | null;
 }
 
-export interface AuditRecord {
+interface AuditRecord {
   id: bigint;
   at: Date;
   actorKind: Actor["kind"];
@@ -39,14 +39,14 @@ export interface AuditRecord {
   details: string;
 }
 
-/** What lets a request into a list; whatever is left out lets everything. */
+/** Conditions that listed requests meet. Absent ones do not restrict the list. */
 export interface GenerationFilter {
   /** Inclusive. */
   from?: Date | undefined;
   /** Exclusive. */
   to?: Date | undefined;
   keyId?: string;
-  /** As in GenerationRecord; or `failed`: everything that gave no answer. */
+  /** As in GenerationRecord, or `failed` for every request without an answer. */
   outcome?: string;
   level?: string;
 }
@@ -58,74 +58,38 @@ interface PageRequest {
   pageToken?: string;
 }
 
-/** What happened in a workspace. Every method throws Failure `invalid_request`, `unknown_entity`, or `overloaded` when the database is away. */
+interface GenerationPage {
+  generations: GenerationRecord[];
+  nextPageToken: string | undefined;
+  searchedTo: Date | undefined;
+}
+
+/**
+ * History of a workspace. Every method throws Failure `invalid_request`, `unknown_entity`, or `overloaded` when the
+ * database is unavailable.
+ */
 export interface Activity {
   /**
-   * One page of requests, newest first. A page that is not the last may have fewer than were asked for: where filters let little
-   * through, a page is what one bounded search has found.
-   * @returns also the time down to which was searched, unless that is everything
+   * Lists requests in pages, newest first. With filters, a page holds what one bounded search has found, so it may have
+   * fewer entries than `pageSize` even when it is not the last.
+   * @returns the page; `searchedTo` is the time of the oldest request that was searched, undefined when all were
    */
-  generations(
-    actor: Actor,
-    request: PageRequest & GenerationFilter,
-  ): Promise<{ generations: GenerationRecord[]; nextPageToken: string | undefined; searchedTo: Date | undefined }>;
-  /** One page of the audit, newest first. */
+  generations(actor: Actor, request: PageRequest & GenerationFilter): Promise<GenerationPage>;
+  /** Lists the audit in pages, newest first. */
   audit(actor: Actor, request: PageRequest): Promise<{ entries: AuditRecord[]; nextPageToken: string | undefined }>;
 }
 
-/** Most rows that are read for one page where no index knows what the filter lets through; 10,000 take about 20 ms. */
+/** Most rows to search for one page when no index covers the filter. Searching them takes about 20 ms. */
 const MAX_SEARCHED = 10_000;
 
 const LEVELS: readonly string[] = ["low", "medium", "high"];
 
-/** SQL of the requests that gave no answer, as the rollups count them. */
+/** SQL condition for requests without an answer, as the rollups count them. */
 export const FAILED = "(outcome not in ('ok', 'cut_short') and not (outcome = 'caller_gone' and streamed))";
 
 export function createActivity(pool: Pool): Activity {
   return {
-    async generations(actor, { workspace, pageSize, pageToken, from, to, keyId = "", outcome = "", level = "" }) {
-      const size = sizeOfPage(pageSize);
-      const [micros, last = ""] = readPageToken(pageToken, /^(\d{1,16}) (gen_\w+)$/) ?? [];
-      if (level !== "" && !LEVELS.includes(level)) throw invalid("level", `level must be one of ${LEVELS.join(", ")}.`);
-      if (outcome !== "" && !/^[a-z_]{1,64}$/.test(outcome)) {
-        throw invalid("outcome", "outcome must be ok, cut_short, caller_gone, failed, or the code of a failure.");
-      }
-      if (keyId.includes("\0")) throw invalid("key_id", "key_id must be the identifier of a key.");
-      const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
-      const values: unknown[] = [id];
-      const value = (given: unknown) => `$${values.push(given)}`;
-      // What an index answers, and what is looked for among the rows that it gives.
-      const known = ["workspace_id = $1"];
-      const rest: string[] = [];
-      if (from) known.push(`created_at >= ${value(from)}`);
-      if (to) known.push(`created_at < ${value(to)}`);
-      if (micros !== undefined) {
-        const time = value(timeOf(BigInt(micros)));
-        known.push(`created_at <= ${time}`, `(created_at, id) < (${time}, ${value(last)})`);
-      }
-      if (keyId !== "") known.push(`key_id = ${value(keyId)}`);
-      if (outcome !== "" && outcome !== "ok") known.push("outcome <> 'ok'");
-      if (outcome === "failed") rest.push(FAILED);
-      else if (outcome !== "") rest.push(`outcome = ${value(outcome)}`);
-      if (level !== "") rest.push(`level = ${value(level)}`);
-      const searched = rest.length > 0 ? MAX_SEARCHED : size + 1;
-      const rows = await orOverloaded(
-        pool.query<FoundRow>(
-          `with searched as materialized (
-             select *, ${microsOf("created_at")} as micros from generations where ${known.join(" and ")}
-             order by created_at desc, id desc limit ${searched}),
-           found as (select * from searched ${rest.length > 0 ? `where ${rest.join(" and ")}` : ""} order by created_at desc, id desc limit ${size + 1}),
-           edge as (select count(*) as searched, (array_agg(micros || ' ' || id order by created_at, id))[1] as place, min(created_at) as down_to from searched)
-           select e.searched, e.place as edge, e.down_to, f.micros, f.id, f.request_id as "requestId", f.created_at as at, f.key_id as "keyId", coalesce(k.name, '') as "keyName",
-             f.streamed, f.shape, f.effort, f.level, f.input_tokens as "inputTokens", f.output_tokens as "outputTokens",
-             f.cached_tokens as "cachedTokens", f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason"
-           from edge e left join found f on true left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
-           order by f.created_at desc, f.id desc`,
-          values,
-        ),
-      );
-      return pageOfFound(rows, size, searched);
-    },
+    generations: (actor, request) => listGenerations(pool, actor, request),
 
     async audit(actor, { workspace, pageSize, pageToken }) {
       const size = sizeOfPage(pageSize);
@@ -133,7 +97,8 @@ export function createActivity(pool: Pool): Activity {
       const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
       const found = await orOverloaded(
         pool.query<AuditRecord & { micros: bigint }>(
-          `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details, ${microsOf("at")} as micros
+          `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
+             ${microsOf("at")} as micros
            from audit
            where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
            order by at desc, id desc limit $4`,
@@ -146,18 +111,90 @@ export function createActivity(pool: Pool): Activity {
   };
 }
 
-/** Where nothing was found there is one row, which tells how far was searched. */
+async function listGenerations(
+  pool: Pool,
+  actor: Actor,
+  { workspace, pageSize, pageToken, ...filter }: PageRequest & GenerationFilter,
+): Promise<GenerationPage> {
+  const size = sizeOfPage(pageSize);
+  const [micros, last = ""] = readPageToken(pageToken, /^(\d{1,16}) (gen_\w+)$/) ?? [];
+  checkFilter(filter);
+  const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
+  const values: unknown[] = [id];
+  const { indexed, others } = conditionsOf(filter, values);
+  if (micros !== undefined) {
+    const time = `$${values.push(timeOf(BigInt(micros)))}`;
+    indexed.push(`created_at <= ${time}`, `(created_at, id) < (${time}, $${values.push(last)})`);
+  }
+  const limit = others.length > 0 ? MAX_SEARCHED : size + 1;
+  const rows = await orOverloaded(
+    pool.query<FoundRow>(
+      `with searched as materialized (
+         select *, ${microsOf("created_at")} as micros from generations where ${indexed.join(" and ")}
+         order by created_at desc, id desc limit ${limit}),
+       found as (
+         select * from searched ${others.length > 0 ? `where ${others.join(" and ")}` : ""}
+         order by created_at desc, id desc limit ${size + 1}),
+       edge as (
+         select count(*) as searched, (array_agg(micros || ' ' || id order by created_at, id))[1] as place,
+           min(created_at) as down_to
+         from searched)
+       select e.searched, e.place as edge, e.down_to, f.micros, f.id, f.request_id as "requestId", f.created_at as at,
+         f.key_id as "keyId", coalesce(k.name, '') as "keyName", f.streamed, f.shape, f.effort, f.level,
+         f.input_tokens as "inputTokens", f.output_tokens as "outputTokens", f.cached_tokens as "cachedTokens",
+         f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason"
+       from edge e left join found f on true
+         left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
+       order by f.created_at desc, f.id desc`,
+      values,
+    ),
+  );
+  return pageOfFound(rows, size, limit);
+}
+
+/** @throws Failure `invalid_request` with the field */
+function checkFilter({ keyId = "", outcome = "", level = "" }: GenerationFilter): void {
+  if (level !== "" && !LEVELS.includes(level)) throw invalid("level", `level must be one of ${LEVELS.join(", ")}.`);
+  if (outcome !== "" && !/^[a-z_]{1,64}$/.test(outcome)) {
+    throw invalid("outcome", "outcome must be ok, cut_short, caller_gone, failed, or the code of a failure.");
+  }
+  if (keyId.includes("\0")) throw invalid("key_id", "key_id must be the identifier of a key.");
+}
+
+/**
+ * Writes a filter as SQL conditions. `indexed` ones are answered by an index, `others` are checked on the rows that it
+ * returns.
+ * @param values parameters of the statement; the first is the workspace
+ */
+function conditionsOf(
+  { from, to, keyId = "", outcome = "", level = "" }: GenerationFilter,
+  values: unknown[],
+): { indexed: string[]; others: string[] } {
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const indexed = ["workspace_id = $1"];
+  const others: string[] = [];
+  if (from) indexed.push(`created_at >= ${parameter(from)}`);
+  if (to) indexed.push(`created_at < ${parameter(to)}`);
+  if (keyId !== "") indexed.push(`key_id = ${parameter(keyId)}`);
+  if (outcome !== "" && outcome !== "ok") indexed.push("outcome <> 'ok'");
+  if (outcome === "failed") others.push(FAILED);
+  else if (outcome !== "") others.push(`outcome = ${parameter(outcome)}`);
+  if (level !== "") others.push(`level = ${parameter(level)}`);
+  return { indexed, others };
+}
+
+/** When nothing was found, there is one row that states the extent of the search. */
 type FoundRow = Search & ((GenerationRecord & { micros: bigint }) | { micros: null });
 
 interface Search {
-  /** Number of rows. */
+  /** Number of rows searched. */
   searched: bigint;
-  /** Place and time of the last of them. */
+  /** Position and time of the oldest of them. */
   edge: string | null;
   down_to: Date | null;
 }
 
-function pageOfFound(rows: FoundRow[], size: number, most: number): Awaited<ReturnType<Activity["generations"]>> {
+function pageOfFound(rows: FoundRow[], size: number, limit: number): GenerationPage {
   const found = rows.filter((row) => row.micros !== null);
   const page = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
   const generations = page.rows.map(({ micros: _, searched: __, edge: ___, down_to: ____, ...row }) => row);
@@ -165,7 +202,7 @@ function pageOfFound(rows: FoundRow[], size: number, most: number): Awaited<Retu
     return { generations, nextPageToken: page.nextPageToken, searchedTo: generations.at(-1)?.at };
   }
   const [search] = rows;
-  if (!search?.edge || Number(search.searched) < most) {
+  if (!search?.edge || Number(search.searched) < limit) {
     return { generations, nextPageToken: undefined, searchedTo: undefined };
   }
   const nextPageToken = Buffer.from(search.edge).toString("base64url");

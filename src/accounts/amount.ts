@@ -1,9 +1,9 @@
 import { invalid } from "../failure.ts";
 
-/** Millionths of a credit in one credit. Inside, all amounts are whole millionths. */
+/** Millionths in one credit. The code counts all amounts in whole millionths. */
 const MICRO = 1_000_000n;
 
-/** Largest amount of one booking or spend limit, in millionths: a thousand million credits. */
+/** Largest amount of one booking or spend limit, in millionths: a billion credits. */
 export const MAX_AMOUNT = 1_000_000_000n * MICRO;
 
 /**
@@ -11,16 +11,17 @@ export const MAX_AMOUNT = 1_000_000_000n * MICRO;
  * @param field name of the field, for the error
  * @param min smallest amount, in millionths; the largest is MAX_AMOUNT
  * @returns millionths
- * @throws Failure `invalid_request` naming the field, for anything that is no plain decimal number, has more than six decimals or is out of range
+ * @throws Failure `invalid_request` with the field, unless the text is a plain decimal number in range with at most six
+ * decimals
  */
 export function parseAmount(field: string, text: string, min: bigint): bigint {
-  const [, sign, whole = "", fraction = ""] = /^(-?)(\d{1,20})(?:\.(\d{1,20}))?$/.exec(text) ?? [];
+  const [, sign, integer = "", fraction = ""] = /^(-?)(\d{1,20})(?:\.(\d{1,20}))?$/.exec(text) ?? [];
   if (sign === undefined) {
     throw invalid(field, `${field} must be a decimal number of credits with up to 20 digits, such as 12.5.`);
   }
   if (fraction.length > 6)
     throw invalid(field, `${field} must have at most six decimals: credit is counted in millionths.`);
-  const size = BigInt(whole) * MICRO + BigInt(fraction.padEnd(6, "0"));
+  const size = BigInt(integer) * MICRO + BigInt(fraction.padEnd(6, "0"));
   const amount = sign === "-" ? -size : size;
   if (amount < min || amount > MAX_AMOUNT) {
     throw invalid(field, `${field} must be from ${amountText(min)} to ${amountText(MAX_AMOUNT)} credits.`);

@@ -1,24 +1,24 @@
 import type { Query } from "../store/pool.ts";
 
-/** Whoever holds a good token: an operator, or the owner of one workspace. */
+/** Who makes a change: an operator, the owner of one workspace, or the service itself. */
 export type Actor = Readonly<
   | { kind: "operator"; id: string }
   | { kind: "owner"; id: string; workspaceId: string }
   | { kind: "service"; id: string }
 >;
 
-/** The service itself, when it makes the first workspace. */
+/** The actor of the first start, which creates the first workspace. */
 export const BOOTSTRAP: Actor = { kind: "service", id: "bootstrap" };
 
-/** Workspace that an actor is confined to; undefined: none. */
+/** The only workspace that an actor may see; undefined: all. */
 export function confinedTo(actor: Actor): string | undefined {
   return actor.kind === "owner" ? actor.workspaceId : undefined;
 }
 
 /**
- * Notes a change in the table `audit`, in the transaction that makes it.
+ * Records a change in the table `audit`, in the transaction of the change.
  * @param action such as `key.create`
- * @param details what was changed to what; never a secret
+ * @param details the changed values; never a secret
  */
 export async function record(
   query: Query,

@@ -9,19 +9,21 @@ import { insertWorkspace } from "./workspaces.ts";
 
 const MIN_SECRET_LENGTH = 16;
 
-/** Name of the workspace that a new store begins with. */
+/** Name of the first workspace. */
 const DEFAULT_WORKSPACE = "default";
 
-/** What that workspace is given to begin with, in millionths of a credit: with the default rates, enough for two million output tokens. */
+/** Credit of the first workspace, in millionths. At the default rates it pays two million output tokens. */
 const STARTING_GRANT = { kind: "grant", amount: 1_000_000_000n, reference: "starting grant" } as const;
 
 /**
- * Makes the first workspace with a starting grant, the first API key and operator token of an empty store, and sees to it that given secrets work on any store.
- * Safe when several replicas start at once, and any number of times. A given key that was revoked stays revoked.
- * @param given.apiKey the exact secret of an API key, 16 to 512 visible ASCII characters (`BOOTSTRAP_API_KEY`); it gets every scope
+ * Prepares a database for its first use: creates the first workspace with a starting grant, an API key and an operator
+ * token. On any database it adds the given secrets. Several replicas may run it at once, and any number of times. A
+ * given key that was revoked stays revoked.
+ * @param given.apiKey the exact secret of an API key, 16 to 512 visible ASCII characters (`BOOTSTRAP_API_KEY`); it gets
+ * every scope
  * @param given.operatorToken likewise for an operator (`OPERATOR_TOKEN`)
- * @returns the secrets that were made up here, for printing once: on an empty store, those that were not given
- * @throws Error naming the variable whose secret cannot be used.
+ * @returns the secrets that were created, to be printed once: on an empty database, those that were not given
+ * @throws Error with the variable whose secret is not valid
  */
 export async function bootstrap(
   pool: Pool,
@@ -32,26 +34,26 @@ export async function bootstrap(
   return pool.tx(async (query) => {
     await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
     const isEmpty = (await query("select from workspaces limit 1")).length === 0;
-    const made = isEmpty
+    const created = isEmpty
       ? {
           ...(given.apiKey ? {} : { apiKey: createSecret("ck_") }),
           ...(given.operatorToken ? {} : { operatorToken: createSecret("op_") }),
         }
       : {};
-    const { apiKey, operatorToken } = { ...given, ...made };
+    const { apiKey, operatorToken } = { ...given, ...created };
     if (apiKey) await addKey(query, apiKey);
     if (operatorToken) {
       await query("insert into operator_tokens (secret_hash) values ($1) on conflict do nothing", [
         hashSecret(operatorToken),
       ]);
     }
-    return made;
+    return created;
   });
 }
 
 async function addKey(query: Query, secret: string): Promise<void> {
-  const made = await insertWorkspace(query, BOOTSTRAP, DEFAULT_WORKSPACE, "personal");
-  if (made) await bookCredit(query, BOOTSTRAP, made, STARTING_GRANT);
+  const workspaceId = await insertWorkspace(query, BOOTSTRAP, DEFAULT_WORKSPACE, "personal");
+  if (workspaceId) await bookCredit(query, BOOTSTRAP, workspaceId, STARTING_GRANT);
   await query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
      select id, $2, $3, $4, 'bootstrap', $5, date_trunc('milliseconds', now()) from workspaces where name = $1
@@ -65,8 +67,8 @@ function check(name: string, secret: string | undefined): void {
   const { length } = secret;
   if (length < MIN_SECRET_LENGTH || length > MAX_SECRET_LENGTH || !/^[\x21-\x7e]+$/.test(secret)) {
     throw new Error(
-      `${name} must have ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} visible ASCII characters without spaces, because it travels in a header. ` +
-        `Choose another, or unset it to have one made.`,
+      `${name} must have ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} visible ASCII characters without spaces, ` +
+        "because it is sent in a header. Choose another, or unset it to have one created.",
     );
   }
 }

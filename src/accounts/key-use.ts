@@ -3,14 +3,14 @@ import { orOverloaded, type Pool } from "../store/pool.ts";
 import { MS, pieces, startOf } from "./period.ts";
 import { SUMS, type Sums, type Totals, totals } from "./sums.ts";
 
-/** Days that the figures of `readKeyUse` tell of, today included. */
+/** Days that `readKeyUse` sums up, including today. */
 const DAYS = 30;
 
-/** What a key used lately. */
+/** Recent use of a key. */
 export interface KeyUse {
-  /** Start of the minute of its last admitted request, or of the day, where minutes are kept no longer; null: never. */
+  /** Start of the minute of the last admitted request; of its day, when the minutes have been deleted. Null: never. */
   lastUsedAt: Date | null;
-  /** Start of what the figures tell of. */
+  /** Start of the period of the sums. */
   from: Date;
   requests: bigint;
   failedRequests: bigint;
@@ -21,11 +21,11 @@ export interface KeyUse {
 }
 
 /**
- * Reads what keys of a workspace used lately out of the rollups, by an index that leads to each key, so that nothing is written when a key
- * is used: 100 keys take about 5 ms.
+ * Reads the recent use of keys from the rollups. An index finds the rows of each key (100 keys take about 5 ms), so the
+ * use of a key need not be written anywhere else.
  * @param now milliseconds since 1970
- * @returns by identifier, for every given key
- * @throws Failure `overloaded` when the database is away.
+ * @returns use by identifier, for every given key
+ * @throws Failure `overloaded` when the database is unavailable
  */
 export async function readKeyUse(
   pool: Pool,
@@ -39,13 +39,17 @@ export async function readKeyUse(
       `select k.id, coalesce(minutes.start, days.start) as "lastUsedAt", sums.*
        from unnest($2::text[]) as k (id)
          left join lateral (
-           select start from usage where workspace_id = $1 and unit = 'day' and key_id = k.id order by start desc limit 1) days on true
+           select start from usage where workspace_id = $1 and unit = 'day' and key_id = k.id
+           order by start desc limit 1) days on true
          left join lateral (
            select start from usage where workspace_id = $1 and unit = 'minute' and key_id = k.id
-             and start >= days.start and start < days.start + interval '1 day' order by start desc limit 1) minutes on true
+             and start >= days.start and start < days.start + interval '1 day'
+           order by start desc limit 1) minutes on true
          cross join lateral (
-           select coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(failed_requests), 0)::bigint as "failedRequests",
-             coalesce(sum(input_tokens), 0)::bigint as "inputTokens", coalesce(sum(output_tokens), 0)::bigint as "outputTokens",
+           select coalesce(sum(requests), 0)::bigint as requests,
+             coalesce(sum(failed_requests), 0)::bigint as "failedRequests",
+             coalesce(sum(input_tokens), 0)::bigint as "inputTokens",
+             coalesce(sum(output_tokens), 0)::bigint as "outputTokens",
              coalesce(sum(credits_micro), 0)::bigint as charged
            from usage where workspace_id = $1 and unit = 'day' and key_id = k.id and start >= $3) sums`,
       [workspaceId, keyIds, from],
@@ -54,10 +58,10 @@ export async function readKeyUse(
   return new Map(rows.map(({ id, ...use }) => [id, { ...use, from }]));
 }
 
-/** What one key used over a period. */
+/** Use of one key over a period. */
 export interface KeyTotals {
   keyId: string;
-  /** As it is now; may be empty. */
+  /** Present name; may be empty. */
   keyName: string;
   totals: Totals;
 }
@@ -65,15 +69,15 @@ export interface KeyTotals {
 const MAX_TOP = 100;
 const TOP = 10;
 
-/** Longest period that is summed up from hours; a longer one begins with a whole day. */
+/** Longest period that is summed up from hours, in milliseconds. Longer periods start with a whole day. */
 const HOURS_MS = 3 * MS.day;
 
 /**
- * Reads which keys of a workspace used most credit over a period.
+ * Finds the keys of a workspace that used most credit over a period.
  * @param request.from inclusive, widened to the start of its hour; of its day when the period is longer than three days
  * @param request.to exclusive, widened to the end of its minute
  * @param request.count number of keys, 1 to 100; 0: 10
- * @throws Failure `invalid_request` naming `from` or `page_size`; `overloaded` when the database is away.
+ * @throws Failure `invalid_request` with `from` or `page_size`; `overloaded` when the database is unavailable
  */
 export async function readTopKeys(
   pool: Pool,
@@ -88,7 +92,8 @@ export async function readTopKeys(
   const end = new Date(Math.ceil(to.getTime() / MS.minute) * MS.minute);
   const rows = pieces(interval, startOf(interval, from), end).map(
     ({ unit, start, end }) => `select * from usage
-      where workspace_id = $1 and unit = '${unit}' and start >= $${values.push(start)} and start < $${values.push(end)}`,
+      where workspace_id = $1 and unit = '${unit}'
+        and start >= $${values.push(start)} and start < $${values.push(end)}`,
   );
   const found = await orOverloaded(
     pool.query<Sums & { keyId: string; keyName: string }>(

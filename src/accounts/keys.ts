@@ -11,7 +11,7 @@ import { findWorkspace } from "./workspaces.ts";
 
 export type { Caller, Scope } from "../admission/authenticate.ts";
 
-/** An API key as people see it; its secret is not part of it. */
+/** An API key without its secret. */
 export interface ApiKey {
   id: string;
   workspaceId: string;
@@ -26,51 +26,71 @@ export interface ApiKey {
   expiresAt: Date | null;
   /** Null: not revoked. */
   revokedAt: Date | null;
-  /** Whether requests from the console's playground count under it; then it has no secret and cannot be changed. */
+  /** Whether this is the key of the console's playground. Such a key has no secret and cannot be changed. */
   console: boolean;
 }
 
-/** A workspace is named by identifier or name. Owners reach the keys of their own workspace alone. */
+interface NewKey {
+  /** Identifier or name; may be empty for an owner. */
+  workspace: string;
+  /** Up to 200 characters. */
+  name?: string;
+  /** Empty: all scopes. */
+  scopes?: readonly string[];
+  /** Undefined: never. */
+  expiresAt?: Date;
+}
+
+interface KeyListRequest {
+  /** Identifier or name; undefined: all workspaces that the actor may see. */
+  workspace?: string;
+  /** 1 to 1,000; undefined or 0: 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the page before. */
+  pageToken?: string;
+  /** The start of the name (in any case) or of the prefix, or the whole secret. */
+  search?: string;
+  /** Leaves out revoked and expired keys. */
+  activeOnly?: boolean;
+}
+
+interface KeyPage {
+  keys: ApiKey[];
+  nextPageToken: string | undefined;
+}
+
+/**
+ * API keys. Owners reach only the keys of their own workspace. Every method throws Failure `overloaded` without a
+ * database.
+ */
 export interface Keys {
   /**
-   * Tells who sends a request, for a request's `X-API-Key`.
-   * @throws Failure `unauthenticated` (one wording for absent, unknown, revoked and expired), or `overloaded` when the database is away.
+   * Finds the caller of a request by the secret in `X-API-Key`.
+   * @throws Failure `unauthenticated`, with one message for absent, unknown, revoked and expired secrets
    */
   authenticate(secret: string | undefined): Promise<Caller>;
   /**
-   * Makes a key; its secret is in the result and nowhere else.
-   * @param request.workspace may be empty for an owner
-   * @param request.name for people, up to 200 characters
-   * @param request.scopes none means all
-   * @param request.expiresAt a time to come; undefined: never
-   * @throws Failure `invalid_request` naming the field; `unknown_entity` for an unknown workspace.
+   * Creates a key. The secret is in the result and is not stored.
+   * @throws Failure `invalid_request` with the field; `unknown_entity` for an unknown workspace
    */
-  create(
-    actor: Actor,
-    request: { workspace: string; name?: string; scopes?: readonly string[]; expiresAt?: Date },
-  ): Promise<ApiKey & { secret: string }>;
+  create(actor: Actor, request: NewKey): Promise<ApiKey & { secret: string }>;
   /**
-   * Renames a key, or changes when it stops working, here at once and on every replica within a second.
-   * @param request.expiresAt a time to come; null: never; undefined: as it was
-   * @throws Failure `invalid_request` naming the field; `unknown_entity`.
+   * Renames a key or changes when it expires. Other replicas apply the change within a second.
+   * @param request.expiresAt a time in the future; null: never; undefined: no change
+   * @throws Failure `invalid_request` with the field; `unknown_entity`
    */
   update(actor: Actor, request: { id: string; name?: string; expiresAt?: Date | null }): Promise<ApiKey>;
   /**
-   * One page of keys, newest first, revoked and expired ones too.
-   * @param request.workspace undefined: all that the actor reaches
-   * @param request.pageSize 1 to 1,000; undefined or 0: 100
-   * @param request.pageToken `nextPageToken` of the page before
-   * @param request.search what the name (in whatever case) or the prefix begins with, or the whole secret
-   * @param request.activeOnly leaves out what is revoked or has expired
-   * @throws Failure `invalid_request` naming the field; `unknown_entity` for an unknown workspace.
+   * Lists keys in pages, newest first, with revoked and expired ones.
+   * @throws Failure `invalid_request` with the field; `unknown_entity` for an unknown workspace
    */
-  list(
-    actor: Actor,
-    request: { workspace?: string; pageSize?: number; pageToken?: string; search?: string; activeOnly?: boolean },
-  ): Promise<{ keys: ApiKey[]; nextPageToken: string | undefined }>;
-  /** What keys used lately, by identifier. @throws Failure `overloaded` when the database is away. */
+  list(actor: Actor, request: KeyListRequest): Promise<KeyPage>;
+  /** Reads the recent use of keys, by identifier. */
   use(keys: readonly ApiKey[]): Promise<ReadonlyMap<string, KeyUse>>;
-  /** Revokes a key, here at once and on every replica within a second; once more does nothing. @throws Failure `unknown_entity`. */
+  /**
+   * Revokes a key. Other replicas apply it within a second. Revoking it again changes nothing. @throws Failure
+   * `unknown_entity`
+   */
   revoke(actor: Actor, id: string): Promise<ApiKey>;
 }
 
@@ -78,79 +98,30 @@ const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.n
   k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.console`;
 
 /**
- * Keys over the table `api_keys`.
- * @param clock the time in milliseconds since 1970
+ * Manages keys in the table `api_keys`.
+ * @param clock returns milliseconds since 1970
  */
 export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
   const authenticator = createAuthenticator(pool, clock);
 
-  /** Changes a key in one transaction, and forgets what is remembered of it. */
-  async function change(
-    actor: Actor,
-    id: string,
-    make: (query: Query, key: ApiKey) => Promise<ApiKey>,
-  ): Promise<ApiKey> {
-    const { hash, key } = await orOverloaded(
-      pool.tx(async (query) => {
-        const [row] = await query<ApiKey & { hash: Buffer }>(
-          `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
-           where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
-          [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
-        );
-        // The text is not repeated: it may be a secret that was pasted by mistake.
-        if (!row)
-          throw new Failure("unknown_entity", {
-            field: "id",
-            message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
-          });
-        if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
-        const { hash, ...before } = row;
-        return { hash, key: await make(query, before) };
-      }),
-    );
+  async function change(actor: Actor, id: string, make: KeyChange): Promise<ApiKey> {
+    const { hash, key } = await orOverloaded(pool.tx((query) => changeKey(query, actor, id, make)));
     authenticator.forget(hash);
     return key;
   }
 
   return {
     authenticate: (secret) => authenticator.authenticate(secret),
-
-    async create(actor, { workspace, name = "", scopes = [], expiresAt }) {
-      checkLabel("name", name);
-      const granted = scopes.length === 0 ? [...SCOPES] : [...new Set(scopes.map(scopeOf))];
+    async create(actor, request) {
+      checkLabel("name", request.name ?? "");
+      const scopes = request.scopes?.length ? [...new Set(request.scopes.map(scopeOf))] : [...SCOPES];
       const now = clock();
-      checkExpiry(expiresAt, now);
-      const secret = createSecret("ck_");
-      return orOverloaded(
-        pool.tx(async (query) => {
-          const found = await findWorkspace(query, actor, workspace);
-          const [key] = await query<ApiKey>(
-            `with k as (
-               insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
-               values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
-             select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
-            [
-              found.id,
-              `key_${randomBytes(12).toString("hex")}`,
-              hashSecret(secret),
-              prefixOf(secret),
-              name,
-              granted,
-              new Date(now),
-              expiresAt ?? null,
-            ],
-          );
-          if (!key) throw new Failure("unknown_entity", { field: "workspace" });
-          const details = { id: key.id, name, scopes: granted, expires_at: key.expiresAt };
-          await record(query, actor, found.id, "key.create", details);
-          return { ...key, secret };
-        }),
-      );
+      checkExpiry(request.expiresAt, now);
+      return orOverloaded(pool.tx((query) => insertKey(query, actor, { ...request, scopes }, now)));
     },
-
     async update(actor, { id, name, expiresAt }) {
       if (name === undefined && expiresAt === undefined) {
-        throw invalid("name", "Say what to change: name, expires_at or never_expires.");
+        throw invalid("name", "Set at least one of name, expires_at and never_expires.");
       }
       if (name !== undefined) checkLabel("name", name);
       checkExpiry(expiresAt, clock());
@@ -162,36 +133,9 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
         return { ...key, ...after };
       });
     },
-
-    async list(actor, { workspace, pageSize, pageToken, search = "", activeOnly = false }) {
-      checkLabel("search", search);
-      const size = sizeOfPage(pageSize);
-      const [time, id] = readPageToken(pageToken, /^(\d{1,14}) (key_[0-9a-f]+)$/) ?? [];
-      const all = !workspace && !confinedTo(actor);
-      const found = all ? undefined : await orOverloaded(findWorkspace(pool.query, actor, workspace ?? ""));
-      const keys = await orOverloaded(
-        pool.query<ApiKey>(
-          `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id
-           where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
-             and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6)
-             and ($7::timestamptz is null or (k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)))
-           order by k.created_at desc, k.id desc limit $4`,
-          [
-            found?.id ?? null,
-            time === undefined ? null : new Date(Number(time)),
-            id ?? "",
-            size + 1,
-            ...(search === "" ? [null, null] : [beginning(search), hashSecret(search)]),
-            activeOnly ? new Date(clock()) : null,
-          ],
-        ),
-      );
-      const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);
-      return { keys: rows, nextPageToken };
-    },
-
+    list: (actor, request) => listKeys(pool, actor, request, clock()),
     async use(keys) {
-      // An operator's page may have keys of several workspaces.
+      // An operator's page may hold keys of several workspaces.
       const found = new Map<string, KeyUse>();
       for (const [workspaceId, group] of Map.groupBy(keys, (key) => key.workspaceId)) {
         const ids = group.map(({ id }) => id);
@@ -199,7 +143,6 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
       }
       return found;
     },
-
     revoke: (actor, id) =>
       change(actor, id, async (query, key) => {
         if (key.revokedAt) return key;
@@ -211,7 +154,96 @@ export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
   };
 }
 
-/** @throws Failure `missing_scope`, naming the scope, unless the caller's key has it. */
+async function insertKey(
+  query: Query,
+  actor: Actor,
+  { workspace, name = "", scopes, expiresAt }: NewKey & { scopes: readonly Scope[] },
+  now: number,
+): Promise<ApiKey & { secret: string }> {
+  const secret = createSecret("ck_");
+  const { id: workspaceId } = await findWorkspace(query, actor, workspace);
+  const [key] = await query<ApiKey>(
+    `with k as (
+       insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
+     select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
+    [
+      workspaceId,
+      `key_${randomBytes(12).toString("hex")}`,
+      hashSecret(secret),
+      prefixOf(secret),
+      name,
+      scopes,
+      new Date(now),
+      expiresAt ?? null,
+    ],
+  );
+  if (!key) throw new Failure("unknown_entity", { field: "workspace" });
+  const details = { id: key.id, name, scopes, expires_at: key.expiresAt };
+  await record(query, actor, workspaceId, "key.create", details);
+  return { ...key, secret };
+}
+
+/** Changes a key, which is locked until the transaction ends, and returns it as it is afterwards. */
+type KeyChange = (query: Query, key: ApiKey) => Promise<ApiKey>;
+
+/** @throws Failure `unknown_entity`, or `invalid_request` for the console's key */
+async function changeKey(
+  query: Query,
+  actor: Actor,
+  id: string,
+  make: KeyChange,
+): Promise<{ hash: Buffer; key: ApiKey }> {
+  const [row] = await query<ApiKey & { hash: Buffer }>(
+    `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
+     where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
+    [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
+  );
+  if (!row) {
+    // The message does not repeat the identifier, because it may be a secret that was pasted by mistake.
+    throw new Failure("unknown_entity", {
+      field: "id",
+      message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
+    });
+  }
+  if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
+  const { hash, ...before } = row;
+  return { hash, key: await make(query, before) };
+}
+
+async function listKeys(
+  pool: Pool,
+  actor: Actor,
+  { workspace, pageSize, pageToken, search = "", activeOnly = false }: KeyListRequest,
+  now: number,
+): Promise<KeyPage> {
+  checkLabel("search", search);
+  const size = sizeOfPage(pageSize);
+  const [time, id] = readPageToken(pageToken, /^(\d{1,14}) (key_[0-9a-f]+)$/) ?? [];
+  const isAll = !workspace && !confinedTo(actor);
+  const found = isAll ? undefined : await orOverloaded(findWorkspace(pool.query, actor, workspace ?? ""));
+  const keys = await orOverloaded(
+    pool.query<ApiKey>(
+      `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id
+       where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
+         and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6)
+         and ($7::timestamptz is null or (k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)))
+       order by k.created_at desc, k.id desc limit $4`,
+      [
+        found?.id ?? null,
+        time === undefined ? null : new Date(Number(time)),
+        id ?? "",
+        size + 1,
+        ...(search === "" ? [null, null] : [prefixPattern(search), hashSecret(search)]),
+        activeOnly ? new Date(now) : null,
+      ],
+    ),
+  );
+  const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);
+  return { keys: rows, nextPageToken };
+}
+
+/** @throws Failure `missing_scope` with the scope, when the caller's key does not have it */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (!caller.scopes.includes(scope)) {
     throw new Failure("missing_scope", {
@@ -220,8 +252,8 @@ export function requireScope(caller: Caller, scope: Scope): void {
   }
 }
 
-/** Pattern of texts that begin with a text (PostgreSQL documentation, section 9.7.1). */
-function beginning(text: string): string {
+/** Pattern for `like` that matches texts with a prefix (PostgreSQL documentation, section 9.7.1). */
+function prefixPattern(text: string): string {
   return `${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 

@@ -8,17 +8,18 @@ import { findWorkspace } from "./workspaces.ts";
 
 export interface Owners {
   /**
-   * Tells who holds a token of an operator or an owner.
-   * @param needs `operator` when an owner token does not do
-   * @throws Failure `unauthenticated`, with one wording for a token that is absent, unknown, replaced or expired; `missing_scope` for an owner
-   * where an operator is needed; `overloaded` when the database is away.
+   * Finds the operator or owner of a token.
+   * @param needs `operator` when an owner token is not enough
+   * @throws Failure `unauthenticated`, with one message for a token that is absent, unknown, replaced or expired;
+   * `missing_scope` for an owner where an operator is needed; `overloaded` when the database is unavailable
    */
   authenticate(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
   /**
-   * Makes the owner token of a workspace, which replaces the earlier one at once. The secret is in the result and nowhere else.
+   * Creates the owner token of a workspace, which replaces the earlier one at once. The secret is in the result and is
+   * not stored.
    * @param request.workspace name or identifier
-   * @param request.expiresAt a time to come; undefined: never
-   * @throws Failure `invalid_request` naming `expires_at`; `unknown_entity`; `overloaded`.
+   * @param request.expiresAt a time in the future; undefined: never
+   * @throws Failure `invalid_request` with `expires_at`; `unknown_entity`; `overloaded`
    */
   createToken(
     actor: Actor,
@@ -27,19 +28,20 @@ export interface Owners {
 }
 
 /**
- * Tokens over the tables `operator_tokens` and `owner_tokens`.
+ * Manages tokens in the tables `operator_tokens` and `owner_tokens`.
  * @param clock the time in milliseconds since 1970
  */
 export function createOwners(pool: Pool, clock: () => number = Date.now): Owners {
   return {
     async authenticate(token, needs) {
       if (!token || token.length > MAX_SECRET_LENGTH) throw unauthenticated();
-      // The look-up compares hashes, so how long it takes tells nothing about a token.
+      // The look-up compares hashes, so its duration reveals nothing about a token.
       const hash = hashSecret(token);
       const [row] = await orOverloaded(
         pool.query<{ owned: string | null }>(
           `select null as owned from operator_tokens where secret_hash = $1
-           union all select workspace_id from owner_tokens where secret_hash = $1 and (expires_at is null or expires_at > $2)`,
+           union all select workspace_id from owner_tokens
+             where secret_hash = $1 and (expires_at is null or expires_at > $2)`,
           [hash, new Date(clock())],
         ),
       );
@@ -62,7 +64,8 @@ export function createOwners(pool: Pool, clock: () => number = Date.now): Owners
           const found = await findWorkspace(query, actor, workspace);
           await query(
             `insert into owner_tokens (workspace_id, secret_hash, expires_at) values ($1, $2, $3)
-             on conflict (workspace_id) do update set secret_hash = excluded.secret_hash, created_at = now(), expires_at = excluded.expires_at`,
+             on conflict (workspace_id) do update
+               set secret_hash = excluded.secret_hash, created_at = now(), expires_at = excluded.expires_at`,
             [found.id, hash, expiresAt ?? null],
           );
           await record(query, actor, found.id, "owner_token.create", { id, expires_at: expiresAt ?? null });
@@ -79,7 +82,7 @@ function unauthenticated(): Failure {
   });
 }
 
-/** Names a token in the audit. Eight bytes of a hash tell nothing about a random secret. */
+/** Identifies a token in the audit. Eight bytes of a hash reveal nothing about a random secret. */
 export function tokenId(hash: Buffer): string {
   return `tok_${hash.toString("hex", 0, 8)}`;
 }

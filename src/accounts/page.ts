@@ -3,7 +3,7 @@ import { invalid } from "../failure.ts";
 const MAX_PAGE = 1_000;
 const PAGE = 100;
 
-/** Number of rows that a page has. @throws Failure `invalid_request` naming `page_size`, which is 1 to 1,000, or 0 for 100. */
+/** Number of rows of a page: 1 to 1,000, or 100 for 0. @throws Failure `invalid_request` with `page_size` */
 export function sizeOfPage(pageSize = 0): number {
   if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE) {
     throw invalid("page_size", `A page has 1 to ${MAX_PAGE} entries; 0 means ${PAGE}.`);
@@ -12,9 +12,9 @@ export function sizeOfPage(pageSize = 0): number {
 }
 
 /**
- * Cuts a page out of rows of which one more was read than it has.
- * @param place text that says where a row stands in the order of the pages
- * @returns the rows, and the token that asks for those after them, if there are any
+ * Makes a page out of rows, of which one more must be read than the page has.
+ * @param place returns the position of a row in the order of the pages
+ * @returns the rows, and the token of the next page if there is one
  */
 export function pageOf<Row>(
   rows: Row[],
@@ -26,26 +26,26 @@ export function pageOf<Row>(
 }
 
 /**
- * Reads a token back into the parts of the place that it was made of.
- * @param form what a place looks like; its groups are the parts
+ * Reads a token of `pageOf`.
+ * @param pattern pattern of the position; its groups are the result
  * @returns undefined for the first page, which has no token
- * @throws Failure `invalid_request` naming `page_token`.
+ * @throws Failure `invalid_request` with `page_token`
  */
-export function readPageToken(token: string | undefined, form: RegExp): string[] | undefined {
+export function readPageToken(token: string | undefined, pattern: RegExp): string[] | undefined {
   if (!token) return undefined;
-  const [, ...parts] = form.exec(Buffer.from(token, "base64url").toString()) ?? [];
+  const [, ...parts] = pattern.exec(Buffer.from(token, "base64url").toString()) ?? [];
   if (parts.length === 0) {
     throw invalid("page_token", "Send next_page_token of an earlier page as it was, or leave it out.");
   }
   return parts;
 }
 
-/** SQL of a time in whole microseconds since 1970, which a Date cannot hold: what places in the order of time are made of. */
+/** SQL for a time in whole microseconds since 1970. Positions need them, because a Date holds only milliseconds. */
 export function microsOf(column: string): string {
   return `(extract(epoch from ${column}) * 1000000)::bigint`;
 }
 
-/** A time in microseconds since 1970 as Postgres reads it. */
+/** Writes a time in microseconds since 1970 as text for Postgres. */
 export function timeOf(micros: bigint): string {
   const toMillisecond = new Date(Number(micros / 1_000n)).toISOString().slice(0, -1);
   return `${toMillisecond}${String(micros % 1_000n).padStart(3, "0")}Z`;

@@ -2,10 +2,11 @@ import { invalid } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import { FAILED } from "./activity.ts";
 
-/** How requests went that were admitted within one stretch of time. */
+/** Latency and failures of the requests admitted within one interval. */
 export interface Performance {
-  /** Milliseconds; undefined when there was no answer. */
+  /** Median latency in milliseconds; undefined without answers. */
   p50: number | undefined;
+  /** 95th percentile, likewise. */
   p95: number | undefined;
   /** Failures by kind, the most frequent first. */
   failures: { kind: string; requests: bigint }[];
@@ -36,27 +37,27 @@ const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 const MAX_POINTS = 800;
 const MAX_MS = 92 * MS.day;
 
-/** Rows that are read for the latencies of one series, about, and stretches of time that they are taken from. */
+/** Approximate number of rows in the sample of latencies, and of the time slots that they are taken from. */
 const SAMPLE = 20_000;
 const SLOTS = 600;
 
 /**
- * Latency and failures of a workspace, straight from its records, over at most 92 days and 800 points. Nothing is kept for it while
- * requests are settled. Failures are counted one by one out of an index that holds nothing else. Latencies are those of the first few answers of
- * each of many short stretches of time: of all answers where there are not many, and of an even sample of about 20,000 where there are.
- * @throws Failure `invalid_request` naming `from` or `interval`; `overloaded` when the database is away.
+ * Computes latency and failures of a workspace from its requests, over at most 92 days and 800 points. It needs no
+ * rollups. Failures are counted with an index that holds only failures. Latencies come from the first few answers of
+ * each of many short time slots: that is all answers when there are few, and otherwise an even sample.
+ * @throws Failure `invalid_request` with `from` or `interval`; `overloaded` when the database is unavailable
  */
 export async function readPerformance(
   pool: Pool,
-  { workspaceId, from: asked, to, interval, keyId }: PerformanceRequest,
+  { workspaceId, from: start, to, interval, keyId }: PerformanceRequest,
 ): Promise<PerformanceSeries> {
   const width = MS[interval];
-  const from = new Date(Math.floor(asked.getTime() / width) * width);
-  if (!(asked < to)) throw invalid("from", "The period must have a start before its end.");
-  if (to.getTime() - from.getTime() > MAX_MS) throw invalid("from", "The period may have 92 days at most.");
+  const from = new Date(Math.floor(start.getTime() / width) * width);
+  if (!(start < to)) throw invalid("from", "The period must have a start before its end.");
+  if (to.getTime() - from.getTime() > MAX_MS) throw invalid("from", "The period may have at most 92 days.");
   const points = Math.ceil((to.getTime() - from.getTime()) / width);
   if (points > MAX_POINTS) {
-    throw invalid("interval", `The answer would have more than ${MAX_POINTS} points. Use a longer interval.`);
+    throw invalid("interval", `The series would have more than ${MAX_POINTS} points. Use a longer interval.`);
   }
   const ofKey = keyId === undefined ? "" : "and key_id = $4";
   const key = keyId === undefined ? [] : [keyId.replaceAll("\0", "")];
@@ -68,7 +69,8 @@ export async function readPerformance(
        cross join lateral (select $2::timestamptz + slot * interval '${width / slots} ms' as s) at
        cross join lateral (
          select latency_ms, ${FAILED} as failed from generations
-         where workspace_id = $1 ${ofKey} and created_at >= at.s and created_at < least($3, at.s + interval '${width / slots} ms')
+         where workspace_id = $1 ${ofKey}
+           and created_at >= at.s and created_at < least($3, at.s + interval '${width / slots} ms')
          order by created_at limit ${rows}) g
        cross join lateral (select $2::timestamptz + slot / ${slots} * interval '${width} ms' as start) point
      where not failed
@@ -76,7 +78,8 @@ export async function readPerformance(
     [workspaceId, from, to, ...key],
   );
   const failures = pool.query<{ start: Date; kind: string; requests: bigint }>(
-    `select date_trunc('${interval}', created_at, 'UTC') as start, outcome as kind, count(*) as requests from generations
+    `select date_trunc('${interval}', created_at, 'UTC') as start, outcome as kind, count(*) as requests
+     from generations
      where workspace_id = $1 ${ofKey} and created_at >= $2 and created_at < $3 and outcome <> 'ok' and ${FAILED}
      group by 1, 2`,
     [workspaceId, from, to, ...key],

@@ -1,16 +1,19 @@
 export type Interval = "minute" | "hour" | "day" | "month";
 
-/** Milliseconds of what always has as many. */
+/** Milliseconds of the units with a fixed length. */
 export const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
-/** A stretch of time that is summed up from rows of one width. */
-export interface Piece {
+/** A part of a period that is summed up from rollups of one unit. */
+interface Piece {
   unit: "minute" | "hour" | "day";
   start: Date;
   end: Date;
 }
 
-/** Cuts a period into the widest rows that fit: the interval's own, then hours and minutes where it ends amid a day or an hour. */
+/**
+ * Splits a period into parts with the longest units that fit: first the unit of the interval, then hours and minutes
+ * for the end of the period.
+ */
 export function pieces(interval: Interval, from: Date, to: Date): Piece[] {
   const units = (["day", "hour", "minute"] as const).filter(
     (unit) => MS[unit] <= MS[interval === "month" ? "day" : interval],
@@ -24,7 +27,7 @@ export function pieces(interval: Interval, from: Date, to: Date): Piece[] {
   });
 }
 
-/** Start of the interval, in UTC, in which a moment lies. */
+/** Start of the interval that contains a time, in UTC. */
 export function startOf(interval: Interval, at: Date): Date {
   if (interval !== "month") return new Date(Math.floor(at.getTime() / MS[interval]) * MS[interval]);
   const start = startOf("day", at);
@@ -32,7 +35,7 @@ export function startOf(interval: Interval, at: Date): Date {
   return start;
 }
 
-/** Start of what follows upon the one that begins at `start`. */
+/** Start of the interval after the one that begins at `start`. */
 export function next(unit: Interval | "week", start: Date): Date {
   if (unit !== "month") return new Date(start.getTime() + MS[unit]);
   const end = new Date(start);
@@ -40,7 +43,7 @@ export function next(unit: Interval | "week", start: Date): Date {
   return end;
 }
 
-/** Number of intervals from one moment to another. */
+/** Number of intervals between two times. */
 export function points(interval: Interval, from: Date, to: Date): number {
   if (interval !== "month") return Math.ceil((to.getTime() - from.getTime()) / MS[interval]);
   return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;

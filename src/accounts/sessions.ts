@@ -8,54 +8,56 @@ import { type Actor, record } from "./audit.ts";
 import { tokenId } from "./owners.ts";
 import { createAttempts } from "./sign-in-attempts.ts";
 
-/** Longest life of a session, and longest time without a call, in milliseconds. */
+/** Longest duration of a session, and longest time without a request, in milliseconds. */
 export const SESSION_MS = 8 * 3_600_000;
 const IDLE_MS = 3_600_000;
 
-/** A use is noted when the last one noted is as old as this, in milliseconds. */
-const NOTE_MS = 60_000;
+/** Interval at which the last use of a session is stored, in milliseconds. */
+const TOUCH_MS = 60_000;
 
-/** Most sessions of a workspace; a further one ends the oldest. */
+/** Most sessions of a workspace. One more ends the oldest. */
 const MAX_SESSIONS = 50;
 
-/** Name of the key under which requests from the playground count. */
+/** Name of the key that requests from the playground count under. */
 const CONSOLE_KEY = "console";
 
 /** A signed-in owner. */
 export interface Session {
-  /** For the services of owners. */
+  /** Identity for the services of owners. */
   readonly actor: Actor;
-  /** For requests from the playground. */
+  /** Identity for requests from the playground. */
   readonly caller: Caller;
   readonly expiresAt: Date;
 }
 
-/** Sessions of the console. Every method throws Failure `overloaded` when the database is away. */
+/** Sessions of the console. Every method throws Failure `overloaded` when the database is unavailable. */
 export interface Sessions {
   /**
-   * Opens a session for whoever holds the owner token of a workspace.
-   * @param source where the attempt comes from, such as an IP address; too many from one place are slowed down
-   * @returns the session and its secret, which is nowhere else
-   * @throws Failure `unauthenticated` with one wording for whatever is no good owner token; `rate_limited`.
+   * Opens a session for the owner of a workspace.
+   * @param token owner token
+   * @param source source of the attempt, such as an IP address; the rate of attempts is limited for each
+   * @returns the session and its secret, which is not stored
+   * @throws Failure `unauthenticated`, with one message for every token that is not valid; `rate_limited`
    */
   open(token: string, source: string): Promise<{ session: Session; secret: string }>;
   /**
-   * Tells whose session a secret opens, and keeps the session from becoming idle.
-   * @throws Failure `unauthenticated`, with one wording for a session that is absent, unknown, idle for too long, or has ended; also when the
-   * owner token that opened it has been replaced or has expired.
+   * Finds the session of a secret, and restarts its idle timeout.
+   * @throws Failure `unauthenticated`, with one message for a session that is absent, unknown, idle for too long or
+   * ended, and for one whose owner token has been replaced or has expired
    */
   authenticate(secret: string | undefined): Promise<Session>;
-  /** Ends a session on every replica at once; of none, nothing. */
+  /** Ends a session on every replica at once. Does nothing when there is no such session. */
   close(secret: string | undefined): Promise<void>;
 }
 
 /**
- * Sessions over the table `sessions`. Nothing of them is kept in this process, so that they work on every replica and end everywhere at once.
+ * Manages sessions in the table `sessions`. The process caches none, because they must work and end on every replica at
+ * once.
  * @param clock the time in milliseconds since 1970
  */
 export function createSessions(pool: Pool, clock: () => number = Date.now): Sessions {
   const attempts = createAttempts(clock);
-  // Look-ups share statements, so that a flood of made-up secrets costs one statement at a time.
+  // Concurrent look-ups share a statement, which bounds the load of many invalid secrets.
   const lookUp = createBatcher((_: string, hashes: Buffer[]) => readSessions(pool, hashes, clock()), {
     maxItems: 1_000,
     maxWaiting: 10_000,
@@ -86,13 +88,13 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
       const hash = hashSecret(secret);
       await orOverloaded(
         pool.tx(async (query) => {
-          const [gone] = await query<{ workspace_id: string; token_hash: Buffer }>(
+          const [deleted] = await query<{ workspace_id: string; token_hash: Buffer }>(
             "delete from sessions where secret_hash = $1 returning workspace_id, token_hash",
             [hash],
           );
-          if (!gone) return;
-          const actor = { kind: "owner", id: tokenId(gone.token_hash), workspaceId: gone.workspace_id } as const;
-          await record(query, actor, gone.workspace_id, "session.end", {});
+          if (!deleted) return;
+          const actor = { kind: "owner", id: tokenId(deleted.token_hash), workspaceId: deleted.workspace_id } as const;
+          await record(query, actor, deleted.workspace_id, "session.end", {});
         }),
       );
     },
@@ -107,7 +109,8 @@ async function insertSession(
   now: number,
 ): Promise<Session | undefined> {
   const [owner] = await query<{ id: string }>(
-    "select workspace_id as id from owner_tokens where secret_hash = $1 and (expires_at is null or expires_at > $2) for share",
+    `select workspace_id as id from owner_tokens
+     where secret_hash = $1 and (expires_at is null or expires_at > $2) for share`,
     [tokenHash, new Date(now)],
   );
   if (!owner) return undefined;
@@ -124,7 +127,7 @@ async function insertSession(
     new Date(now),
     new Date(now + SESSION_MS),
   ]);
-  // No secret has these random bytes for its hash.
+  // The key cannot authenticate, because no secret has these random bytes as its hash.
   await query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, console)
      values ($1, $2, $3, '', $4, $5, $6, true) on conflict (workspace_id) where console do nothing`,
@@ -150,7 +153,8 @@ function readRows(query: Query, hashes: Buffer[], now: number): Promise<Row[]> {
   return query<Row>(
     `select s.secret_hash, s.token_hash, s.workspace_id, w.name as workspace, k.id as key_id, s.used_at, s.expires_at
      from sessions s
-       join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash and (o.expires_at is null or o.expires_at > $2)
+       join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash
+         and (o.expires_at is null or o.expires_at > $2)
        join workspaces w on w.id = s.workspace_id
        join api_keys k on k.workspace_id = s.workspace_id and k.console
      where s.secret_hash = any ($1::bytea[]) and s.expires_at > $2 and s.used_at > $3`,
@@ -160,7 +164,7 @@ function readRows(query: Query, hashes: Buffer[], now: number): Promise<Row[]> {
 
 async function readSessions(pool: Pool, hashes: Buffer[], now: number): Promise<(Session | undefined)[]> {
   const rows = await readRows(pool.query, hashes, now);
-  const stale = rows.filter(({ used_at }) => now - used_at.getTime() >= NOTE_MS).map((row) => row.secret_hash);
+  const stale = rows.filter(({ used_at }) => now - used_at.getTime() >= TOUCH_MS).map((row) => row.secret_hash);
   if (stale.length > 0) {
     await pool.query("update sessions set used_at = $2 where secret_hash = any ($1::bytea[])", [stale, new Date(now)]);
   }
@@ -178,6 +182,6 @@ function sessionOf({ token_hash, workspace_id: workspaceId, workspace, key_id: k
 
 function badToken(): Failure {
   return new Failure("unauthenticated", {
-    message: "This is no owner token that works. An operator can make a new one; the earlier one then stops working.",
+    message: "The owner token is not valid. An operator can create a new one; the earlier one then stops working.",
   });
 }

@@ -1,32 +1,32 @@
 import { Failure } from "../failure.ts";
 
-/** Attempts that somebody may make at once. */
+/** Attempts that are allowed at once. */
 const BURST = 10;
 
-/** Time after which one more is allowed, in milliseconds: from then on ten a minute. */
+/** Time until one more attempt is allowed, in milliseconds. */
 const REFILL_MS = 6_000;
 
-/** Most that is remembered: about 2 MB. Whoever is forgotten begins anew. */
-const REMEMBERED = 10_000;
+/** Most names in memory, about 2 MB. A name that is dropped starts again at zero. */
+const MAX_NAMES = 10_000;
 
-/** Slows down whoever tries again and again. */
-export interface Attempts {
+/** Limits the rate of attempts to sign in. */
+interface Attempts {
   /**
-   * Counts an attempt, before it is known how it ends, so that many at once are slowed down too.
-   * @param names what it is counted under, such as where it comes from; none may have had too many
-   * @returns what takes the attempt back, for one that went well
-   * @throws Failure `rate_limited` with `limit` `sign_in_attempts`; then nothing was counted.
+   * Counts an attempt before its result is known, because many may run at once.
+   * @param names names to count the attempt under, such as its source; each has its own limit
+   * @returns a function that takes the attempt back, for an attempt that succeeds
+   * @throws Failure `rate_limited` with `limit` `sign_in_attempts`; such an attempt is not counted
    */
   take(...names: string[]): () => void;
 }
 
 /**
- * Counts in this process alone, as leaky buckets: with several replicas somebody has as many tries at each, which does not matter for secrets
- * of 160 bits. What counts is that nobody keeps the database busy with guesses.
+ * Counts attempts in leaky buckets of this process. Each replica allows as many attempts; that is harmless, because
+ * tokens have 160 random bits. The limit protects the database from the load of guesses.
  * @param clock the time in milliseconds since 1970
  */
 export function createAttempts(clock: () => number = Date.now): Attempts {
-  /** By name: when its attempts will have leaked away. */
+  /** Time at which the bucket of a name will be empty. */
   const emptyAt = new Map<string, number>();
   return {
     take(...names) {
@@ -48,10 +48,10 @@ export function createAttempts(clock: () => number = Date.now): Attempts {
 
   function add(name: string, ms: number, now: number): void {
     const at = Math.max(emptyAt.get(name) ?? 0, now) + ms;
-    // Written anew at the end, so that the first entry is the one that was quiet for longest.
+    // Moves the entry to the end, which keeps the least recently used one first.
     emptyAt.delete(name);
     if (at > now) emptyAt.set(name, at);
     const [oldest] = emptyAt.keys();
-    if (emptyAt.size > REMEMBERED && oldest !== undefined) emptyAt.delete(oldest);
+    if (emptyAt.size > MAX_NAMES && oldest !== undefined) emptyAt.delete(oldest);
   }
 }

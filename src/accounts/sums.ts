@@ -1,8 +1,8 @@
 /** Sums over a period. Tokens are those of answered requests. */
 export interface Totals {
-  /** Requests that gave an answer, whole or in part. */
+  /** Requests with an answer, complete or in part. */
   requests: number;
-  /** Requests that gave none: failures, and unary callers who did not wait. */
+  /** Requests without an answer: failures, and unary requests whose caller left. */
   failedRequests: number;
   inputTokens: number;
   outputTokens: number;
@@ -11,11 +11,12 @@ export interface Totals {
   credits: number;
 }
 
-/** SQL of the sums of rows of `usage`. */
-export const SUMS = `sum(requests)::bigint as requests, sum(failed_requests)::bigint as failed, sum(input_tokens)::bigint as input,
-  sum(output_tokens)::bigint as output, sum(cached_tokens)::bigint as cached, sum(credits_micro)::bigint as micro`;
+/** SQL for the sums of rows of `usage`. */
+export const SUMS = `sum(requests)::bigint as requests, sum(failed_requests)::bigint as failed,
+  sum(input_tokens)::bigint as input, sum(output_tokens)::bigint as output,
+  sum(cached_tokens)::bigint as cached, sum(credits_micro)::bigint as micro`;
 
-/** Sums as the database gives them. */
+/** Sums as the database returns them. */
 export interface Sums {
   requests: bigint;
   failed: bigint;
@@ -25,7 +26,7 @@ export interface Sums {
   micro: bigint;
 }
 
-export const NOTHING: Sums = { requests: 0n, failed: 0n, input: 0n, output: 0n, cached: 0n, micro: 0n };
+export const ZERO: Sums = { requests: 0n, failed: 0n, input: 0n, output: 0n, cached: 0n, micro: 0n };
 
 export function plus(a: Sums, b: Sums): Sums {
   return {
@@ -49,7 +50,7 @@ export function totals({ requests, failed, input, output, cached, micro }: Sums)
   };
 }
 
-/** Credits out of millionths. */
+/** Converts millionths to credits. */
 export function credits(micro: bigint): number {
   return Number(micro) / 1e6;
 }

@@ -2,18 +2,18 @@ import type { WorkspaceTier } from "../config/tiers.ts";
 import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool } from "../store/pool.ts";
 
-/** Workspaces looked at together, in 3 ms, and changed in one transaction, for which their requests wait: 10 ms when all of them change. */
+/** Workspaces that are changed in one transaction. Their requests wait for it, at most about 10 ms. */
 const BATCH = 500;
 
 interface Page {
-  /** Null: there are no more. */
+  /** Identifier of the last workspace; null: there are no more. */
   last: string | null;
   changed: string[] | null;
 }
 
 /**
- * Makes the tiers of the configuration those of the store, and puts the limits that follow in force for every workspace. Safe when several
- * replicas start at once. Of replicas with different configurations, the one that starts last decides.
+ * Stores the tiers of the configuration, and applies their limits to every workspace. Several replicas may run it at
+ * once. When their configurations differ, that of the last one to start applies.
  */
 export async function applyTiers(pool: Pool, tiers: readonly WorkspaceTier[]): Promise<void> {
   await pool.tx(async (query) => {
@@ -21,8 +21,10 @@ export async function applyTiers(pool: Pool, tiers: readonly WorkspaceTier[]): P
     const names = tiers.map(({ name }) => name);
     await query("delete from tiers where name <> all ($1)", [names]);
     await query(
-      `insert into tiers (name, place, threshold_micro, limits) select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::jsonb[])
-       on conflict (name) do update set place = excluded.place, threshold_micro = excluded.threshold_micro, limits = excluded.limits`,
+      `insert into tiers (name, place, threshold_micro, limits)
+       select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::jsonb[])
+       on conflict (name) do update
+         set place = excluded.place, threshold_micro = excluded.threshold_micro, limits = excluded.limits`,
       [
         names,
         tiers.map((_, place) => place),
@@ -31,7 +33,7 @@ export async function applyTiers(pool: Pool, tiers: readonly WorkspaceTier[]): P
       ],
     );
   });
-  // A workspace that is changed meanwhile is refreshed by that change, with the new tiers.
+  // A concurrent change of a workspace applies the new tiers to it.
   for (let last: string | null = ""; last !== null; ) {
     const [page]: Page[] = await pool.query<Page>(
       `select max(a.workspace_id) as last,

@@ -3,23 +3,23 @@ import { orOverloaded, type Pool } from "../store/pool.ts";
 import { type KeyTotals, readTopKeys } from "./key-use.ts";
 import { type PerformanceRequest, type PerformanceSeries, readPerformance } from "./performance.ts";
 import { type Interval, MS, next, pieces, points, startOf } from "./period.ts";
-import { credits, NOTHING, plus, SUMS, type Sums, type Totals, totals } from "./sums.ts";
+import { credits, plus, SUMS, type Sums, type Totals, totals, ZERO } from "./sums.ts";
 
 export type { Interval } from "./period.ts";
 export type { Totals } from "./sums.ts";
 
-/** How much of a limit is used, in the limit's own unit. */
+/** The used part of a limit, in the unit of the limit. */
 export interface Use {
-  /** Null: there is no such limit. */
+  /** Null: no limit. */
   limit: number | null;
   used: number;
 }
 
-/** What the current calendar window (UTC) has seen. */
+/** Use of the current calendar window (UTC). */
 export interface Window {
   /** Start of the next window. */
   resetsAt: Date;
-  /** Requests that were admitted. */
+  /** Admitted requests. */
   requests: Use;
   /** Their input tokens, counted at admission. */
   inputTokens: Use;
@@ -27,18 +27,18 @@ export interface Window {
   outputTokens: Use;
 }
 
-export type SpendPeriod = "day" | "week" | "month";
+type SpendPeriod = "day" | "week" | "month";
 
-/** The limits of a workspace that are in force, and what is used of them. Credit is in credits, exact to one millionth. */
+/** Limits in force and their use. Amounts are in credits, exact to one millionth. */
 export interface Quotas {
   tier: string;
-  /** The moment the figures are from, by the clock of admission. */
+  /** Time of the figures, by the database clock, which admission uses too. */
   asOf: Date;
   windows: { minute: Window; day: Window; month: Window };
-  /** Requests that run now, on all replicas. */
+  /** Requests in flight on all replicas. */
   concurrentRequests: Use;
   credit: { balance: number; held: number; available: number };
-  /** Limits on the purchased credit spent in a period, the shortest period first. */
+  /** Limits on the purchased credit spent in a period, shortest period first. */
   spendLimits: { period: SpendPeriod; limit: number; used: number; resetsAt: Date }[];
 }
 
@@ -48,20 +48,20 @@ export interface Metrics {
   /** End, widened to the end of its minute. */
   to: Date;
   totals: Totals;
-  /** Oldest first; intervals without requests are left out. `keyId` only when split by key. */
+  /** Oldest first, without intervals that have no requests. `keyId` is set when the series is split by key. */
   series: (Totals & { start: Date; keyId?: string })[];
 }
 
 export interface Usage {
-  /** Limits and use of a workspace, now, in one round trip. @throws Failure `overloaded` when the database is away. */
+  /** Reads the present limits and use of a workspace. @throws Failure `overloaded` when the database is unavailable */
   quotas(workspaceId: string): Promise<Quotas>;
   /**
-   * Use of a workspace over a period, by the moment at which each request was admitted.
+   * Sums up the use of a workspace over a period, by the time at which each request was admitted.
    * @param request.from inclusive
    * @param request.to exclusive
-   * @param request.keyId a key whose use alone counts; undefined: all keys
-   * @throws Failure `invalid_request` naming `from` when the period is empty, or `interval` when there would be more than 5,000 points;
-   * `overloaded` when the database is away.
+   * @param request.keyId counts only this key; undefined: all keys
+   * @throws Failure `invalid_request` with `from` for an empty period, or with `interval` for more than 5,000 points;
+   * `overloaded` when the database is unavailable
    */
   metrics(request: {
     workspaceId: string;
@@ -71,7 +71,7 @@ export interface Usage {
     byKey: boolean;
     keyId?: string | undefined;
   }): Promise<Metrics>;
-  /** How long the requests of a workspace took and how they failed; see `readPerformance`. */
+  /** Latency and failures of a workspace; see `readPerformance`. */
   performance(request: PerformanceRequest): Promise<PerformanceSeries>;
   /** The keys that used most credit; see `readTopKeys`. */
   topKeys(request: { workspaceId: string; from: Date; to: Date; count: number }): Promise<KeyTotals[]>;
@@ -80,19 +80,19 @@ export interface Usage {
 const MAX_POINTS = 5_000;
 
 /**
- * Usage over the tables `accounts`, `periods` and `usage`, none of which is a log. With ten million requests of a workspace behind them, on two
- * busy cores: quotas 0.7 ms, 30 days by day 5 ms, 400 days by month and key 19 ms, 5,000 hours 60 ms (bench/usage.ts); a sum over 30 days of
- * the requests themselves takes 200 ms.
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
+ * Reads use from the tables `accounts`, `periods` and `usage`. These hold sums, so the time of a report does not grow
+ * with the number of requests (docs/decisions/usage.md).
+ * @param clock returns milliseconds since 1970, for tests; undefined: the clock of the database
  */
 export function createUsage(pool: Pool, clock?: () => number): Usage {
   return {
     async quotas(workspaceId) {
       const rows = await orOverloaded(
         pool.query<QuotaRow>(
-          `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output, p.spent_micro as spent,
-             coalesce(a.tier, 'free') as tier, coalesce(a.limits, '{}') as limits, coalesce(a.spend_limits, '{}') as spend_limits,
-             coalesce(a.running, 0) as running, coalesce(a.granted_micro + a.purchased_micro, 0) as balance, coalesce(a.held_micro, 0) as held
+          `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,
+             p.spent_micro as spent, coalesce(a.tier, 'free') as tier, coalesce(a.limits, '{}') as limits,
+             coalesce(a.spend_limits, '{}') as spend_limits, coalesce(a.running, 0) as running,
+             coalesce(a.granted_micro + a.purchased_micro, 0) as balance, coalesce(a.held_micro, 0) as held
            from (select coalesce($2, clock_timestamp()) as at) t
            cross join lateral current_periods($1, t.at) p left join accounts a on a.workspace_id = $1`,
           [workspaceId, clock ? new Date(clock()) : null],
@@ -101,21 +101,22 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
       return quotasOf(new Map(rows.map((row) => [row.unit, row])));
     },
 
-    async metrics({ workspaceId, from: asked, to: until, interval, byKey, keyId }) {
-      const from = startOf(interval, asked);
-      if (!(asked < until)) throw invalid("from", "The period must have a start before its end.");
-      if (points(interval, from, until) > MAX_POINTS) throw tooMany();
-      const to = new Date(Math.ceil(until.getTime() / MS.minute) * MS.minute);
+    async metrics({ workspaceId, from: start, to: end, interval, byKey, keyId }) {
+      const from = startOf(interval, start);
+      if (!(start < end)) throw invalid("from", "The period must have a start before its end.");
+      if (points(interval, from, end) > MAX_POINTS) throw tooMany();
+      const to = new Date(Math.ceil(end.getTime() / MS.minute) * MS.minute);
       const values: unknown[] = [workspaceId];
       const ofKey = keyId === undefined ? "" : `and key_id = $${values.push(keyId.replaceAll("\0", ""))}`;
       const sums = pieces(interval, from, to).map(({ unit, start, end }) => {
-        // Rows of the interval's own width come out of the index in the right order: twice as fast as sorting what date_trunc gives.
+        // The index returns rows of the interval's own unit in order. The result of date_trunc would have to be sorted.
         const point = unit === interval ? "start" : `date_trunc('${interval}', start, 'UTC')`;
         return `(select ${point} as start, ${byKey ? "key_id" : "null"} as key_id, ${SUMS} from usage
-          where workspace_id = $1 and unit = '${unit}' ${ofKey} and start >= $${values.push(start)} and start < $${values.push(end)}
+          where workspace_id = $1 and unit = '${unit}' ${ofKey}
+            and start >= $${values.push(start)} and start < $${values.push(end)}
           group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
       });
-      const rows = joined(
+      const rows = mergePoints(
         await orOverloaded(
           pool.query<PointRow>(`select * from (${sums.join(" union all ")}) as u order by 1, 2`, values),
         ),
@@ -126,7 +127,7 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
         ...(row.key_id === null ? {} : { keyId: row.key_id }),
         ...totals(row),
       }));
-      return { from, to, totals: totals(rows.reduce(plus, NOTHING)), series };
+      return { from, to, totals: totals(rows.reduce(plus, ZERO)), series };
     },
 
     performance: (request) => readPerformance(pool, request),
@@ -153,7 +154,7 @@ interface QuotaRow {
 function quotasOf(periods: ReadonlyMap<string, QuotaRow>): Quotas {
   const at = (unit: QuotaRow["unit"]): QuotaRow => {
     const row = periods.get(unit);
-    if (!row) throw new TypeError(`current_periods gave no ${unit}.`);
+    if (!row) throw new TypeError(`current_periods returned no ${unit}.`);
     return row;
   };
   const { tier, at: asOf, limits, spend_limits, running, balance, held } = at("minute");
@@ -190,8 +191,8 @@ interface PointRow extends Sums {
   key_id: string | null;
 }
 
-/** Adds up what several pieces have of the same point; the rows are in order. */
-function joined(rows: PointRow[]): PointRow[] {
+/** Merges consecutive rows of the same point, which different pieces of the period contribute. */
+function mergePoints(rows: PointRow[]): PointRow[] {
   const points: PointRow[] = [];
   for (const row of rows) {
     const last = points.at(-1);
@@ -205,6 +206,6 @@ function joined(rows: PointRow[]): PointRow[] {
 function tooMany(): Error {
   return invalid(
     "interval",
-    `The answer would have more than ${MAX_POINTS} points. Use a longer interval or a shorter period.`,
+    `The series would have more than ${MAX_POINTS} points. Use a longer interval or a shorter period.`,
   );
 }

@@ -2,10 +2,12 @@ import { invalid } from "../failure.ts";
 
 const MAX_LABEL = 200;
 
-/** The last moment that both JavaScript and the time formats of the interfaces can write. */
+/** The latest time that JavaScript and the time formats of the contract can both write. */
 const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** Checks a text for people. @throws Failure `invalid_request` unless it has up to 200 characters, none of them a control character. */
+/**
+ * Checks a name or label: up to 200 characters, no control characters. @throws Failure `invalid_request` with the field
+ */
 export function checkLabel(field: string, text: string): void {
   if ([...text].length > MAX_LABEL || /\p{Cc}/u.test(text)) {
     throw invalid(field, `${field} may have up to ${MAX_LABEL} characters, and no control characters.`);
@@ -13,12 +15,13 @@ export function checkLabel(field: string, text: string): void {
 }
 
 /**
- * Checks the time at which a key or token is to stop working.
+ * Checks the time at which a key or token expires.
  * @param now milliseconds since 1970
- * @throws Failure `invalid_request` naming `expires_at`, unless it is a time to come before the year 10000, or undefined.
+ * @throws Failure `invalid_request` with `expires_at`, unless the time is absent, or in the future and before the year
+ * 10000
  */
 export function checkExpiry(expiresAt: Date | null | undefined, now: number): void {
   if (expiresAt && !(expiresAt.getTime() > now && expiresAt.getTime() <= LAST_TIME)) {
-    throw invalid("expires_at", "expires_at must be a time to come, before the year 10000.");
+    throw invalid("expires_at", "expires_at must be a time in the future, before the year 10000.");
   }
 }

@@ -14,8 +14,9 @@ import {
   type WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { amountText } from "../accounts/amount.ts";
+import type { LimitChange } from "../accounts/limit-changes.ts";
 import type { Owners } from "../accounts/owners.ts";
-import type { LimitChange, Workspace, Workspaces } from "../accounts/workspaces.ts";
+import type { Workspace, Workspaces } from "../accounts/workspaces.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 import { spendLimitTexts } from "./credits.ts";

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 
-/** What is still taken of a body that was refused. */
+/** How much of a refused body is still read. */
 const BYTES = 1024 * 1024;
 const MS = 1_000;
 
 /**
- * Takes what a caller still sends while it is told that its body is refused: up to 1 MB, for up to a second. A connection that is closed
- * with unread bytes is reset, and the answer lost.
+ * Reads and drops up to 1 MB of a refused body, for up to a second. Closing a connection with unread bytes resets it,
+ * and the caller would lose the response.
  */
 export function discardBody(request: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {

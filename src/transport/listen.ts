@@ -3,14 +3,14 @@ import { createServer as createHttp2, type ServerHttp2Session } from "node:http2
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 
 export interface Listener {
-  /** Address as callers write it, such as `http://127.0.0.1:8080`. */
+  /** Base address, such as `http://127.0.0.1:8080`. */
   readonly url: string;
   /**
-   * From now on connections end with the answer under way. New ones are still taken, so that a load balancer can see that the service is
-   * not ready, and a caller is told to come back instead of meeting a closed port.
+   * Ends each connection after its current response. New connections are still accepted, because a load balancer must
+   * be able to read that the service is not ready.
    */
   drain(): void;
-  /** Takes no new connections, and ends those that are idle. Resolves when the last one has ended. */
+  /** Accepts no new connections and ends idle ones. Resolves when the last connection has ended. */
   close(): Promise<void>;
   /** Ends every connection at once. */
   destroy(): void;
@@ -19,9 +19,13 @@ export interface Listener {
 /** Time in which a new connection must send its first bytes, in milliseconds. */
 const FIRST_BYTES_MS = 20_000;
 
-const HTTP1 = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000, keepAlive: true };
+/**
+ * Time limits of HTTP/1.1 connections for both listeners, in milliseconds: idle, for the headers, for the whole
+ * request.
+ */
+export const SOCKET_TIMEOUTS = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000 };
 
-/** Lets an HTTP server listen. Port 0 takes a free one. */
+/** Lets an HTTP server listen. Port 0 selects a free port. */
 export async function listen(server: Server, host: string, port: number): Promise<Listener> {
   const url = await bind(server, host, port);
   return {
@@ -35,37 +39,38 @@ export async function listen(server: Server, host: string, port: number): Promis
 }
 
 /**
- * Serves HTTP/1.1 and cleartext HTTP/2 on one port. The first bytes of a connection tell which it is: HTTP/2 begins with `PRI`
- * (RFC 9113, section 3.4), which is no method of HTTP/1.1.
+ * Serves HTTP/1.1 and cleartext HTTP/2 on one port. It selects the version by the first bytes of a connection: HTTP/2
+ * begins with `PRI` (RFC 9113, section 3.4), which is not a method of HTTP/1.1.
  */
 export async function listenBoth(handler: RequestListener, host: string, port: number): Promise<Listener> {
-  const http1 = createHttp1(HTTP1, handler).on("checkContinue", handler);
+  const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, handler).on("checkContinue", handler);
   const onHttp2 = handler as unknown as Parameters<typeof createHttp2>[1];
-  // Megabytes of one connection that wait to be sent; a proxy carries hundreds of answers on one, and node's 10 would refuse new calls.
+  // In megabytes. A proxy carries hundreds of responses on one connection; with Node's default of 10 it would refuse
+  // new requests.
   const http2 = createHttp2({ maxSessionMemory: 64 }, onHttp2).on("checkContinue", onHttp2 as never);
   const sessions = new Set<ServerHttp2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
   });
-  // A reset connection is the caller's affair; without a listener it would end the process.
+  // Without a listener, a connection that the caller resets would end the process.
   http2.on("sessionError", () => undefined);
 
-  // The HTTP/1.1 server owns the port, for only a server that listens keeps its time limits.
+  // The HTTP/1.1 server owns the port, because Node applies the time limits only to a server that listens.
   const sockets = new Set<Socket>();
-  const silent = new Set<Socket>();
+  const unread = new Set<Socket>();
   const serveHttp1 = http1.listeners("connection");
   http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       sockets.delete(socket);
-      silent.delete(socket);
+      unread.delete(socket);
     });
-    silent.add(socket);
-    firstBytes(socket, (head) => {
-      silent.delete(socket);
-      if (head === "PRI") http2.emit("connection", socket);
+    unread.add(socket);
+    readFirstBytes(socket, (bytes) => {
+      unread.delete(socket);
+      if (bytes === "PRI") http2.emit("connection", socket);
       else for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
@@ -81,7 +86,7 @@ export async function listenBoth(handler: RequestListener, host: string, port: n
     },
     close() {
       closeSessions();
-      for (const socket of silent) socket.destroy();
+      for (const socket of unread) socket.destroy();
       return listener.close();
     },
     destroy() {
@@ -90,8 +95,10 @@ export async function listenBoth(handler: RequestListener, host: string, port: n
   };
 }
 
-/** Looks at the first three bytes of a connection and puts them back. A connection that sends none in time, or ends, is closed. */
-function firstBytes(socket: Socket, done: (head: string) => void): void {
+/**
+ * Reads the first three bytes of a connection and puts them back. Closes a connection that ends or sends none in time.
+ */
+function readFirstBytes(socket: Socket, done: (bytes: string) => void): void {
   const stop = () => {
     clearTimeout(timer);
     socket.off("readable", read).off("end", end).off("close", stop);
@@ -101,11 +108,11 @@ function firstBytes(socket: Socket, done: (head: string) => void): void {
     socket.destroy();
   };
   const read = () => {
-    const head = socket.read(3) as Buffer | null;
-    if (!head) return;
+    const bytes = socket.read(3) as Buffer | null;
+    if (!bytes) return;
     stop();
-    socket.unshift(head);
-    done(head.toString("latin1"));
+    socket.unshift(bytes);
+    done(bytes.toString("latin1"));
   };
   const timer = setTimeout(end, FIRST_BYTES_MS);
   socket.on("readable", read).on("end", end).on("close", stop);

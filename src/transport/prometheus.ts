@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { TELEMETRY_TYPE, type Telemetry } from "../telemetry.ts";
 
-/** Answers `GET /metrics` with the operator's figures, and leaves every other request to `next`. Works for HTTP/1.1 and HTTP/2. */
+/** Serves `GET /metrics` and passes every other request to `next`. Works for HTTP/1.1 and HTTP/2. */
 export function withMetrics(telemetry: Telemetry, next: RequestListener): RequestListener {
   return (request, response) => {
     if (request.url?.split("?", 1)[0] !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {

@@ -1,25 +1,17 @@
 import { type Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone, type Facts } from "../service/request-context.ts";
-import type { RequestEnd, Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry.ts";
 import { annotate, annotateFailure, traceId } from "../tracing.ts";
+import type { TrackedRequest } from "./tracked-request.ts";
 
-/** A request as its transport follows it to its end. */
-export interface Tracked {
-  readonly transport: RequestEnd["transport"];
-  method: RequestEnd["method"];
-  readonly requestId: string;
-  /** `performance.now()` at arrival. */
-  readonly startedAt: number;
-  readonly facts: Facts;
-}
-
-/** Tells the log, the figures and the trace of every request that has ended, once. */
-export type Report = (request: Tracked, error?: unknown) => void;
+/** Reports a request that has ended to the log, the metrics and the trace. */
+export type Report = (request: TrackedRequest, error?: unknown) => void;
 
 /**
- * Makes what is called once at the end of each request, with what it threw, if anything. How the request was settled counts before that:
- * a stream whose failure was told in an event throws nothing, and an answer that was charged has been given.
+ * Creates the function to call once at the end of each request, with the error that ended it, if any. The outcome that
+ * the service has settled takes precedence over that error: a stream may send its failure as an event, and a charged
+ * answer was delivered.
  */
 export function createReport(log: Log, telemetry: Telemetry): Report {
   return ({ transport, method, requestId, startedAt, facts }, error) => {
@@ -29,7 +21,7 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
     telemetry.request({ ...facts, transport, method, outcome, seconds });
     annotate(attributesOf(requestId, facts, outcome, failure));
     if (failure) annotateFailure(failure);
-    // JSON leaves out what is undefined.
+    // JSON leaves out undefined members.
     log.info(
       {
         request_id: requestId,
@@ -40,7 +32,7 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
         endpoint: `${transport} ${method}`,
         outcome,
         limit: failure?.limit,
-        // Not "level", which is the log's own.
+        // The log itself uses the name "level".
         intelligence_level: facts.level,
         search_failure: facts.searchFailure,
         input_tokens: facts.inputTokens,
@@ -71,7 +63,7 @@ function attributesOf(requestId: string, facts: Facts, outcome: string, failure:
   };
 }
 
-/** What is not the caller's doing; the caller reads only the failure. */
+/** Logs the cause of a failure on the service's side. Callers never see the cause. */
 function reportCause(log: Log, requestId: string, failure: Failure | undefined): void {
   if (failure === undefined || failure.row.http < 500 || failure.cause === undefined) return;
   log.warn({ request_id: requestId, failure: failure.kind, cause: errorFacts(failure.cause) }, "request failed");

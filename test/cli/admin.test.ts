@@ -149,7 +149,7 @@ test("the command line does all that operators and owners do", async (t) => {
     await wrong(["workspaces", "show", "default"], /There is no workspace "default"/, owner);
     await wrong(["credits", "grant", "acme", "1", "--reference", "r"], /Only an operator/, owner);
     await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
-    await wrong(["keys", "update", id], /Say what to change/, owner);
+    await wrong(["keys", "update", id], /Set at least one of/, owner);
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
   });
 

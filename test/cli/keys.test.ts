@@ -70,7 +70,10 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
       [["keys", "create", "--workspace", "default", "--name", "\u001b[31m"], /control characters/],
       [["keys", "create", "--workspace", "default", "--expires", "soon"], /--expires .*2027-01-31.*"soon"/],
       [["keys", "create", "--workspace", "default", "--expires", "30"], /--expires/],
-      [["keys", "create", "--workspace", "default", "--expires", "2020-01-01"], /expires_at must be a time to come/],
+      [
+        ["keys", "create", "--workspace", "default", "--expires", "2020-01-01"],
+        /expires_at must be a time in the future/,
+      ],
       [["keys", "list", "--workspace", "nope"], /no workspace/],
       [["keys", "revoke"], /id/],
       [["keys", "revoke", created.secret], /no key with this identifier/],

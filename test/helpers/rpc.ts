@@ -7,7 +7,7 @@ import type { Config } from "../../src/config/config.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
-import { createRpcHandler } from "../../src/transport/rpc.ts";
+import { createRpcHandler } from "../../src/transport/rpc/server.ts";
 import type { Lifetime } from "./lifetime.ts";
 
 /** Every way that a Connect client can speak to the internal listener, by name. */

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { QuotasResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Quotas, Usage, Window } from "../../src/accounts/usage.ts";
 import { quotas } from "../../src/service/quotas.ts";
-import { encode } from "../../src/transport/encode.ts";
+import { encode } from "../../src/transport/rest/encode.ts";
 
 const CALLER = { workspaceId: "ws_1", workspace: "one", keyId: "key_1", scopes: ["metrics"] as const };
 

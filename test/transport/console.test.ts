@@ -19,7 +19,7 @@ import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import type { Services } from "../../src/service/services.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
-import { createRestServer } from "../../src/transport/rest.ts";
+import { createRestServer } from "../../src/transport/rest/server.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { openRaw } from "../helpers/raw.ts";

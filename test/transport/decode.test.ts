@@ -13,7 +13,7 @@ import {
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
-import { decode, decodeQuery } from "../../src/transport/decode.ts";
+import { decode, decodeQuery } from "../../src/transport/rest/decode.ts";
 
 function read(text: string) {
   return decode(GenerateRequestSchema, text, JSON.parse(text));

@@ -12,7 +12,7 @@ import {
   QuotasResponseSchema,
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { encode, enumWord } from "../../src/transport/encode.ts";
+import { encode, enumWord } from "../../src/transport/rest/encode.ts";
 
 const USAGE = { inputTokens: 12, outputTokens: 3, cachedTokens: 0, credits: 0.0024 };
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
-import { originOf, requireSameOrigin } from "../../src/transport/origin.ts";
+import { originOf, requireSameOrigin } from "../../src/transport/console/origin.ts";
 
 const of = (headers: Record<string, string>) => (name: string) => headers[name];
 

@@ -115,7 +115,10 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       );
       assert.ok(field?.case === "allExtensionNumbersResponse" && field.value.baseTypeName === containingType);
       assert.deepEqual(field.value.extensionNumber, [51234]);
-      assert.deepEqual(method?.case === "allExtensionNumbersResponse" && method.value.extensionNumber, [72295728]);
+      assert.deepEqual(
+        method?.case === "allExtensionNumbersResponse" && method.value.extensionNumber.toSorted(),
+        [51235, 72295728],
+      );
       assert.deepEqual(none?.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
     });
 

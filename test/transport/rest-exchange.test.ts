@@ -8,7 +8,7 @@ import type { Caller } from "../../src/accounts/keys.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
-import { createRestServer } from "../../src/transport/rest.ts";
+import { createRestServer } from "../../src/transport/rest/server.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";

@@ -9,7 +9,7 @@ import { test } from "vitest";
 import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
-import { writeEvents } from "../../src/transport/sse.ts";
+import { writeEvents } from "../../src/transport/rest/sse.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 
@@ -218,7 +218,7 @@ async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, o
     }
     const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
     try {
-      await writeEvents(response, watched(), { ...PATIENT, ...options, gone: gone.signal, failureText });
+      await writeEvents(response, watched(), { ...PATIENT, ...options, closed: gone.signal, failureText });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

@@ -31,7 +31,7 @@ export interface Schemas {
 }
 
 /**
- * Starts a collection. Names, numbers, enum words and null follow `src/transport/decode.ts` and `src/transport/encode.ts`.
+ * Starts a collection. Names, numbers, enum words and null follow `src/transport/rest/decode.ts` and `src/transport/rest/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
  */
 export function createSchemas(json: DescExtension): Schemas {

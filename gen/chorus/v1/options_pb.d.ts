@@ -2,9 +2,9 @@
 // @generated from file chorus/v1/options.proto (package chorus.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/v1/options.proto.
@@ -18,8 +18,8 @@ export declare const file_chorus_v1_options: GenFile;
  */
 export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
   /**
-   * The string field holds JSON text. In the facade the text stands inline, as the value itself: it is copied character by
-   * character in both directions, so the order of names and the spelling of numbers survive.
+   * The string field holds JSON text. In the facade the text stands inline, as the value itself. It is copied character by
+   * character in both directions, which keeps the order of names and the spelling of numbers.
    *
    * @generated from field: bool inline = 1;
    */
@@ -54,9 +54,63 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
 export declare const JsonRuleSchema: GenMessage<JsonRule>;
 
 /**
- * See JsonRule.
+ * Who may call a method. Every method of `chorus` states it, and the service does not start when one does not.
+ *
+ * @generated from enum chorus.v1.Access
+ */
+export enum Access {
+  /**
+   * Not a valid value.
+   *
+   * @generated from enum value: ACCESS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Callers whose API key has the scope `generate`.
+   *
+   * @generated from enum value: ACCESS_GENERATE = 1;
+   */
+  GENERATE = 1,
+
+  /**
+   * Callers whose API key has the scope `metrics`.
+   *
+   * @generated from enum value: ACCESS_METRICS = 2;
+   */
+  METRICS = 2,
+
+  /**
+   * The owner of the workspace that the request is about, and operators.
+   *
+   * @generated from enum value: ACCESS_OWNER = 3;
+   */
+  OWNER = 3,
+
+  /**
+   * Operators.
+   *
+   * @generated from enum value: ACCESS_OPERATOR = 4;
+   */
+  OPERATOR = 4,
+}
+
+/**
+ * Describes the enum chorus.v1.Access.
+ */
+export declare const AccessSchema: GenEnum<Access>;
+
+/**
+ * How the public JSON facade treats the field.
  *
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
 export declare const json: GenExtension<FieldOptions, JsonRule>;
+
+/**
+ * Who may call the method.
+ *
+ * @generated from extension: chorus.v1.Access access = 51235;
+ */
+export declare const access: GenExtension<MethodOptions, Access>;
 

@@ -2,14 +2,14 @@
 // @generated from file chorus/v1/options.proto (package chorus.v1, syntax proto3)
 /* eslint-disable */
 
-import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, extDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/v1/options.proto.
  */
 export const file_chorus_v1_options = /*@__PURE__*/
-  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCTpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCSpwCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASEwoPQUNDRVNTX0dFTkVSQVRFEAESEgoOQUNDRVNTX01FVFJJQ1MQAhIQCgxBQ0NFU1NfT1dORVIQAxITCg9BQ0NFU1NfT1BFUkFUT1IQBDpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKOQAyABKA4yES5jaG9ydXMudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message chorus.v1.JsonRule.
@@ -19,10 +19,32 @@ export const JsonRuleSchema = /*@__PURE__*/
   messageDesc(file_chorus_v1_options, 0);
 
 /**
- * See JsonRule.
+ * Describes the enum chorus.v1.Access.
+ */
+export const AccessSchema = /*@__PURE__*/
+  enumDesc(file_chorus_v1_options, 0);
+
+/**
+ * Who may call a method. Every method of `chorus` states it, and the service does not start when one does not.
+ *
+ * @generated from enum chorus.v1.Access
+ */
+export const Access = /*@__PURE__*/
+  tsEnum(AccessSchema);
+
+/**
+ * How the public JSON facade treats the field.
  *
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
 export const json = /*@__PURE__*/
   extDesc(file_chorus_v1_options, 0);
+
+/**
+ * Who may call the method.
+ *
+ * @generated from extension: chorus.v1.Access access = 51235;
+ */
+export const access = /*@__PURE__*/
+  extDesc(file_chorus_v1_options, 1);
 

@@ -7,7 +7,7 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { json } from "../../gen/chorus/v1/options_pb.js";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
 
 type Write = (message: Message) => string;
 type WriteField = (message: Record<string, unknown>) => string | undefined;
@@ -15,9 +15,9 @@ type WriteField = (message: Record<string, unknown>) => string | undefined;
 const writers = new WeakMap<DescMessage, Write>();
 
 /**
- * Writes a message as the JSON of the public contract: names in snake_case and in the order of the fields, integers as numbers, enum
- * values in lower case, and JSON text of `inline` fields as it is. Plain fields always appear; optional ones only when set, or as
- * null where their JsonRule says so.
+ * Writes a message as JSON of the public contract: names in snake_case and in field order, integers as numbers, enum
+ * values in lower case, and `inline` fields as the JSON text that they hold. Fields without `optional` always appear;
+ * optional ones only when set, or as null where their JsonRule says so.
  */
 export function encode(desc: DescMessage, message: Message): string {
   let write = writers.get(desc);

@@ -1,21 +1,7 @@
 import type { ServerResponse } from "node:http";
-import type { Failure } from "../failure.ts";
 
-/** The flat body of a failure, as JSON text. */
-export function failureBody(failure: Failure, requestId: string): string {
-  // JSON.stringify leaves out what is undefined.
-  return JSON.stringify({
-    code: failure.row.code,
-    message: failure.message,
-    request_id: requestId,
-    field: failure.field,
-    limit: failure.limit,
-    retry_after_ms: failure.retryAfterMs === undefined ? undefined : Math.ceil(failure.retryAfterMs),
-  });
-}
-
-/** Writes the head of an answer whose whole body is this JSON text. */
-export function sendHead(response: ServerResponse, status: number, text: string): void {
+/** Writes the headers of a response whose whole body is this JSON text. */
+export function writeJsonHeaders(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(text),
@@ -23,15 +9,15 @@ export function sendHead(response: ServerResponse, status: number, text: string)
   });
 }
 
-/** Answers with JSON text. */
+/** Sends a response with JSON text. */
 export function sendJson(response: ServerResponse, status: number, text: string): void {
-  sendHead(response, status, text);
+  writeJsonHeaders(response, status, text);
   response.end(text);
 }
 
 /**
- * The answer to what is no HTTP request. It has the body of every failure, but no code and no row in the table of failures, because there
- * was nothing to be refused.
+ * The response to bytes that Node cannot read as an HTTP request. Its body looks like that of a failure, but has no
+ * code, because no request was refused.
  */
 export function malformedResponse({ code }: NodeJS.ErrnoException, requestId: string): string {
   const [status, message] =
@@ -39,7 +25,7 @@ export function malformedResponse({ code }: NodeJS.ErrnoException, requestId: st
       ? ["431 Request Header Fields Too Large", "The headers are too large. Send fewer or shorter ones."]
       : code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? ["408 Request Timeout", "The request did not arrive in time. Send it again."]
-        : ["400 Bad Request", "This is no valid HTTP/1.1 request."];
+        : ["400 Bad Request", "This is not a valid HTTP/1.1 request."];
   const text = JSON.stringify({ message, request_id: requestId });
   return (
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${text.length}\r\n` +

@@ -14,18 +14,18 @@ import {
   ServerReflection,
   type ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "../../gen/grpc/reflection/v1/reflection_pb.js";
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import {
   ServerReflection as ServerReflectionAlpha,
   ServerReflectionResponseSchema as ServerReflectionResponseAlphaSchema,
-} from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+} from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
-type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
-type Question = ServerReflectionRequest["messageRequest"];
+type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type ReflectionRequest = ServerReflectionRequest["messageRequest"];
 
 /**
- * Serves gRPC server reflection, v1 and v1alpha, for the given services; the two versions differ in their package only.
- * @param files what callers may meet although no service mentions it, such as the details of errors
+ * Adds gRPC server reflection, v1 and v1alpha, for the given services. The two versions differ only in their package.
+ * @param files further files that callers need, such as those of error details
  */
 export function addReflection(
   router: ConnectRouter,
@@ -36,11 +36,11 @@ export function addReflection(
   const known = new Set<DescFile>();
   for (const file of [...files, ...described.map((service) => service.file)]) withDependencies(file, known);
   const registry = createRegistry(...known);
-  const ask = (question: Question) => answer(question, registry, [...known], described);
+  const respondTo = (request: ReflectionRequest) => respond(request, registry, [...known], described);
   router.service(ServerReflection, {
     async *serverReflectionInfo(requests) {
       for await (const request of requests) {
-        const messageResponse = ask(request.messageRequest);
+        const messageResponse = respondTo(request.messageRequest);
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
           originalRequest: request,
@@ -52,7 +52,7 @@ export function addReflection(
   router.service(ServerReflectionAlpha, {
     async *serverReflectionInfo(requests) {
       for await (const request of requests) {
-        const messageResponse = ask(request.messageRequest as Question) as never;
+        const messageResponse = respondTo(request.messageRequest as ReflectionRequest) as never;
         yield create(ServerReflectionResponseAlphaSchema, {
           validHost: request.host,
           originalRequest: request,
@@ -63,34 +63,34 @@ export function addReflection(
   });
 }
 
-function answer(
-  question: Question,
+function respond(
+  request: ReflectionRequest,
   registry: Registry,
   known: readonly DescFile[],
   services: readonly DescService[],
-): Answer {
-  switch (question.case) {
+): ReflectionResponse {
+  switch (request.case) {
     case "listServices":
       return { case: "listServicesResponse", value: { service: services.map(({ typeName }) => ({ name: typeName })) } };
     case "fileByFilename":
-      return files(known.find(({ proto }) => proto.name === question.value));
+      return files(known.find(({ proto }) => proto.name === request.value));
     case "fileContainingSymbol":
-      return files(symbol(registry, question.value));
+      return files(symbol(registry, request.value));
     case "fileContainingExtension": {
-      const { containingType, extensionNumber } = question.value;
+      const { containingType, extensionNumber } = request.value;
       return files(extensionsOf(registry, containingType).find(({ number }) => number === extensionNumber)?.file);
     }
     case "allExtensionNumbersOfType": {
-      if (!registry.getMessage(question.value)) return problem(Code.NotFound, "There is no such message.");
-      const extensionNumber = extensionsOf(registry, question.value).map(({ number }) => number);
-      return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber } };
+      if (!registry.getMessage(request.value)) return problem(Code.NotFound, "There is no such message.");
+      const extensionNumber = extensionsOf(registry, request.value).map(({ number }) => number);
+      return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
     }
     default:
       return problem(Code.InvalidArgument, "The request asks for nothing.");
   }
 }
 
-/** The file that declares a symbol: a type, a service, an extension, or a member of one. */
+/** Finds the file that declares a type, service or extension, or a member of one. */
 function symbol(registry: Registry, name: string): DescFile | undefined {
   const found = registry.get(name);
   if (found) return found.file;
@@ -99,10 +99,10 @@ function symbol(registry: Registry, name: string): DescFile | undefined {
   const parent = registry.get(scope);
   if (parent?.kind === "service" && parent.methods.some((method) => method.name === member)) return parent.file;
   if (parent?.kind === "message" && parent.members.some((field) => field.name === member)) return parent.file;
-  // As in C++, the values of an enum stand beside it, not in it.
+  // Enum values are in the scope that contains the enum, as in C++.
   for (const type of registry) {
-    const isBeside = type.kind === "enum" && scopeOf(type.typeName) === scope;
-    if (isBeside && type.values.some((value) => value.name === member)) return type.file;
+    const isInScope = type.kind === "enum" && scopeOf(type.typeName) === scope;
+    if (isInScope && type.values.some((value) => value.name === member)) return type.file;
   }
   return undefined;
 }
@@ -117,14 +117,14 @@ function extensionsOf(registry: Registry, typeName: string): DescExtension[] {
     .filter(({ extendee }) => extendee.typeName === typeName);
 }
 
-function files(file: DescFile | undefined): Answer {
+function files(file: DescFile | undefined): ReflectionResponse {
   if (!file) return problem(Code.NotFound, "There is no such file or symbol.");
   const fileDescriptorProto = withDependencies(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
 /** The codes of gRPC and Connect are the same numbers. */
-function problem(errorCode: Code, errorMessage: string): Answer {
+function problem(errorCode: Code, errorMessage: string): ReflectionResponse {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
 

@@ -4,16 +4,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join, relative, sep } from "node:path";
 import { gzipSync } from "node:zlib";
 
-/** A file as it is sent, whole and in memory. */
+/** A file in memory, with its compressed forms. */
 export interface StaticFile {
   readonly type: string;
   readonly etag: string;
-  readonly plain: Buffer;
+  readonly identity: Buffer;
   readonly gzip: Buffer | undefined;
   readonly br: Buffer | undefined;
 }
 
-/** Media types of what a built page is made of; the rest is `application/octet-stream`. */
+/** Media types by extension. Others are `application/octet-stream`. */
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
@@ -27,14 +27,14 @@ const TYPES: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
-/** Most bytes of one folder: a built page has far less than one of these. */
+/** Most bytes of one folder. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reads the files below a folder once, so that nothing outside of it can ever be reached and no file can vanish while it is sent. Of what
- * `name.br` and `name.gz` stand beside, these are the compressed forms; other text is compressed with gzip here, which takes 20 ms for 500 KB.
- * @returns by path below the folder, such as `/assets/main.js`; nothing when there is no such folder
- * @throws Error when the files are larger than 32 MB together.
+ * Reads all files below a folder into memory. Requests therefore cannot reach a file outside of the folder. `name.br`
+ * and `name.gz` become compressed forms of `name`; text without a `.gz` file is compressed here.
+ * @returns files by path below the folder, such as `/assets/main.js`; empty when the folder does not exist
+ * @throws Error when the files are larger than 32 MB together
  */
 export function loadFiles(folder: string): ReadonlyMap<string, StaticFile> {
   const bodies = new Map<string, Buffer>();
@@ -42,26 +42,26 @@ export function loadFiles(folder: string): ReadonlyMap<string, StaticFile> {
   for (const path of filesBelow(folder)) {
     bytes += statSync(path).size;
     if (bytes > MAX_BYTES)
-      throw new Error(`${folder} has more than ${MAX_BYTES} bytes. Remove what does not belong there.`);
+      throw new Error(`${folder} has more than ${MAX_BYTES} bytes. Remove files that do not belong there.`);
     bodies.set(`/${relative(folder, path).split(sep).join("/")}`, readFileSync(path));
   }
   const files = new Map<string, StaticFile>();
-  for (const [path, plain] of bodies) {
+  for (const [path, identity] of bodies) {
     if (/\.(br|gz)$/.test(path) && bodies.has(path.slice(0, -3))) continue;
     const type = TYPES[extname(path)] ?? "application/octet-stream";
     const isText = /^text|json|svg/.test(type);
     files.set(path, {
       type,
-      etag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
-      plain,
-      gzip: bodies.get(`${path}.gz`) ?? (isText ? gzipSync(plain) : undefined),
+      etag: `"${createHash("sha256").update(identity).digest("base64url").slice(0, 22)}"`,
+      identity,
+      gzip: bodies.get(`${path}.gz`) ?? (isText ? gzipSync(identity) : undefined),
       br: bodies.get(`${path}.br`),
     });
   }
   return files;
 }
 
-/** Answers GET or HEAD with a file, compressed where the caller takes that, or with 304. */
+/** Sends a file in the best encoding that the caller accepts, or 304 when the caller has it. Serves GET and HEAD. */
 export function sendFile(
   { headers }: IncomingMessage,
   response: ServerResponse,
@@ -70,8 +70,8 @@ export function sendFile(
 ): void {
   const accepted = encodings(headers["accept-encoding"]);
   const encoding = file.br && accepted.has("br") ? "br" : file.gzip && accepted.has("gzip") ? "gzip" : undefined;
-  const body = file[encoding ?? "plain"] ?? file.plain;
-  // Other bytes, other tag (RFC 9110, section 8.8.3).
+  const body = file[encoding ?? "identity"] ?? file.identity;
+  // Each encoding has a different tag (RFC 9110, section 8.8.3).
   const etag = encoding ? `${file.etag.slice(0, -1)}-${encoding}"` : file.etag;
   const common = { "Cache-Control": cacheControl, ETag: etag, Vary: "Accept-Encoding" };
   const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
@@ -88,7 +88,7 @@ export function sendFile(
   response.end(body);
 }
 
-/** Content codings that a caller takes; one with q=0 it does not (RFC 9110, section 12.5.3). */
+/** Content codings that the caller accepts. A coding with q=0 is not accepted (RFC 9110, section 12.5.3). */
 function encodings(header = ""): ReadonlySet<string> {
   const items = header.toLowerCase().split(",");
   return new Set(
@@ -99,7 +99,7 @@ function encodings(header = ""): ReadonlySet<string> {
   );
 }
 
-/** Links are left out. */
+/** Regular files only: symbolic links could lead out of the folder. */
 function filesBelow(folder: string): string[] {
   try {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true });

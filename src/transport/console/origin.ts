@@ -1,18 +1,18 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../../failure.ts";
 
-/** Where a request comes from, as far as a browser and the trusted proxies say. */
+/** Where a request comes from, according to the connection, the browser and the trusted proxies. */
 export interface Origin {
-  /** Address of the peer, or of whoever the trusted proxies took the request from. */
+  /** Address of the peer, or of the client that the trusted proxies name. Of IPv6 addresses only the network. */
   source: string;
-  /** Whether it came over https. */
+  /** Whether the request came over https. */
   secure: boolean;
 }
 
 type HeaderOf = (name: string) => string | undefined;
 
 /**
- * Finds out where a request comes from. What a header says of that counts only as far as proxies of our own have written it.
- * @param proxies number of proxies in front of the service; 0: no such header is believed
+ * Finds out where a request comes from. It uses only the part of a forwarding header that trusted proxies have written.
+ * @param proxies number of trusted proxies in front of the service; 0 ignores forwarding headers
  * @param peer address of the connection
  */
 export function originOf(header: HeaderOf, proxies: number, peer: string): Origin {
@@ -22,9 +22,9 @@ export function originOf(header: HeaderOf, proxies: number, peer: string): Origi
 }
 
 /**
- * Lets a request through that a page of this very address has sent, by what browsers say and no page can change: `Origin`, and
- * `Sec-Fetch-Site` where the browser sends it (over https, and to this machine).
- * @param proxies as above: what they say of the host counts in place of `Host`
+ * Accepts only requests from pages of the service's own address. It checks `Origin`, and `Sec-Fetch-Site` where the
+ * browser sends it (over https, and to localhost); pages cannot set either.
+ * @param proxies as above; with trusted proxies `X-Forwarded-Host` replaces `Host`
  * @throws Failure foreign_origin
  */
 export function requireSameOrigin(header: HeaderOf, proxies: number): void {
@@ -36,16 +36,16 @@ export function requireSameOrigin(header: HeaderOf, proxies: number): void {
   if (!isOwn || (header("sec-fetch-site") ?? "same-origin") !== "same-origin") throw new Failure("foreign_origin");
 }
 
-/** Host and port, the scheme's own port left out. */
+/** Host and port of a URL, without the scheme's default port. */
 function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }
 
-/** An address, of IPv6 the first 64 bits, which one customer has for itself (RFC 6177). */
+/** An IPv4 address, or the first 64 bits of an IPv6 address, which one customer shares with nobody (RFC 6177). */
 function networkOf(address: string): string {
   const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
   if (!URL.canParse(`http://[${bare}]`)) return bare.slice(0, 64);
-  // Written in the one way that there is, then with its zeroes.
+  // URL writes the address in its canonical form; the loop restores the zeroes that this form leaves out.
   const [left = "", right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split("::");
   const groups = left === "" ? [] : left.split(":");
   if (right !== undefined) {

@@ -1,9 +1,10 @@
 import type { ServerResponse } from "node:http";
-import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
-import type { Config } from "../config/config.ts";
-import { type Failure, toFailure } from "../failure.ts";
-import { CallerGone, type GenerateEvent } from "../service/request-context.ts";
+import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Config } from "../../config/config.ts";
+import { type Failure, toFailure } from "../../failure.ts";
+import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
 import { encode } from "./encode.ts";
+import { endIfStalled } from "./stall.ts";
 
 const HEADERS = {
   "Content-Type": "text/event-stream; charset=utf-8",
@@ -11,23 +12,25 @@ const HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
-/** A line that readers skip. */
+/** A comment, which clients ignore. */
 const COMMENT = ": \n\n";
 
-/** Characters of events that are written at the latest, without waiting for the turn to end. */
+/** Characters of events that are written at once, without waiting for the end of the turn. */
 const MAX_BATCH = 16_384;
 
 interface SseOptions extends Readonly<Config["stream"]> {
-  /** Aborts when the connection has closed. */
-  gone: AbortSignal;
-  /** The flat body of a failure as JSON text. */
+  /** Aborts when the connection closes. */
+  closed: AbortSignal;
+  /** Returns the body of a failure as JSON text. */
   failureText(failure: Failure): string;
 }
 
 /**
- * Writes the events of an answer as server-sent events, as fast as the reader takes them. The headers go out at the first event (`open`
- * is one, of which readers see a comment) or after `headersMs`; a failure before that is thrown, one after it becomes an `error` event. Silence is filled with comments. The
- * connection of a reader that takes nothing for `stallMs` is ended.
+ * Writes the events of an answer as server-sent events and waits whenever the reader is slower. The headers go out with
+ * the first event, or after `headersMs`; the event `open` is written as a comment. A failure before the headers is
+ * thrown, a later one becomes an `error` event. A comment is sent after each `keepAliveMs` of silence. A connection
+ * whose reader takes nothing for `stallMs` is ended.
+ * @throws Failure
  */
 export async function writeEvents(
   response: ServerResponse,
@@ -39,7 +42,7 @@ export async function writeEvents(
   const open = () => {
     if (!response.headersSent) response.writeHead(200, HEADERS);
   };
-  // Events that come in one turn of the event loop leave in one write: 9 % less work for a stream of 60.
+  // Events of one turn of the event loop go out in one write, because each write is a system call.
   const flush = () => {
     clearImmediate(pending);
     pending = undefined;
@@ -97,27 +100,22 @@ function eventText(event: GenerateEvent): string {
   }
 }
 
-/** Waits until the reader has taken what was written. */
-function drained(response: ServerResponse, { gone, stallMs }: SseOptions): Promise<void> {
+/**
+ * Waits until the reader has taken what was written.
+ * @throws CallerGone when the connection closes first
+ */
+function drained(response: ServerResponse, { closed, stallMs }: SseOptions): Promise<void> {
   endIfStalled(response, stallMs);
   return new Promise((resolve, reject) => {
     const end = () => {
       response.off("drain", end);
-      gone.removeEventListener("abort", end);
+      closed.removeEventListener("abort", end);
       endIfStalled(response, 0);
-      if (gone.aborted) reject(new CallerGone());
+      if (closed.aborted) reject(new CallerGone());
       else resolve();
     };
     response.on("drain", end);
-    gone.addEventListener("abort", end);
-    if (gone.aborted) end();
+    closed.addEventListener("abort", end);
+    if (closed.aborted) end();
   });
-}
-
-/**
- * Lets Node end the connection when nothing of what was written is taken for `stallMs`; 0 lets it wait for ever. Taking a little is
- * enough to stay. Once an answer is out whole, Node sets the limit for idle connections.
- */
-export function endIfStalled({ socket }: ServerResponse, stallMs: number): void {
-  socket?.setTimeout(stallMs);
 }

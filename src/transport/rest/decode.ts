@@ -10,29 +10,29 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { json } from "../../gen/chorus/v1/options_pb.js";
-import { invalid } from "../failure.ts";
-import { memberText } from "../json.ts";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
+import { invalid } from "../../failure.ts";
+import { memberText } from "../../json.ts";
 import { words } from "./encode.ts";
 
-/** Most unknown members that are named for one request, and the length of a path. */
+/** Most unknown members that one request reports, and the length of a reported path. */
 const MAX_UNKNOWN = 100;
 const MAX_PATH = 200;
 
 interface Source {
-  /** The whole body, from which `inline` fields are cut. */
+  /** The body's text, from which `inline` fields are copied. */
   readonly text: string;
-  /** Paths of members that the message does not have; at most MAX_UNKNOWN. */
+  /** Paths of unknown members; at most MAX_UNKNOWN. */
   readonly unknown: string[];
-  /** Such members beyond those. */
+  /** Number of unknown members beyond those. */
   more: number;
 }
 
 /**
  * Reads a JSON object of the public contract into a message. `text` must be the JSON text that `value` was parsed from.
- * A null member counts as not given. Members that the message does not have are reported in `unknown`, and how many there are beyond the
- * first hundred in `more`.
- * @throws Failure invalid_request that names the field by its path, such as `messages[3].role`.
+ * A null member counts as absent. `unknown` lists the paths of the first hundred members that the message does not
+ * have, and `more` counts the others.
+ * @throws Failure invalid_request with the path of the field, such as `messages[3].role`
  */
 export function decode<D extends DescMessage>(
   desc: D,
@@ -46,7 +46,7 @@ export function decode<D extends DescMessage>(
 
 /**
  * Reads the parameters of a query into a message of scalar, enum and timestamp fields. Unknown parameters are skipped.
- * @throws Failure invalid_request that names the parameter.
+ * @throws Failure invalid_request with the name of the parameter
  */
 export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchParams): MessageShape<D> {
   const message = create(desc) as Record<string, unknown>;
@@ -117,7 +117,7 @@ function readValue(field: DescField, value: unknown, path: Path, source: Source)
   switch (scalar) {
     case ScalarType.STRING:
       if (typeof value !== "string") throw wrong(path, "a string");
-      // A lone surrogate is legal JSON but no legal text; U+FFFD stands for it, as in every UTF-8 encoder.
+      // A lone surrogate is valid in JSON but not in UTF-8. It becomes U+FFFD, as in UTF-8 encoders.
       return value.toWellFormed();
     case ScalarType.BOOL:
       if (typeof value !== "boolean") throw wrong(path, "true or false");
@@ -127,7 +127,7 @@ function readValue(field: DescField, value: unknown, path: Path, source: Source)
       return value;
     case ScalarType.INT32:
       if (typeof value !== "number" || !Number.isInteger(value)) throw wrong(path, "a whole number");
-      // What does not fit is out of every range that the service checks; the nearest value keeps the message of that check.
+      // A number beyond 32 bits is outside of every range that the service checks. Clamping keeps that check's message.
       return Math.max(-2147483648, Math.min(2147483647, value));
     case ScalarType.BYTES:
       return readBytes(value, path);
@@ -149,7 +149,7 @@ function readTimestamp(value: unknown, path: Path): Message {
   if (typeof value !== "string" || !RFC3339.test(value)) throw wrong(path, expected);
   const date = new Date(value);
   const day = value.slice(0, 10);
-  // A Date takes 30 February for 2 March.
+  // Date reads 30 February as 2 March.
   if (Number.isNaN(date.getTime()) || new Date(day).toISOString().slice(0, 10) !== day) throw wrong(path, expected);
   return timestampFromDate(date);
 }
@@ -157,7 +157,7 @@ function readTimestamp(value: unknown, path: Path): Message {
 function readBytes(value: unknown, path: Path): Uint8Array {
   if (typeof value !== "string") throw wrong(path, "a base64 string");
   const bytes = Buffer.from(value, "base64");
-  // Buffer skips what is not base64, so the length tells whether every character counted.
+  // Buffer skips characters that are not base64. A body of the expected length had none.
   const digits = value.length - (value.endsWith("==") ? 2 : value.endsWith("=") ? 1 : 0);
   if (bytes.length !== Math.floor((digits * 3) / 4) || digits % 4 === 1) throw wrong(path, "a base64 string");
   return bytes;

@@ -1,0 +1,41 @@
+import { Failure } from "../../failure.ts";
+import type { Exchange } from "../rest/handler.ts";
+import { endIfStalled } from "../rest/stall.ts";
+import { loadFiles, sendFile } from "../static-files.ts";
+
+const NOT_BUILT = [
+  "<!doctype html>",
+  '<html lang="en"><head><meta charset="utf-8"><title>Chorus console</title></head>',
+  "<body><h1>The console is not built</h1>" +
+    "<p>Run <code>npm run prepare</code> in the folder of the service, then start the service again.</p></body></html>",
+  "",
+].join("\n");
+
+/** Sends the page or file at a path, such as `/assets/main.js`. @throws Failure not_found */
+type SendPage = (path: string, exchange: Pick<Exchange, "request" | "response">) => void;
+
+/**
+ * Loads the built console.
+ * @param folder what `npm run build:console` writes; without it every page says that the console is not built
+ * @param stallMs time after which a reader that takes nothing is disconnected, in milliseconds
+ */
+export function createPages(folder: string, stallMs: number): SendPage {
+  const files = loadFiles(folder);
+  const index = files.get("/index.html");
+
+  return (path, { request, response }) => {
+    const found = files.get(path);
+    // Paths without a dot belong to the page, which has its own router.
+    if (!found && /^\/assets\/|\./.test(path)) throw new Failure("not_found");
+    const file = found ?? index;
+    if (file) {
+      const isHashed = path.startsWith("/assets/");
+      const caching = isHashed ? "public, max-age=31536000, immutable" : file === index ? "no-store" : "no-cache";
+      sendFile(request, response, file, caching);
+      endIfStalled(response, stallMs);
+      return;
+    }
+    response.writeHead(404, { "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store" });
+    response.end(NOT_BUILT);
+  };
+}

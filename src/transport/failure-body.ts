@@ -1,0 +1,34 @@
+import { create } from "@bufbuild/protobuf";
+import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import type { Failure } from "../failure.ts";
+
+/** The body of a failure over REST, as JSON text. */
+export function failureJson(failure: Failure, requestId: string): string {
+  // JSON.stringify leaves out members that are undefined.
+  return JSON.stringify({
+    code: failure.row.code,
+    message: failure.message,
+    request_id: requestId,
+    field: failure.field,
+    limit: failure.limit,
+    retry_after_ms: wholeMs(failure),
+  });
+}
+
+/** The detail of a failure over Connect, gRPC and gRPC-Web. The message travels beside it. */
+export function failureDetail(failure: Failure, requestId: string): FailureDetail {
+  const { row, field = "", limit = "" } = failure;
+  const detail = create(FailureDetailSchema, { code: row.code ?? "", field, limit, requestId });
+  const retryAfterMs = wholeMs(failure);
+  if (retryAfterMs !== undefined) detail.retryAfterMs = BigInt(retryAfterMs);
+  return detail;
+}
+
+/** The value of `Retry-After`: whole seconds, at least 1. Undefined when the failure states no time. */
+export function retryAfterSeconds({ retryAfterMs }: Failure): number | undefined {
+  return retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
+}
+
+function wholeMs({ retryAfterMs }: Failure): number | undefined {
+  return retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs);
+}

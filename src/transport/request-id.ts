@@ -1,0 +1,14 @@
+import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
+
+/** Makes the identifier of a request: `req_` and 32 hexadecimal digits. */
+export function newRequestId(): string {
+  return `req_${randomUUID().replaceAll("-", "")}`;
+}
+
+/** Gives a request an identifier, and states it in the response's header `X-Request-Id`. */
+export function assignRequestId(response: ServerResponse): string {
+  const requestId = newRequestId();
+  response.setHeader("X-Request-Id", requestId);
+  return requestId;
+}

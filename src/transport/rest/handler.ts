@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Failure } from "../../failure.ts";
+import type { RequestEnd } from "../../telemetry.ts";
+import type { TrackedRequest } from "../tracked-request.ts";
+
+/** One HTTP request and its response. */
+export interface Exchange extends TrackedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Text after the `?` of the request target. */
+  readonly query: string;
+  /** Whether the caller waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** Aborts when the connection closes. */
+  readonly closed: AbortSignal;
+  /** The failure that a stream sent as its last event. */
+  streamFailure?: Failure;
+}
+
+/** Serves the requests of one path and HTTP method. */
+export interface Handler {
+  /** Name in logs and metrics. Absent for paths that are not counted: probes, documentation and the console. */
+  readonly label?: RequestEnd["method"];
+  /** @throws Failure, or CallerGone */
+  readonly run: (exchange: Exchange) => Promise<void> | void;
+}
+
+/** Handlers by HTTP method. */
+export type Verbs = ReadonlyMap<string, Handler>;

@@ -1,0 +1,76 @@
+import {
+  GenerationService,
+  MetricsRequestSchema,
+  MetricsResponseSchema,
+  QuotasResponseSchema,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import type { Caller } from "../../accounts/keys.ts";
+import type { Config } from "../../config/config.ts";
+import type { Services } from "../../service/services.ts";
+import type { BodyBudget } from "../body-bounds.ts";
+import { type MethodRule, methodRules } from "../methods.ts";
+import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
+import { decodeQuery } from "./decode.ts";
+import { createDocs } from "./docs.ts";
+import { encode } from "./encode.ts";
+import { generate } from "./generate.ts";
+import type { Exchange, Handler, Verbs } from "./handler.ts";
+import { sendJson } from "./json-response.ts";
+import { httpRoute } from "./routes.ts";
+
+interface Parts {
+  readonly services: Services;
+  readonly stream: Config["stream"];
+  readonly budget: BodyBudget;
+}
+
+type Serve = (exchange: Exchange, caller: Caller) => Promise<void>;
+
+/** Creates the handlers of every fixed path: the callers' methods, the probes and the documentation. */
+export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
+  const { services } = parts;
+  const paths = new Map<string, Map<string, Handler>>();
+  const add = (path: string, verb: string, handler: Handler) => {
+    const verbs = paths.get(path) ?? new Map<string, Handler>();
+    paths.set(path, verbs.set(verb, handler));
+  };
+  add("/healthz", "GET", { run: ({ response }) => sendJson(response, 200, '{"status":"ok"}') });
+  add("/readyz", "GET", {
+    run({ response }) {
+      if (services.ready()) sendJson(response, 200, '{"status":"ok"}');
+      else sendJson(response, 503, '{"status":"unavailable"}');
+    },
+  });
+  for (const [path, send] of createDocs())
+    add(path, "GET", { run: ({ request, response }) => send(request, response) });
+
+  const methods: Record<keyof typeof GenerationService.method, Serve> = {
+    generate: (exchange, caller) => generate(parts, exchange, caller, false),
+    streamGenerate: (exchange, caller) => generate(parts, exchange, caller, true),
+    async quotas({ response }, caller) {
+      sendJson(response, 200, encode(QuotasResponseSchema, await services.quotas(caller)));
+    },
+    async metrics({ response, query }, caller) {
+      const request = decodeQuery(MetricsRequestSchema, new URLSearchParams(query));
+      sendJson(response, 200, encode(MetricsResponseSchema, await services.metrics(request, caller)));
+    },
+  };
+  for (const [method, rule] of methodRules([GenerationService])) {
+    const { path, verb } = httpRoute(method);
+    add(path, verb, withCaller(services, rule, methods[method.localName as keyof typeof methods]));
+  }
+  return paths;
+}
+
+/** Authenticates a request before `serve`. */
+function withCaller(services: Services, { requirement, label }: MethodRule, serve: Serve): Handler {
+  return {
+    label,
+    async run(exchange) {
+      const { headers } = exchange.request;
+      const identity = await authenticate(services, requirement, (name) => headers[name]?.toString());
+      noteCaller(exchange, identity);
+      await serve(exchange, callerOf(identity));
+    },
+  };
+}

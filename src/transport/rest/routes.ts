@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
+import { Failure } from "../../failure.ts";
+import type { Exchange, Handler, Verbs } from "./handler.ts";
+
+export interface Router {
+  /** @throws Failure not_found or method_not_allowed */
+  find(path: string, exchange: Pick<Exchange, "request" | "response">): Handler;
+  /**
+   * Name of the trace's span: one of the service's own routes, or `HTTP` for any other path, so the number of names is
+   * bounded. Undefined for requests that leave no trace.
+   */
+  spanName(path: string, verb: string | undefined): string | undefined;
+}
+
+/**
+ * Creates a router for fixed paths.
+ * @param others finds the handlers of paths that `routes` does not list; it may set headers
+ */
+export function createRouter(
+  routes: ReadonlyMap<string, Verbs>,
+  others: (path: string, response: ServerResponse) => Verbs | undefined,
+): Router {
+  return {
+    find(path, { request, response }) {
+      const verbs = routes.get(path) ?? others(path, response) ?? routes.get(path.replace(/%3a/i, ":"));
+      if (!verbs) throw new Failure("not_found");
+      const handler = verbs.get(methodOf(request));
+      if (handler) return handler;
+      const allowed = [...verbs.keys()].map((verb) => (verb === "GET" ? "GET, HEAD" : verb));
+      response.setHeader("Allow", allowed.join(", "));
+      throw new Failure("method_not_allowed");
+    },
+    spanName(path, verb = "") {
+      const handler = routes.get(path)?.get(verb === "HEAD" ? "GET" : verb);
+      if (!handler) return "HTTP";
+      return handler.label && `${verb} ${path}`;
+    },
+  };
+}
+
+/** HEAD is served as GET: Node leaves out the body. */
+function methodOf({ method = "" }: IncomingMessage): string {
+  return method === "HEAD" ? "GET" : method;
+}
+
+/**
+ * Reads the path and HTTP method of an RPC method from its `google.api.http` annotation.
+ * @throws TypeError when there is no get or post annotation
+ */
+export function httpRoute(method: DescMethod): { path: string; verb: string } {
+  const { pattern } = getOption(method, httpRule);
+  if (pattern.case !== "get" && pattern.case !== "post")
+    throw new TypeError(`${method} needs a google.api.http annotation with get or post.`);
+  return { path: pattern.value, verb: pattern.case.toUpperCase() };
+}
+
+/** Splits a request target in origin or absolute form into path and query (RFC 9112, section 3.2). */
+export function splitTarget(target: string): { path: string; query: string } {
+  const [path = "", ...query] = target.replace(/^https?:\/\/[^/?]*/i, "").split("?");
+  return { path, query: query.join("?") };
+}

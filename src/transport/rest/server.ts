@@ -1,0 +1,42 @@
+import { createServer, type Server } from "node:http";
+import type { Config } from "../../config/config.ts";
+import type { Log } from "../../log.ts";
+import type { Services } from "../../service/services.ts";
+import type { Telemetry } from "../../telemetry.ts";
+import { createBodyBudget } from "../body-bounds.ts";
+import { createConsole } from "../console/routes.ts";
+import { createConsoleRpc } from "../console/rpc.ts";
+import { SOCKET_TIMEOUTS } from "../listen.ts";
+import { createReport } from "../report.ts";
+import { trackConnections } from "./connections.ts";
+import { createServeExchange } from "./exchange.ts";
+import { createHandlers } from "./handlers.ts";
+import { createRouter } from "./routes.ts";
+
+/**
+ * Creates the server of the public listener: the REST and SSE contract of `/v1`, probes, documentation and the console.
+ * It uses plain `node:http`, which serves about seven times as many requests a second as Connect's HTTP stack. Paths
+ * and HTTP methods of `/v1` come from the `google.api.http` annotations.
+ */
+export function createRestServer(
+  services: Services,
+  config: Pick<Config, "bodyBudgetBytes" | "stream" | "console">,
+  log: Log,
+  telemetry: Telemetry,
+): Server {
+  const budget = createBodyBudget(config.bodyBudgetBytes);
+  telemetry.watchBodies("rest", () => budget.used);
+  const console = createConsole(services, config, budget, createConsoleRpc(services, config, budget, log, telemetry));
+  const server = createServer(SOCKET_TIMEOUTS);
+  const serve = createServeExchange({
+    router: createRouter(createHandlers({ services, stream: config.stream, budget }), console.find),
+    report: createReport(log, telemetry),
+    connectionOf: trackConnections(server),
+    ready: services.ready,
+  });
+  server.on("request", (request, response) => void serve(request, response, false));
+  server.on("checkContinue", (request, response) => void serve(request, response, true));
+  // Without this listener, Node refuses an unknown expectation with a 417 that has no body.
+  server.on("checkExpectation", (request, response) => void serve(request, response, false));
+  return server;
+}

@@ -1,0 +1,38 @@
+import type { RequestListener } from "node:http";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
+import { Health } from "../../../gen/health/v1/health_pb.js";
+import type { Config } from "../../config/config.ts";
+import type { Log } from "../../log.ts";
+import type { Services } from "../../service/services.ts";
+import type { Telemetry } from "../../telemetry.ts";
+import { createBodyBudget } from "../body-bounds.ts";
+import { CHORUS_SERVICES } from "../methods.ts";
+import { authenticate } from "../tracked-request.ts";
+import { createRpcListener, type RpcOptions } from "./handler.ts";
+import { addHealth } from "./health.ts";
+import { addReflection } from "./reflection.ts";
+
+/**
+ * Creates the request listener of the internal port: Connect, gRPC and gRPC-Web for callers, owners and operators, with
+ * health and reflection. It works on HTTP/1.1 and HTTP/2.
+ */
+export function createRpcHandler(
+  services: Services,
+  config: Pick<Config, "bodyBudgetBytes" | "stream">,
+  log: Log,
+  telemetry: Telemetry,
+): RequestListener {
+  const budget = createBodyBudget(config.bodyBudgetBytes);
+  telemetry.watchBodies("rpc", () => budget.used);
+  const options: RpcOptions = {
+    protocols: {},
+    budget,
+    authenticate: ({ requestHeader }, requirement) =>
+      authenticate(services, requirement, (name) => requestHeader.get(name) ?? undefined),
+    addServices(router) {
+      addHealth(router, CHORUS_SERVICES, services.ready);
+      addReflection(router, [...CHORUS_SERVICES, Health], [FailureDetailSchema.file]);
+    },
+  };
+  return createRpcListener(options, services, config, log, telemetry);
+}
