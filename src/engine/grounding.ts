@@ -7,7 +7,7 @@ import type { ReportedStep } from "./trace.ts";
 import { untrusted } from "./untrusted.ts";
 
 /** Untrusted content that belongs to the request: files or search results, and images. */
-export interface Material {
+interface Material {
   texts: ReadonlyArray<{ name: string; text: string }>;
   images?: NonNullable<Turn["images"]>;
 }

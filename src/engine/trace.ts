@@ -20,7 +20,7 @@ export interface TimedStep {
 }
 
 /** Totals over the steps of an answer. */
-export interface TraceTotals {
+interface TraceTotals {
   /** The answer's share of the votes, 0 to 1; undefined without a vote. */
   agreement: number | undefined;
   escalations: number;

@@ -14,7 +14,7 @@ export interface Budget {
   owner: string;
 }
 
-export interface ReadText {
+interface ReadText {
   name: string;
   /** Empty if the file has no text. */
   text: string;
@@ -22,7 +22,7 @@ export interface ReadText {
   tokens: number;
 }
 
-export interface ReadImage {
+interface ReadImage {
   name: string;
   mediaType: string;
   /** The caller's bytes, unchanged. */

@@ -18,7 +18,7 @@ export interface WorkerPoolOptions {
   script: URL;
 }
 
-export interface Task {
+interface Task {
   job: Omit<Job, "milliseconds">;
   /** Whether the job can take long. */
   heavy: boolean;

@@ -11,7 +11,7 @@ export interface Features {
 }
 
 /** The weight of a feature, and the mean and standard deviation that standardise its value. */
-export interface FeatureWeight {
+interface FeatureWeight {
   mean: number;
   deviation: number;
   weight: number;

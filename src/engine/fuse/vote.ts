@@ -6,7 +6,7 @@ export interface Ballot {
   weight: number;
 }
 
-export interface Tally {
+interface Tally {
   /** Index of the first ballot for the winning answer. */
   leader: number;
   /** The winner's share of the weight of all ballots that do not abstain, 0 to 1. */

@@ -8,7 +8,7 @@ import { type Draft, draftParts } from "./draft.ts";
 import { UndecidedError } from "./panel.ts";
 import { Steps, stepPart } from "./step.ts";
 
-export interface CascadeOptions {
+interface CascadeOptions {
   first: LanguageModelV4;
   /**
    * The model to call when the first one fails or is undecided. Gets the drafts in the order of the panel's members.

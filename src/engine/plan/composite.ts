@@ -81,7 +81,7 @@ export function withPrompt(
   };
 }
 
-export interface StepOptions {
+interface StepOptions {
   /** See `Step.kind`. */
   kind: string;
   /** See `Step.role`. */

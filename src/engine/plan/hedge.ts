@@ -5,7 +5,7 @@ import { type Call, compositeModel } from "./composite.ts";
 import { Steps, stepPart } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 
-export interface HedgeOptions {
+interface HedgeOptions {
   first: LanguageModelV4;
   /** Gives the model that is called in addition when the first one is late. */
   second: () => LanguageModelV4;

@@ -18,7 +18,7 @@ export function judgePrompt(prompt: LanguageModelV4Prompt, drafts: readonly Draf
   return withDrafts(prompt, JUDGE, drafts, generation);
 }
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** The model that decides. */
   model: LanguageModelV4;
   drafts: readonly Draft[];

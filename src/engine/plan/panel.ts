@@ -17,7 +17,7 @@ import { type Draft, draftParts, type PanelMember, requestDraft } from "./draft.
 import { Steps, stepPart } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 
-export interface PanelOptions {
+interface PanelOptions {
   members: readonly PanelMember[];
   /** How drafts settle the answer. Absent: they never settle it, because a synthesis follows. */
   compare?: Comparison;

@@ -29,7 +29,7 @@ const ANALYSIS_TOKENS = 2_048;
 const MAX = { sentences: 8, characters: 600 };
 
 /** Sentences about the drafts. Each list may be empty. */
-export interface Analysis {
+interface Analysis {
   /** What the drafts agree on and is right. */
   consensus: string[];
   contradictions: string[];
@@ -51,7 +51,7 @@ export function writePrompt(
   return withDrafts(prompt, WRITE, drafts, generation, notes);
 }
 
-export interface SynthesisOptions {
+interface SynthesisOptions {
   /** The model that writes the answer. */
   model: LanguageModelV4;
   /** The model that compares the drafts. */
