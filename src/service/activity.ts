@@ -15,8 +15,8 @@ export type ActivityAdmin = Admin<typeof ActivityService>;
 /** What happened in a workspace, for operators and its owner. */
 export function createActivityAdmin(activity: Activity): ActivityAdmin {
   return {
-    async listGenerations({ from, to, ...request }, actor) {
-      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
+    async listGenerations({ startTime, endTime, ...request }, actor) {
+      const period = { from: readTimestamp("from", startTime), to: readTimestamp("to", endTime) };
       const page = await activity.generations(actor, { ...request, ...period });
       return create(ListGenerationsResponseSchema, {
         generations: page.generations.map(({ at, charged, finishReason, ...record }) => ({

@@ -35,8 +35,8 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
       const booked = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
       return create(PurchaseResponseSchema, bookingMessages(booked));
     },
-    async listLedger({ from, to, ...request }, actor) {
-      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
+    async listLedger({ startTime, endTime, ...request }, actor) {
+      const period = { from: readTimestamp("from", startTime), to: readTimestamp("to", endTime) };
       const page = await credit.ledger(actor, { ...request, ...period });
       return create(ListLedgerResponseSchema, {
         entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held }) => ({

@@ -73,7 +73,7 @@ function useMessage({ lastUsedAt, from, charged, ...figures }: KeyUse): MessageI
   return {
     ...figures,
     ...(lastUsedAt ? { lastUsedAt: timestampFromDate(lastUsedAt) } : {}),
-    from: timestampFromDate(from),
+    startTime: timestampFromDate(from),
     credits: amountText(charged),
   };
 }

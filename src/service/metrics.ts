@@ -36,13 +36,13 @@ export async function metrics(
   const interval = INTERVALS.get(width);
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
   if (MetricsGroupBy[request.groupBy] === undefined) throw invalid("group_by", 'group_by must be "none" or "key".');
-  const to = request.to ? timestampDate(request.to) : now;
-  const from = request.from ? timestampDate(request.from) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
+  const to = request.endTime ? timestampDate(request.endTime) : now;
+  const from = request.startTime ? timestampDate(request.startTime) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
   const byKey = request.groupBy === MetricsGroupBy.KEY;
   const found = await usage.metrics({ workspaceId: caller.workspaceId, from, to, interval, byKey, keyId });
   return create(MetricsResponseSchema, {
-    from: timestampFromDate(found.from),
-    to: timestampFromDate(found.to),
+    startTime: timestampFromDate(found.from),
+    endTime: timestampFromDate(found.to),
     interval: width,
     totals: figures(found.totals),
     series: found.series.map(({ start, keyId, ...point }) => ({

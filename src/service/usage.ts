@@ -33,9 +33,14 @@ const INTERVALS: ReadonlyMap<MetricsInterval, PerformanceInterval> = new Map([
 /** What a workspace used, for operators and its owner; the figures are those of `/v1/metrics` and `/v1/quotas`. */
 export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Rates): UsageAdmin {
   return {
-    async getUsage({ workspace, from, to, interval, groupBy, keyId }, actor) {
+    async getUsage({ workspace, startTime, endTime, interval, groupBy, keyId }, actor) {
       const { id, name } = await workspaces.get(actor, workspace);
-      const request = create(MetricsRequestSchema, { interval, groupBy, ...(from && { from }), ...(to && { to }) });
+      const request = create(MetricsRequestSchema, {
+        interval,
+        groupBy,
+        ...(startTime && { startTime }),
+        ...(endTime && { endTime }),
+      });
       return create(GetUsageResponseSchema, {
         workspace: name,
         usage: await metrics(usage, request, { workspaceId: id }, new Date(), keyId || undefined),
@@ -55,8 +60,8 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
       const period = periodOf(request, DAY_MS);
       const found = await usage.performance({ workspaceId: id, ...period, interval, keyId: keyId || undefined });
       return create(GetPerformanceResponseSchema, {
-        from: timestampFromDate(found.from),
-        to: timestampFromDate(found.to),
+        startTime: timestampFromDate(found.from),
+        endTime: timestampFromDate(found.to),
         total: performanceMessage(found.total),
         series: found.series.map(({ start, ...performance }) => ({
           start: timestampFromDate(start),
@@ -76,11 +81,11 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
 
 /** @param defaultMs length of a period whose start is not given */
 function periodOf(
-  { from, to }: { from?: Timestamp | undefined; to?: Timestamp | undefined },
+  { startTime, endTime }: { startTime?: Timestamp | undefined; endTime?: Timestamp | undefined },
   defaultMs: number,
 ): { from: Date; to: Date } {
-  const end = readTimestamp("to", to) ?? new Date();
-  return { from: readTimestamp("from", from) ?? new Date(end.getTime() - defaultMs), to: end };
+  const end = readTimestamp("to", endTime) ?? new Date();
+  return { from: readTimestamp("from", startTime) ?? new Date(end.getTime() - defaultMs), to: end };
 }
 
 function performanceMessage({ p50, p95, failures }: Performance): MessageInitShape<typeof PerformanceSchema> {

@@ -152,13 +152,13 @@ function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
       invalid(field, `${field} ${what} beside a JSON Schema response_format. Leave it out.`);
     if (!plain) throw beside("output_shape", 'must be "auto"');
     if (request.stopSequences.length > 0) throw beside("stop_sequences", "is not possible");
-    if (request.continue) throw beside("continue", "is not possible");
+    if (request.continueLastMessage) throw beside("continue", "is not possible");
     return "json_schema";
   }
   if (responseFormat && responseFormat.type !== ResponseFormatType.TEXT) {
     throw invalid("response_format.type", 'response_format.type must be "json_schema" or "text".');
   }
-  if (request.continue && request.messages.at(-1)?.role !== Role.ASSISTANT) {
+  if (request.continueLastMessage && request.messages.at(-1)?.role !== Role.ASSISTANT) {
     throw invalid("continue", 'continue needs messages whose last one has the role "assistant".');
   }
   if (plain || outputShape === OutputShape.TEXT) return "text";
@@ -178,7 +178,7 @@ function conversation(request: GenerateRequest): Conversation {
     if (role === Role.SYSTEM) system.push(content);
     else turns.push({ role: role === Role.USER ? "user" : "assistant", text: content });
   }
-  return { system, turns, continues: request.continue ?? false };
+  return { system, turns, continues: request.continueLastMessage ?? false };
 }
 
 function checkLength(field: string, text: string, max: number): void {

@@ -13,7 +13,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { json } from "../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../failure.ts";
 import { memberText } from "../json.ts";
-import { words } from "./encode.ts";
+import { memberName, words } from "../json-names.ts";
 
 /** Most unknown members that are named for one request, and the length of a path. */
 const MAX_UNKNOWN = 100;
@@ -51,9 +51,10 @@ export function decode<D extends DescMessage>(
 export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchParams): MessageShape<D> {
   const message = create(desc) as Record<string, unknown>;
   for (const field of desc.fields) {
-    const text = query.get(field.name);
+    const name = memberName(field);
+    const text = query.get(name);
     if (text !== null && text !== "")
-      message[field.localName] = readValue(field, text, [field.name], { text: "", unknown: [], more: 0 });
+      message[field.localName] = readValue(field, text, [name], { text: "", unknown: [], more: 0 });
   }
   return message as MessageShape<D>;
 }
@@ -72,7 +73,7 @@ const fieldsByName = new WeakMap<DescMessage, Map<string, DescField>>();
 function fieldsOf(desc: DescMessage): Map<string, DescField> {
   let fields = fieldsByName.get(desc);
   if (!fields) {
-    fields = new Map(desc.fields.map((field) => [field.name, field]));
+    fields = new Map(desc.fields.map((field) => [memberName(field), field]));
     fieldsByName.set(desc, fields);
   }
   return fields;
@@ -93,11 +94,10 @@ function readMessage(desc: DescMessage, value: unknown, path: Path, source: Sour
     const member = (value as Record<string, unknown>)[name];
     if (member !== null) message[field.localName] = readField(field, member, at, source);
   }
-  for (const field of desc.fields) {
+  for (const [name, field] of fields) {
     if (!hasOption(field, json) || !getOption(field, json).required) continue;
-    const member = Object.hasOwn(value, field.name) ? (value as Record<string, unknown>)[field.name] : null;
-    if (member === null)
-      throw invalid(pathText([...path, field.name]), `${pathText([...path, field.name])} is required. Add it.`);
+    const member = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null;
+    if (member === null) throw missing([...path, name]);
   }
   return message;
 }
@@ -161,6 +161,11 @@ function readBytes(value: unknown, path: Path): Uint8Array {
   const digits = value.length - (value.endsWith("==") ? 2 : value.endsWith("=") ? 1 : 0);
   if (bytes.length !== Math.floor((digits * 3) / 4) || digits % 4 === 1) throw wrong(path, "a base64 string");
   return bytes;
+}
+
+function missing(path: Path): Error {
+  const field = pathText(path);
+  return invalid(field, `${field} is required. Add it.`);
 }
 
 function wrong(path: Path, expected: string): Error {

@@ -201,19 +201,19 @@ test("operators and owners over the internal listener", async (t) => {
     assert.equal(workspace?.purchasedTotal, "500");
     assert.equal((await owner.workspaces.getNextTier({})).missing, "4500");
     const at = first.booking?.at;
-    const since = await owner.credits.listLedger({ ...(at ? { from: at } : {}) });
+    const since = await owner.credits.listLedger({ ...(at ? { startTime: at } : {}) });
     assert.deepEqual(
       since.entries.map(({ reference }) => reference),
       ["inv-2"],
     );
-    const until = await owner.credits.listLedger({ ...(at ? { to: at } : {}) });
+    const until = await owner.credits.listLedger({ ...(at ? { endTime: at } : {}) });
     assert.deepEqual(
       until.entries.map(({ reference }) => reference),
       ["inv-1"],
     );
     const never = { seconds: 1n << 60n, nanos: 0 };
-    await refused(owner.credits.listLedger({ from: never }), Code.InvalidArgument, { field: "from" });
-    await refused(owner.usage.getPerformance({ to: never }), Code.InvalidArgument, { field: "to" });
+    await refused(owner.credits.listLedger({ startTime: never }), Code.InvalidArgument, { field: "from" });
+    await refused(owner.usage.getPerformance({ endTime: never }), Code.InvalidArgument, { field: "to" });
     await refused(owner.usage.getPerformance({ interval: MetricsInterval.MONTH }), Code.InvalidArgument, {
       field: "interval",
     });

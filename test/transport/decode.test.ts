@@ -13,6 +13,7 @@ import {
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
+import { memberName } from "../../src/json-names.ts";
 import { decode, decodeQuery } from "../../src/transport/decode.ts";
 
 function read(text: string) {
@@ -59,11 +60,11 @@ test("reads every field", () => {
   assert.equal(message.outputShape, OutputShape.TRADEOFFS);
   assert.equal(message.responseFormat?.type, ResponseFormatType.JSON_SCHEMA);
   assert.equal(message.responseFormat?.schema, '{"10": 1.0, "2": [ ]}');
-  assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continue], [false, true, false]);
+  assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continueLastMessage], [false, true, false]);
 });
 
 test("a null member counts as not given", () => {
-  const names = GenerateRequestSchema.fields.map(({ name }) => name);
+  const names = GenerateRequestSchema.fields.map(memberName);
   const { message, unknown } = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
   assert.deepEqual(unknown, []);
   assert.deepEqual(message, read("{}").message);
@@ -183,16 +184,16 @@ test("the text of a schema is copied character by character, wherever it stands"
 
 test("reads a query; unknown and empty parameters are skipped", () => {
   const message = query("from=2026-01-31&to=2026-02-01T10:20:30.5%2B02:00&interval=hour&group_by=key&x=1");
-  assert.deepEqual(message.from && timestampDate(message.from), new Date("2026-01-31T00:00:00Z"));
-  assert.deepEqual(message.to && timestampDate(message.to), new Date("2026-02-01T08:20:30.500Z"));
+  assert.deepEqual(message.startTime && timestampDate(message.startTime), new Date("2026-01-31T00:00:00Z"));
+  assert.deepEqual(message.endTime && timestampDate(message.endTime), new Date("2026-02-01T08:20:30.500Z"));
   assert.equal(message.interval, MetricsInterval.HOUR);
   assert.equal(message.groupBy, MetricsGroupBy.KEY);
   assert.deepEqual(query("from=&to=&interval=&group_by=&"), query(""));
   assert.equal(
-    timestampDate(query("from=2026-01-31t00:00:00z").from ?? assert.fail()).getTime(),
+    timestampDate(query("from=2026-01-31t00:00:00z").startTime ?? assert.fail()).getTime(),
     Date.UTC(2026, 0, 31),
   );
-  assert.equal(timestampDate(query("from=2024-02-29").from ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
+  assert.equal(timestampDate(query("from=2024-02-29").startTime ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
 });
 
 test("a wrong parameter is named", () => {

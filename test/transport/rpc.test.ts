@@ -89,7 +89,7 @@ test("every client calls every method", async (t) => {
       [{ prompt: "a", outputShape: 99 as OutputShape }, "output_shape"],
       [{ prompt: "a", stopSequences: ["a", ""] }, "stop_sequences[1]"],
       [{ prompt: "a", attachments: [{ mediaType: "image/tiff" }] }, "attachments[0].media_type"],
-      [{ prompt: "a", continue: true }, "continue"],
+      [{ prompt: "a", continueLastMessage: true }, "continue"],
       [{ prompt: "a", responseFormat: {} }, "response_format.type"],
       [
         { prompt: "a", responseFormat: { ...responseFormat, schema: "{}" }, outputShape: OutputShape.EXTRACT },

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
+import { memberName } from "../../src/json-names.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import { FAILURE_SCHEMA, failureList, failureResponses } from "./failures.ts";
 import { commentOf, createSchemas, type Schema, type Schemas } from "./schema.ts";
@@ -105,7 +106,7 @@ function parameters(method: DescMethod, verb: "get" | "post", schemas: Schemas):
   if (verb === "get") {
     const found = method.input.fields.map((field) => {
       const { description, ...schema } = schemas.field(field);
-      return { name: field.name, in: "query", description, schema };
+      return { name: memberName(field), in: "query", description, schema };
     });
     return found.length > 0 ? { parameters: found } : {};
   }

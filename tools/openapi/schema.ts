@@ -7,6 +7,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
+import { memberName, words } from "../../src/json-names.ts";
 import { BOUNDS } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */
@@ -51,8 +52,8 @@ export function createSchemas(json: DescExtension): Schemas {
       Object.assign(named[name], {
         type: "object",
         ...described(desc),
-        ...(required.length > 0 ? { required: required.map((f) => f.name) } : {}),
-        properties: Object.fromEntries(desc.fields.map((f) => [f.name, field(f)])),
+        ...(required.length > 0 ? { required: required.map(memberName) } : {}),
+        properties: Object.fromEntries(desc.fields.map((f) => [memberName(f), field(f)])),
       });
     }
     return { $ref: `#/components/schemas/${name}` };
@@ -95,13 +96,13 @@ export function createSchemas(json: DescExtension): Schemas {
   }
 
   function enumSchema(desc: DescEnum): Schema {
-    const prefix = desc.sharedPrefix ?? "";
-    const values = desc.values.filter(({ number }) => number !== 0);
-    const words = values.map(({ name }) => name.slice(prefix.length).toLowerCase());
-    const meanings = values.map((v, i) => `- \`${words[i]}\`: ${commentOf(v)}`);
+    const known = words(desc);
+    const meanings = desc.values.flatMap((value) =>
+      known.has(value.number) ? [`- \`${known.get(value.number)}\`: ${commentOf(value)}`] : [],
+    );
     named[desc.name] = {
       type: "string",
-      enum: words,
+      enum: [...known.values()],
       description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
     };
     return { $ref: `#/components/schemas/${desc.name}` };
@@ -136,7 +137,7 @@ function schemaName(desc: DescMessage): string {
 }
 
 function fullName(field: DescField): string {
-  return `${schemaName(field.parent)}.${field.name}`;
+  return `${schemaName(field.parent)}.${memberName(field)}`;
 }
 
 /** Messages that only callers send. */

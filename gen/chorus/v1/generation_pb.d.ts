@@ -193,9 +193,9 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   /**
    * True continues the last message, which must then have the role `assistant`, instead of opening a new turn.
    *
-   * @generated from field: optional bool continue = 13;
+   * @generated from field: optional bool continue_last_message = 13 [json_name = "continue"];
    */
-  continue?: boolean | undefined;
+  continueLastMessage?: boolean | undefined;
 };
 
 /**
@@ -968,16 +968,16 @@ export declare type MetricsRequest = Message$1<"chorus.v1.MetricsRequest"> & {
   /**
    * Start, inclusive, widened to the start of its interval. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive, widened to the end of its minute. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Width of one point. Default `day`. A request may ask for 5,000 points at most.
@@ -1133,16 +1133,16 @@ export declare type MetricsResponse = Message$1<"chorus.v1.MetricsResponse"> & {
   /**
    * Start of the period, as used.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End of the period, as used.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Width of one point, as used.

@@ -166,16 +166,16 @@ export declare type ListGenerationsRequest = Message<"chorus.admin.v1.ListGenera
   /**
    * Start, inclusive.
    *
-   * @generated from field: google.protobuf.Timestamp from = 4;
+   * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive.
    *
-   * @generated from field: google.protobuf.Timestamp to = 5;
+   * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Identifier of a key.

@@ -368,16 +368,16 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
   /**
    * Start, inclusive. Default: the beginning.
    *
-   * @generated from field: google.protobuf.Timestamp from = 5;
+   * @generated from field: google.protobuf.Timestamp start_time = 5 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 6;
+   * @generated from field: google.protobuf.Timestamp end_time = 6 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 };
 
 /**

@@ -110,9 +110,9 @@ export declare type KeyUse = Message<"chorus.admin.v1.KeyUse"> & {
   /**
    * Start of the period of the figures below: midnight, UTC, 29 days ago.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * Requests that gave an answer since then.

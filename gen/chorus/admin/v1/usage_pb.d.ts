@@ -28,16 +28,16 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
   /**
    * Start, inclusive, widened to the start of its interval. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Width of one point. Default `day`.
@@ -191,16 +191,16 @@ export declare type GetPerformanceRequest = Message<"chorus.admin.v1.GetPerforma
   /**
    * Start, inclusive, widened to the start of its interval. Default: 24 hours before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Width of one point; not `month`. Default `hour`. A request may ask for 800 points at most, and 92 days.
@@ -321,16 +321,16 @@ export declare type GetPerformanceResponse = Message<"chorus.admin.v1.GetPerform
   /**
    * Start, widened to the start of its interval.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * The period as a whole.
@@ -403,16 +403,16 @@ export declare type ListTopKeysRequest = Message<"chorus.admin.v1.ListTopKeysReq
   /**
    * Start, inclusive, widened to the start of its hour. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Largest number of keys in the response, 1 to 100. Default 10.
