@@ -6,7 +6,6 @@ import {
   type GenerateRequest,
   OutputShape,
   OutputShapeSchema,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { essence } from "../engine/attachments/reader.ts";
@@ -75,7 +74,7 @@ export interface Checked {
 export function checkRequest(request: GenerateRequest, streamed: boolean): Checked {
   checkFields(request);
   const shape = checkCombination(request, streamed);
-  const schema = shape === "json_schema" ? (request.responseFormat?.schema ?? "") : undefined;
+  const schema = schemaOf(request);
   if (schema === "") {
     throw new Failure("invalid_response_schema", {
       field: "response_format.schema",
@@ -146,7 +145,7 @@ function checkFields(request: GenerateRequest): void {
 function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
   const { outputShape, responseFormat } = request;
   const plain = outputShape === OutputShape.UNSPECIFIED || outputShape === OutputShape.AUTO;
-  if (responseFormat?.type === ResponseFormatType.JSON_SCHEMA) {
+  if (schemaOf(request) !== undefined) {
     if (streamed) throw new Failure("structured_output_streaming_not_supported", { field: "response_format" });
     const beside = (field: string, what: string) =>
       invalid(field, `${field} ${what} beside a JSON Schema response_format. Leave it out.`);
@@ -155,8 +154,8 @@ function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
     if (request.continueLastMessage) throw beside("continue", "is not possible");
     return "json_schema";
   }
-  if (responseFormat && responseFormat.type !== ResponseFormatType.TEXT) {
-    throw invalid("response_format.type", 'response_format.type must be "json_schema" or "text".');
+  if (responseFormat && responseFormat.format.case === undefined) {
+    throw invalid("response_format", "response_format must contain text or json_schema.");
   }
   if (request.continueLastMessage && request.messages.at(-1)?.role !== Role.ASSISTANT) {
     throw invalid("continue", 'continue needs messages whose last one has the role "assistant".');
@@ -169,6 +168,11 @@ function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
     );
   }
   return "extract";
+}
+
+/** The caller's JSON Schema as text; undefined unless the answer must follow one. */
+function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
+  return responseFormat?.format.case === "jsonSchema" ? responseFormat.format.value.schema : undefined;
 }
 
 function conversation(request: GenerateRequest): Conversation {

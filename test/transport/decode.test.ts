@@ -4,12 +4,12 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import {
   Effort,
+  type GenerateRequest,
   GenerateRequestSchema,
   MetricsGroupBy,
   MetricsInterval,
   MetricsRequestSchema,
   OutputShape,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
@@ -22,6 +22,10 @@ function read(text: string) {
 
 function query(text: string) {
   return decodeQuery(MetricsRequestSchema, new URLSearchParams(text));
+}
+
+function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
+  return responseFormat?.format.case === "jsonSchema" ? responseFormat.format.value.schema : undefined;
 }
 
 function refuses(field: string, expected: RegExp) {
@@ -58,8 +62,8 @@ test("reads every field", () => {
   assert.equal(message.maxTokens, 1000);
   assert.deepEqual(message.stopSequences, ["a", "b"]);
   assert.equal(message.outputShape, OutputShape.TRADEOFFS);
-  assert.equal(message.responseFormat?.type, ResponseFormatType.JSON_SCHEMA);
-  assert.equal(message.responseFormat?.schema, '{"10": 1.0, "2": [ ]}');
+  assert.equal(message.responseFormat?.format.case, "jsonSchema");
+  assert.equal(schemaOf(message), '{"10": 1.0, "2": [ ]}');
   assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continueLastMessage], [false, true, false]);
 });
 
@@ -68,7 +72,7 @@ test("a null member counts as not given", () => {
   const { message, unknown } = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
   assert.deepEqual(unknown, []);
   assert.deepEqual(message, read("{}").message);
-  assert.equal(read('{"response_format":{"type":"text","schema":null}}').message.responseFormat?.schema, "");
+  assert.equal(schemaOf(read('{"response_format":{"type":"json_schema","schema":null}}').message), "");
 });
 
 test("a wrong type names the field", () => {
@@ -172,14 +176,25 @@ test("the text of a schema is copied character by character, wherever it stands"
     fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom("", " ", "\n\t"), (schema, other, space) => {
       const text = JSON.stringify(schema, null, space);
       const body = `{${space}"x":${JSON.stringify(other)},"response_format":${space}{"schema":${text}${space},"type":"json_schema"},"prompt":"p"}`;
-      assert.equal(read(body).message.responseFormat?.schema, schema === null ? "" : text);
+      assert.equal(schemaOf(read(body).message), schema === null ? "" : text);
     }),
   );
   const digits = '{"__proto__":{"10":1.0,"9":123456789012345678901234567890},"a":"\\u0041"}';
-  assert.equal(
-    read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message.responseFormat?.schema,
-    digits,
-  );
+  assert.equal(schemaOf(read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message), digits);
+});
+
+test("the tag of a union chooses the case, and members of other cases are ignored", () => {
+  const { message, unknown } = read('{"response_format":{"schema":{"a":1},"type":"text","more":1}}');
+  assert.equal(message.responseFormat?.format.case, "text");
+  assert.deepEqual(unknown, ["response_format.more"]);
+  for (const type of ["null", '"Text"', '"jsonSchema"', "1", "{}"]) {
+    const body = `{"response_format":{"type":${type},"schema":{}}}`;
+    assert.throws(
+      () => read(body),
+      refuses("response_format.type", type === "null" ? /required/ : /"text", "json_schema"/),
+    );
+  }
+  assert.throws(() => read('{"response_format":{"schema":{}}}'), refuses("response_format.type", /required/));
 });
 
 test("reads a query; unknown and empty parameters are skipped", () => {

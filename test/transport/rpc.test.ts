@@ -9,7 +9,6 @@ import {
   GenerateResponseSchema,
   GenerationService,
   OutputShape,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { createKeys } from "../../src/accounts/keys.ts";
@@ -76,7 +75,8 @@ test("every client calls every method", async (t) => {
 
   await t.test("a field at fault is named", async () => {
     const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
-    const responseFormat = { type: ResponseFormatType.JSON_SCHEMA, schema };
+    const formatOf = (schema: string) => ({ format: { case: "jsonSchema" as const, value: { schema } } });
+    const responseFormat = formatOf(schema);
     const cases: [request: Parameters<typeof client.generate>[0], field: string, code?: string][] = [
       [{}, "prompt"],
       [{ prompt: "a", messages: [{ role: Role.USER, content: "b" }] }, "prompt"],
@@ -90,11 +90,8 @@ test("every client calls every method", async (t) => {
       [{ prompt: "a", stopSequences: ["a", ""] }, "stop_sequences[1]"],
       [{ prompt: "a", attachments: [{ mediaType: "image/tiff" }] }, "attachments[0].media_type"],
       [{ prompt: "a", continueLastMessage: true }, "continue"],
-      [{ prompt: "a", responseFormat: {} }, "response_format.type"],
-      [
-        { prompt: "a", responseFormat: { ...responseFormat, schema: "{}" }, outputShape: OutputShape.EXTRACT },
-        "output_shape",
-      ],
+      [{ prompt: "a", responseFormat: {} }, "response_format"],
+      [{ prompt: "a", responseFormat: formatOf("{}"), outputShape: OutputShape.EXTRACT }, "output_shape"],
       [{ prompt: "a", responseFormat }, "response_format.schema.properties.a", "invalid_response_schema"],
     ];
     for (const [request, field, kind = "invalid_request"] of cases) {

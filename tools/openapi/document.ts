@@ -20,10 +20,11 @@ interface HttpRule {
 export function createDocument(registry: FileRegistry): Schema {
   const service = registry.getService("chorus.v1.GenerationService");
   const json = registry.getExtension("chorus.v1.json");
+  const jsonTag = registry.getExtension("chorus.v1.json_tag");
   const http = registry.getExtension("google.api.http");
-  if (!service || !json || !http)
+  if (!service || !json || !jsonTag || !http)
     throw new TypeError("The descriptors lack chorus.v1.GenerationService or its options.");
-  const schemas = createSchemas(json);
+  const schemas = createSchemas(json, jsonTag);
   const paths: Record<string, Schema> = {};
   for (const method of service.methods) {
     const { pattern } = getOption(method, http) as unknown as HttpRule;

@@ -3,6 +3,7 @@ import {
   type DescExtension,
   type DescField,
   type DescMessage,
+  type DescOneof,
   getOption,
   ScalarType,
 } from "@bufbuild/protobuf";
@@ -34,8 +35,9 @@ export interface Schemas {
 /**
  * Starts a collection. Names, numbers, enum words and null follow `src/transport/decode.ts` and `src/transport/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
+ * @param jsonTag the extension `chorus.v1.json_tag`, likewise
  */
-export function createSchemas(json: DescExtension): Schemas {
+export function createSchemas(json: DescExtension, jsonTag: DescExtension): Schemas {
   const named: Record<string, Schema> = {};
   return { named, message, field };
 
@@ -48,15 +50,37 @@ export function createSchemas(json: DescExtension): Schemas {
     if (!named[name]) {
       // Stands before its fields are read, so that a message may hold itself.
       named[name] = {};
-      const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+      const union = desc.oneofs.find((oneof) => getOption(oneof, jsonTag) !== "");
       Object.assign(named[name], {
         type: "object",
         ...described(desc),
-        ...(required.length > 0 ? { required: required.map(memberName) } : {}),
-        properties: Object.fromEntries(desc.fields.map((f) => [memberName(f), field(f)])),
+        ...(union ? unionMembers(union) : members(desc)),
       });
     }
     return { $ref: `#/components/schemas/${name}` };
+  }
+
+  function members(desc: DescMessage): Schema {
+    const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+    return {
+      ...(required.length > 0 ? { required: required.map(memberName) } : {}),
+      properties: Object.fromEntries(desc.fields.map((f) => [memberName(f), field(f)])),
+    };
+  }
+
+  /** The tag that names the case, and the members of all cases, which stand beside it. */
+  function unionMembers(union: DescOneof): Schema {
+    const tag = String(getOption(union, jsonTag));
+    const name = `${schemaName(union.parent)}${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
+    named[name] = enumOf(union, new Map(union.fields.map((one) => [one.name, one])));
+    const fields = union.fields.flatMap(({ message }) => message?.fields ?? []);
+    return {
+      required: [tag],
+      properties: {
+        [tag]: { $ref: `#/components/schemas/${name}`, ...described(union) },
+        ...Object.fromEntries(fields.map((f) => [memberName(f), field(f)])),
+      },
+    };
   }
 
   function field(field: DescField): Schema {
@@ -97,14 +121,8 @@ export function createSchemas(json: DescExtension): Schemas {
 
   function enumSchema(desc: DescEnum): Schema {
     const known = words(desc);
-    const meanings = desc.values.flatMap((value) =>
-      known.has(value.number) ? [`- \`${known.get(value.number)}\`: ${commentOf(value)}`] : [],
-    );
-    named[desc.name] = {
-      type: "string",
-      enum: [...known.values()],
-      description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
-    };
+    const values = desc.values.filter(({ number }) => known.has(number));
+    named[desc.name] = enumOf(desc, new Map(values.map((value) => [known.get(value.number) ?? "", value])));
     return { $ref: `#/components/schemas/${desc.name}` };
   }
 
@@ -120,7 +138,16 @@ export function commentOf(desc: Parameters<typeof getComments>[0]): string {
   return text.replace(/\s*\n\s*/g, " ").trim();
 }
 
-function described(desc: DescMessage | DescField, more = ""): Schema {
+function enumOf(desc: DescEnum | DescOneof, values: ReadonlyMap<string, Parameters<typeof getComments>[0]>): Schema {
+  const meanings = [...values].map(([word, value]) => `- \`${word}\`: ${commentOf(value)}`);
+  return {
+    type: "string",
+    enum: [...values.keys()],
+    description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
+  };
+}
+
+function described(desc: DescMessage | DescField | DescOneof, more = ""): Schema {
   const description = commentOf(desc) + more;
   return description === "" ? {} : { description };
 }
@@ -146,6 +173,7 @@ const REQUESTS = new Set([
   "Message",
   "Attachment",
   "ResponseFormat",
+  "JsonSchema",
   "QuotasRequest",
   "MetricsRequest",
 ]);

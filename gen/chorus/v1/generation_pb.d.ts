@@ -79,19 +79,27 @@ export declare const AttachmentSchema: GenMessage<Attachment>;
  */
 export declare type ResponseFormat = Message$1<"chorus.v1.ResponseFormat"> & {
   /**
-   * Kind of format. Required.
+   * Kind of a `response_format`. Required.
    *
-   * @generated from field: chorus.v1.ResponseFormatType type = 1;
+   * @generated from oneof chorus.v1.ResponseFormat.format
    */
-  type: ResponseFormatType;
-
-  /**
-   * The JSON Schema as JSON text, used exactly as written; at most 32 KiB as compact JSON and 10 levels deep. Required with, and only
-   * read with, `json_schema`.
-   *
-   * @generated from field: string schema = 2;
-   */
-  schema: string;
+  format: {
+    /**
+     * An ordinary answer, the same as `output_shape` `text`.
+     *
+     * @generated from field: chorus.v1.ResponseFormat.Text text = 1;
+     */
+    value: ResponseFormat_Text;
+    case: "text";
+  } | {
+    /**
+     * An answer that is valid against `schema`, or a failure.
+     *
+     * @generated from field: chorus.v1.ResponseFormat.JsonSchema json_schema = 2;
+     */
+    value: ResponseFormat_JsonSchema;
+    case: "jsonSchema";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -99,6 +107,41 @@ export declare type ResponseFormat = Message$1<"chorus.v1.ResponseFormat"> & {
  * Use `create(ResponseFormatSchema)` to create a new message.
  */
 export declare const ResponseFormatSchema: GenMessage<ResponseFormat>;
+
+/**
+ * An ordinary answer.
+ *
+ * @generated from message chorus.v1.ResponseFormat.Text
+ */
+export declare type ResponseFormat_Text = Message$1<"chorus.v1.ResponseFormat.Text"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ResponseFormat.Text.
+ * Use `create(ResponseFormat_TextSchema)` to create a new message.
+ */
+export declare const ResponseFormat_TextSchema: GenMessage<ResponseFormat_Text>;
+
+/**
+ * JSON that follows a schema.
+ *
+ * @generated from message chorus.v1.ResponseFormat.JsonSchema
+ */
+export declare type ResponseFormat_JsonSchema = Message$1<"chorus.v1.ResponseFormat.JsonSchema"> & {
+  /**
+   * The JSON Schema as JSON text, used exactly as written; at most 32 KiB as compact JSON and 10 levels deep. Required with
+   * `json_schema`, and ignored with `text`.
+   *
+   * @generated from field: string schema = 1;
+   */
+  schema: string;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseFormat.JsonSchema.
+ * Use `create(ResponseFormat_JsonSchemaSchema)` to create a new message.
+ */
+export declare const ResponseFormat_JsonSchemaSchema: GenMessage<ResponseFormat_JsonSchema>;
 
 /**
  * What to answer, and how.
@@ -1326,39 +1369,6 @@ export enum Role {
  * Describes the enum chorus.v1.Role.
  */
 export declare const RoleSchema: GenEnum<Role>;
-
-/**
- * Kind of a `response_format`.
- *
- * @generated from enum chorus.v1.ResponseFormatType
- */
-export enum ResponseFormatType {
-  /**
-   * Not allowed in a request.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * An ordinary answer, the same as `output_shape` `text`.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_TEXT = 1;
-   */
-  TEXT = 1,
-
-  /**
-   * An answer that is valid against `schema`, or a failure.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_JSON_SCHEMA = 2;
-   */
-  JSON_SCHEMA = 2,
-}
-
-/**
- * Describes the enum chorus.v1.ResponseFormatType.
- */
-export declare const ResponseFormatTypeSchema: GenEnum<ResponseFormatType>;
 
 /**
  * Why an answer ended.

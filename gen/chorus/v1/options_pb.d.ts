@@ -4,7 +4,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, OneofOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/v1/options.proto.
@@ -59,4 +59,14 @@ export declare const JsonRuleSchema: GenMessage<JsonRule>;
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
 export declare const json: GenExtension<FieldOptions, JsonRule>;
+
+/**
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's message stand
+ * beside it, so `json_schema { schema }` with the tag `type` is `{"type": "json_schema", "schema": …}`. Each field of the
+ * oneof must be a message, and the oneof must be all that its message holds. A request must have the member. Members that
+ * belong to other fields of the oneof are ignored.
+ *
+ * @generated from extension: string json_tag = 51234;
+ */
+export declare const json_tag: GenExtension<OneofOptions, string>;
 

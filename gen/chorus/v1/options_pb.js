@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/v1/options.proto.
  */
 export const file_chorus_v1_options = /*@__PURE__*/
-  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCTpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCTpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uOjoKCGpzb25fdGFnEh0uZ29vZ2xlLnByb3RvYnVmLk9uZW9mT3B0aW9ucxiikAMgASgJUgdqc29uVGFnYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message chorus.v1.JsonRule.
@@ -25,4 +25,15 @@ export const JsonRuleSchema = /*@__PURE__*/
  */
 export const json = /*@__PURE__*/
   extDesc(file_chorus_v1_options, 0);
+
+/**
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's message stand
+ * beside it, so `json_schema { schema }` with the tag `type` is `{"type": "json_schema", "schema": …}`. Each field of the
+ * oneof must be a message, and the oneof must be all that its message holds. A request must have the member. Members that
+ * belong to other fields of the oneof are ignored.
+ *
+ * @generated from extension: string json_tag = 51234;
+ */
+export const json_tag = /*@__PURE__*/
+  extDesc(file_chorus_v1_options, 1);
 
