@@ -5,9 +5,11 @@ import {
   type QuotasResponse,
   QuotasResponseSchema,
   type QuotaWindowSchema,
+  SpendPeriodSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../accounts/keys.ts";
 import type { Usage, Use, Window } from "../accounts/usage.ts";
+import { numberOf } from "../json-names.ts";
 
 /** Limits in force and what the caller's workspace has used of them. */
 export async function quotas(
@@ -22,8 +24,9 @@ export async function quotas(
     windows: { minute: window(windows.minute), day: window(windows.day), month: window(windows.month) },
     concurrentRequests: quota(concurrentRequests),
     credit,
-    spendLimits: spendLimits.map(({ resetsAt, ...limit }) => ({
+    spendLimits: spendLimits.map(({ period, resetsAt, ...limit }) => ({
       ...limit,
+      period: numberOf(SpendPeriodSchema, period),
       remaining: rest(limit),
       resetsAt: timestampFromDate(resetsAt),
     })),

@@ -6,6 +6,9 @@ import {
   GenerateResponseSchema,
   type IntelligenceTrace,
   IntelligenceTraceSchema,
+  StepKindSchema,
+  StepOutcomeSchema,
+  StepRoleSchema,
   type StreamGenerateResponse_Done,
   StreamGenerateResponse_DoneSchema,
   type TraceStep,
@@ -15,6 +18,7 @@ import type { ModelCost } from "../admission/lease.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { Level } from "../engine/difficulty/level.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
+import { numberOf } from "../json-names.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
 import type { Checked } from "./validate-request.ts";
 
@@ -84,11 +88,13 @@ export function traceMessage(
   });
 }
 
-export function stepMessage({ durationMs, outcome, detail, ...step }: TimedStep): TraceStep {
+export function stepMessage({ kind, role, durationMs, outcome, detail, ...step }: TimedStep): TraceStep {
   return create(TraceStepSchema, {
     ...step,
+    kind: numberOf(StepKindSchema, kind),
+    role: numberOf(StepRoleSchema, role),
     ...(durationMs === undefined ? {} : { durationMs }),
-    ...(outcome === undefined ? {} : { outcome }),
+    ...(outcome === undefined ? {} : { outcome: numberOf(StepOutcomeSchema, outcome) }),
     ...(detail === undefined ? {} : { detail }),
   });
 }

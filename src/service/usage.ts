@@ -17,7 +17,7 @@ import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 import { figures, metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { readTimestamp } from "./read-field.ts";
 
 export type UsageAdmin = Admin<typeof UsageService>;
 

@@ -5,20 +5,24 @@ import {
   CreateWorkspaceResponseSchema,
   GetNextTierResponseSchema,
   GetWorkspaceResponseSchema,
+  LimitNameSchema,
   type LimitOverride,
+  type LimitSchema,
   ListWorkspacesResponseSchema,
   SetLimitsResponseSchema,
   SetTierResponseSchema,
-  WorkspaceKind,
+  type WorkspaceKind,
+  WorkspaceKindSchema,
   type WorkspaceSchema,
   type WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { amountText } from "../accounts/amount.ts";
 import type { Owners } from "../accounts/owners.ts";
 import type { LimitChange, Workspace, Workspaces } from "../accounts/workspaces.ts";
-import { invalid } from "../failure.ts";
+import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
-import { spendLimitTexts } from "./credits.ts";
+import { spendLimitMessages } from "./credits.ts";
+import { readEnum } from "./read-field.ts";
 
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 
@@ -71,27 +75,23 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
 }
 
 function kindOf(kind: WorkspaceKind): Workspace["kind"] {
-  switch (kind) {
-    case WorkspaceKind.UNSPECIFIED:
-    case WorkspaceKind.PERSONAL:
-      return "personal";
-    case WorkspaceKind.ORGANIZATION:
-      return "organization";
-    default:
-      throw invalid("kind", "kind must be personal or organization.");
-  }
+  return readEnum("kind", WorkspaceKindSchema, kind) === "organization" ? "organization" : "personal";
 }
 
 function changeOf({ name, change }: LimitOverride, i: number): LimitChange {
+  return { name: readEnum(`overrides[${i}].name`, LimitNameSchema, name), to: newLimit(change) };
+}
+
+function newLimit(change: LimitOverride["change"]): LimitChange["to"] {
   switch (change.case) {
     case "value":
-      return { name, to: change.value };
+      return change.value;
     case "unlimited":
+      return "unlimited";
     case "reset":
-      if (!change.value) throw invalid(`overrides[${i}].${change.case}`, `${change.case} must be true, or left out.`);
-      return { name, to: change.case === "reset" ? "default" : "unlimited" };
+      return "default";
     case undefined:
-      return { name, to: undefined };
+      return undefined;
   }
 }
 
@@ -99,21 +99,24 @@ function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchem
   return {
     id: of.id,
     name: of.name,
-    kind: of.kind === "organization" ? WorkspaceKind.ORGANIZATION : WorkspaceKind.PERSONAL,
+    kind: numberOf(WorkspaceKindSchema, of.kind),
     createdAt: timestampFromDate(of.createdAt),
     tier: of.tier,
     tierOverridden: of.tierOverridden,
     limits: limitMessages(of.limits),
-    overriddenLimits: of.overriddenLimits,
+    overriddenLimits: of.overriddenLimits.map((name) => numberOf(LimitNameSchema, name)),
     granted: amountText(of.granted),
     purchased: amountText(of.purchased),
     held: amountText(of.held),
     purchasedTotal: amountText(of.purchasedTotal),
     running: of.running,
-    spendLimits: spendLimitTexts(of.spendLimits),
+    spendLimits: spendLimitMessages(of.spendLimits),
   };
 }
 
-function limitMessages(limits: Record<string, number>): Record<string, bigint> {
-  return Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, BigInt(limit)]));
+function limitMessages(limits: Record<string, number>): MessageInitShape<typeof LimitSchema>[] {
+  return Object.entries(limits).map(([name, limit]) => ({
+    name: numberOf(LimitNameSchema, name),
+    value: BigInt(limit),
+  }));
 }

@@ -10,6 +10,9 @@ import {
   MetricsInterval,
   MetricsResponseSchema,
   QuotasResponseSchema,
+  StepKind,
+  StepOutcome,
+  StepRole,
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../src/json-names.ts";
@@ -37,8 +40,16 @@ test("a whole response has the members of the specification, in its order", () =
       agreement: 0.5,
       internalInputTokens: 2n ** 60n,
       steps: [
-        { id: 1, kind: "answer", role: "fast", startedMs: 0 },
-        { id: 2, kind: "reask", role: "strong", startedMs: 5, durationMs: 0, outcome: "ok", detail: "a" },
+        { id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 0 },
+        {
+          id: 2,
+          kind: StepKind.REASK,
+          role: StepRole.STRONG,
+          startedMs: 5,
+          durationMs: 0,
+          outcome: StepOutcome.OK,
+          detail: "a",
+        },
       ],
     },
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
   type Effort,
   FinishReason,
@@ -112,8 +112,8 @@ test("every client calls every method", async (t) => {
     }
     const token = { headers: { authorization: `Bearer ${service.operatorToken}` } };
     const workspace = "default";
-    const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: ["metrics"] }, token);
-    assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", ["metrics"], true]);
+    const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: [Scope.METRICS] }, token);
+    assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", [Scope.METRICS], true]);
     const names: string[] = [];
     for (let pageToken = ""; ; ) {
       const page = await operator.listKeys({ workspace, pageSize: 2, pageToken }, token);
@@ -127,7 +127,11 @@ test("every client calls every method", async (t) => {
     const wrong: [() => Promise<unknown>, string, string][] = [
       [() => operator.createKey({}, token), "InvalidArgument", "workspace"],
       [() => operator.createKey({ workspace: "nope" }, token), "NotFound", "workspace"],
-      [() => operator.createKey({ workspace, scopes: ["generate", "all"] }, token), "InvalidArgument", "scopes[1]"],
+      [
+        () => operator.createKey({ workspace, scopes: [Scope.GENERATE, 9 as Scope] }, token),
+        "InvalidArgument",
+        "scopes[1]",
+      ],
       [() => operator.createKey({ workspace, expiresAt: { seconds: 1n } }, token), "InvalidArgument", "expires_at"],
       [() => operator.createKey({ workspace, name: "\u001b[31m" }, token), "InvalidArgument", "name"],
       [() => operator.listKeys({ pageSize: -1 }, token), "InvalidArgument", "page_size"],

@@ -20,6 +20,7 @@ interface JsonRule {
   required: boolean;
   nullable: boolean;
   nullBeside: string;
+  open: boolean;
 }
 
 /** Collects the schemas of messages and enums as the public facade speaks them, each under its own name. */
@@ -99,7 +100,7 @@ export function createSchemas(json: DescExtension, jsonTag: DescExtension): Sche
     const { message: inner, enum: enumeration, scalar } = field;
     if (inner?.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
     if (inner) return message(inner);
-    if (enumeration) return enumSchema(enumeration);
+    if (enumeration) return rule(field).open ? { type: "string" } : enumSchema(enumeration);
     if (rule(field).inline) return { type: isRequest(field.parent) ? "object" : ["object", "null"] };
     switch (scalar) {
       case ScalarType.STRING:

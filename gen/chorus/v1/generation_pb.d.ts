@@ -339,16 +339,16 @@ export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
    * What was done: `attachments` and `search` before the models work; `answer` by one model; `draft`, `vote`, `judge`, `analysis` and `write`
    * by several; `hedge`, `fallback`, `repair`, `reask` and `escalate` where something did not go as planned. More may be added.
    *
-   * @generated from field: string kind = 2;
+   * @generated from field: chorus.v1.StepKind kind = 2;
    */
-  kind: string;
+  kind: StepKind;
 
   /**
    * The role that did it: `fast`, `strong` or `service`. More may be added.
    *
-   * @generated from field: string role = 3;
+   * @generated from field: chorus.v1.StepRole role = 3;
    */
-  role: string;
+  role: StepRole;
 
   /**
    * Start, in milliseconds since the work on the request began.
@@ -367,9 +367,9 @@ export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
   /**
    * How it ended: `ok`, `failed`, or `dropped` when nobody waited for it any more. More may be added. Not set while it runs.
    *
-   * @generated from field: optional string outcome = 6;
+   * @generated from field: optional chorus.v1.StepOutcome outcome = 6;
    */
-  outcome?: string | undefined;
+  outcome?: StepOutcome | undefined;
 
   /**
    * What came of it, in words for people; nothing of the prompt or the answer.
@@ -899,11 +899,11 @@ export declare const CreditQuotaSchema: GenMessage<CreditQuota>;
  */
 export declare type SpendLimit = Message$1<"chorus.v1.SpendLimit"> & {
   /**
-   * `day`, `week` or `month`.
+   * The period that the limit applies to.
    *
-   * @generated from field: string period = 1;
+   * @generated from field: chorus.v1.SpendPeriod period = 1;
    */
-  period: string;
+  period: SpendPeriod;
 
   /**
    * The limit, in credits.
@@ -1402,6 +1402,236 @@ export enum FinishReason {
  * Describes the enum chorus.v1.FinishReason.
  */
 export declare const FinishReasonSchema: GenEnum<FinishReason>;
+
+/**
+ * What a step did. More kinds may be added.
+ *
+ * @generated from enum chorus.v1.StepKind
+ */
+export enum StepKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The attached files were read.
+   *
+   * @generated from enum value: STEP_KIND_ATTACHMENTS = 1;
+   */
+  ATTACHMENTS = 1,
+
+  /**
+   * The web was searched.
+   *
+   * @generated from enum value: STEP_KIND_SEARCH = 2;
+   */
+  SEARCH = 2,
+
+  /**
+   * One model answered.
+   *
+   * @generated from enum value: STEP_KIND_ANSWER = 3;
+   */
+  ANSWER = 3,
+
+  /**
+   * A member of a panel wrote a draft.
+   *
+   * @generated from enum value: STEP_KIND_DRAFT = 4;
+   */
+  DRAFT = 4,
+
+  /**
+   * The drafts were compared by vote.
+   *
+   * @generated from enum value: STEP_KIND_VOTE = 5;
+   */
+  VOTE = 5,
+
+  /**
+   * A judge chose one of the drafts.
+   *
+   * @generated from enum value: STEP_KIND_JUDGE = 6;
+   */
+  JUDGE = 6,
+
+  /**
+   * A model analysed the drafts.
+   *
+   * @generated from enum value: STEP_KIND_ANALYSIS = 7;
+   */
+  ANALYSIS = 7,
+
+  /**
+   * A model wrote the answer from the drafts.
+   *
+   * @generated from enum value: STEP_KIND_WRITE = 8;
+   */
+  WRITE = 8,
+
+  /**
+   * A second model started because the first one was slow.
+   *
+   * @generated from enum value: STEP_KIND_HEDGE = 9;
+   */
+  HEDGE = 9,
+
+  /**
+   * Another model took over from a model that failed.
+   *
+   * @generated from enum value: STEP_KIND_FALLBACK = 10;
+   */
+  FALLBACK = 10,
+
+  /**
+   * An answer that did not satisfy the JSON Schema was repaired.
+   *
+   * @generated from enum value: STEP_KIND_REPAIR = 11;
+   */
+  REPAIR = 11,
+
+  /**
+   * A model was asked again because its answer did not satisfy the JSON Schema.
+   *
+   * @generated from enum value: STEP_KIND_REASK = 12;
+   */
+  REASK = 12,
+
+  /**
+   * A stronger model took over.
+   *
+   * @generated from enum value: STEP_KIND_ESCALATE = 13;
+   */
+  ESCALATE = 13,
+}
+
+/**
+ * Describes the enum chorus.v1.StepKind.
+ */
+export declare const StepKindSchema: GenEnum<StepKind>;
+
+/**
+ * Who did a step. More roles may be added.
+ *
+ * @generated from enum chorus.v1.StepRole
+ */
+export enum StepRole {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A model of the fast tier.
+   *
+   * @generated from enum value: STEP_ROLE_FAST = 1;
+   */
+  FAST = 1,
+
+  /**
+   * A model of the strong tier.
+   *
+   * @generated from enum value: STEP_ROLE_STRONG = 2;
+   */
+  STRONG = 2,
+
+  /**
+   * The service itself, without a model.
+   *
+   * @generated from enum value: STEP_ROLE_SERVICE = 3;
+   */
+  SERVICE = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.StepRole.
+ */
+export declare const StepRoleSchema: GenEnum<StepRole>;
+
+/**
+ * How a step ended. More outcomes may be added.
+ *
+ * @generated from enum chorus.v1.StepOutcome
+ */
+export enum StepOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The step succeeded.
+   *
+   * @generated from enum value: STEP_OUTCOME_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The step failed.
+   *
+   * @generated from enum value: STEP_OUTCOME_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * The step was aborted because its result was no longer needed.
+   *
+   * @generated from enum value: STEP_OUTCOME_DROPPED = 3;
+   */
+  DROPPED = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.StepOutcome.
+ */
+export declare const StepOutcomeSchema: GenEnum<StepOutcome>;
+
+/**
+ * A calendar period of a spend limit, UTC.
+ *
+ * @generated from enum chorus.v1.SpendPeriod
+ */
+export enum SpendPeriod {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: SPEND_PERIOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A day.
+   *
+   * @generated from enum value: SPEND_PERIOD_DAY = 1;
+   */
+  DAY = 1,
+
+  /**
+   * A week, from Monday.
+   *
+   * @generated from enum value: SPEND_PERIOD_WEEK = 2;
+   */
+  WEEK = 2,
+
+  /**
+   * A month.
+   *
+   * @generated from enum value: SPEND_PERIOD_MONTH = 3;
+   */
+  MONTH = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.SpendPeriod.
+ */
+export declare const SpendPeriodSchema: GenEnum<SpendPeriod>;
 
 /**
  * Width of one point of a series.

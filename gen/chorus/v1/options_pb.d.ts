@@ -45,6 +45,14 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: string null_beside = 4;
    */
   nullBeside: string;
+
+  /**
+   * More values of the enum may be added at any time. The OpenAPI document therefore describes the member as a string, without
+   * a closed list of words.
+   *
+   * @generated from field: bool open = 5;
+   */
+  open: boolean;
 };
 
 /**

@@ -2,9 +2,10 @@
 // @generated from file chorus/admin/v1/activity.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Effort, FinishReason } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/activity.proto.
@@ -60,25 +61,25 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   streamed: boolean;
 
   /**
-   * What was asked for: `text`, `extract` or `json_schema`.
+   * What was asked for.
    *
-   * @generated from field: string shape = 7;
+   * @generated from field: chorus.admin.v1.AnswerShape shape = 7;
    */
-  shape: string;
+  shape: AnswerShape;
 
   /**
-   * Effort as asked: `auto`, `low`, `medium` or `high`.
+   * Effort as asked.
    *
-   * @generated from field: string effort = 8;
+   * @generated from field: chorus.v1.Effort effort = 8;
    */
-  effort: string;
+  effort: Effort;
 
   /**
-   * Level as applied: `low`, `medium` or `high`.
+   * Level as applied: low, medium or high.
    *
-   * @generated from field: string level = 9;
+   * @generated from field: chorus.v1.Effort level = 9;
    */
-  level: string;
+  level: Effort;
 
   /**
    * Input tokens.
@@ -116,18 +117,25 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   latencyMs: number;
 
   /**
-   * How it ended: `ok`, `cut_short`, `caller_gone`, or the code of the failure, such as `upstream_failed`.
+   * How it ended.
    *
-   * @generated from field: string outcome = 15;
+   * @generated from field: chorus.admin.v1.Outcome outcome = 15;
    */
-  outcome: string;
+  outcome: Outcome;
 
   /**
-   * Why the answer ended, `stop` or `length`; empty when there was none.
+   * Why the answer ended; unspecified when there was none.
    *
-   * @generated from field: string finish_reason = 16;
+   * @generated from field: chorus.v1.FinishReason finish_reason = 16;
    */
-  finishReason: string;
+  finishReason: FinishReason;
+
+  /**
+   * Code of the failure, such as `upstream_failed`; empty unless the outcome is `failed`.
+   *
+   * @generated from field: string failure_code = 17;
+   */
+  failureCode: string;
 };
 
 /**
@@ -185,18 +193,34 @@ export declare type ListGenerationsRequest = Message<"chorus.admin.v1.ListGenera
   keyId: string;
 
   /**
-   * How the request ended, as in `Generation.outcome`; or `failed`: every failure, and unary callers who did not wait.
+   * How the request ended. Not set: in any way.
    *
-   * @generated from field: string outcome = 7;
+   * @generated from oneof chorus.admin.v1.ListGenerationsRequest.ended
    */
-  outcome: string;
+  ended: {
+    /**
+     * With this outcome. `failed` also finds unary requests whose caller did not wait.
+     *
+     * @generated from field: chorus.admin.v1.Outcome outcome = 7;
+     */
+    value: Outcome;
+    case: "outcome";
+  } | {
+    /**
+     * With this failure code, such as `upstream_failed`.
+     *
+     * @generated from field: string failure_code = 9;
+     */
+    value: string;
+    case: "failureCode";
+  } | { case: undefined; value?: undefined };
 
   /**
-   * Level as applied: `low`, `medium` or `high`.
+   * Level as applied: low, medium or high. Unspecified: any level.
    *
-   * @generated from field: string level = 8;
+   * @generated from field: chorus.v1.Effort level = 8;
    */
-  level: string;
+  level: Effort;
 };
 
 /**
@@ -261,11 +285,11 @@ export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
   at?: Timestamp | undefined;
 
   /**
-   * Who: `operator`, `owner` or `service`.
+   * Who made it.
    *
-   * @generated from field: string actor_kind = 3;
+   * @generated from field: chorus.admin.v1.ActorKind actor_kind = 3;
    */
-  actorKind: string;
+  actorKind: ActorKind;
 
   /**
    * Identifier of the token, prefix `tok_`; or what the service did it for.
@@ -355,6 +379,133 @@ export declare type ListAuditResponse = Message<"chorus.admin.v1.ListAuditRespon
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export declare const ListAuditResponseSchema: GenMessage<ListAuditResponse>;
+
+/**
+ * Shape of an answer.
+ *
+ * @generated from enum chorus.admin.v1.AnswerShape
+ */
+export enum AnswerShape {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ANSWER_SHAPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Text.
+   *
+   * @generated from enum value: ANSWER_SHAPE_TEXT = 1;
+   */
+  TEXT = 1,
+
+  /**
+   * A JSON object whose members the prompt defines.
+   *
+   * @generated from enum value: ANSWER_SHAPE_EXTRACT = 2;
+   */
+  EXTRACT = 2,
+
+  /**
+   * JSON that is valid against a JSON Schema.
+   *
+   * @generated from enum value: ANSWER_SHAPE_JSON_SCHEMA = 3;
+   */
+  JSON_SCHEMA = 3,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.AnswerShape.
+ */
+export declare const AnswerShapeSchema: GenEnum<AnswerShape>;
+
+/**
+ * How an admitted request ended.
+ *
+ * @generated from enum chorus.admin.v1.Outcome
+ */
+export enum Outcome {
+  /**
+   * In a request: any outcome.
+   *
+   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The whole answer was delivered.
+   *
+   * @generated from enum value: OUTCOME_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The service ended the answer early; it is not charged.
+   *
+   * @generated from enum value: OUTCOME_CUT_SHORT = 2;
+   */
+  CUT_SHORT = 2,
+
+  /**
+   * The caller closed the connection before the end.
+   *
+   * @generated from enum value: OUTCOME_CALLER_GONE = 3;
+   */
+  CALLER_GONE = 3,
+
+  /**
+   * The request failed; `failure_code` says how.
+   *
+   * @generated from enum value: OUTCOME_FAILED = 4;
+   */
+  FAILED = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.Outcome.
+ */
+export declare const OutcomeSchema: GenEnum<Outcome>;
+
+/**
+ * Who made a change.
+ *
+ * @generated from enum chorus.admin.v1.ActorKind
+ */
+export enum ActorKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ACTOR_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An operator, by token.
+   *
+   * @generated from enum value: ACTOR_KIND_OPERATOR = 1;
+   */
+  OPERATOR = 1,
+
+  /**
+   * The owner of the workspace, by token.
+   *
+   * @generated from enum value: ACTOR_KIND_OWNER = 2;
+   */
+  OWNER = 2,
+
+  /**
+   * The service itself.
+   *
+   * @generated from enum value: ACTOR_KIND_SERVICE = 3;
+   */
+  SERVICE = 3,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.ActorKind.
+ */
+export declare const ActorKindSchema: GenEnum<ActorKind>;
 
 /**
  * What happened in a workspace. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.

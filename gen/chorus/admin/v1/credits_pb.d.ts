@@ -2,9 +2,10 @@
 // @generated from file chorus/admin/v1/credits.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { SpendPeriod } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/credits.proto.
@@ -18,11 +19,11 @@ export declare const file_chorus_admin_v1_credits: GenFile;
  */
 export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
   /**
-   * `grant`, `purchase` or `adjustment`.
+   * Grant, purchase or adjustment.
    *
-   * @generated from field: string kind = 1;
+   * @generated from field: chorus.admin.v1.LedgerEntryKind kind = 1;
    */
-  kind: string;
+  kind: LedgerEntryKind;
 
   /**
    * The operator's reference.
@@ -290,11 +291,11 @@ export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
   at?: Timestamp | undefined;
 
   /**
-   * `grant`, `purchase`, `adjustment` (a grant taken back), `hold`, `settlement` or `release`.
+   * Kind of the movement.
    *
-   * @generated from field: string kind = 3;
+   * @generated from field: chorus.admin.v1.LedgerEntryKind kind = 3;
    */
-  kind: string;
+  kind: LedgerEntryKind;
 
   /**
    * The operator's reference, or the request's identifier.
@@ -440,11 +441,11 @@ export declare const CheckLedgerRequestSchema: GenMessage<CheckLedgerRequest>;
  */
 export declare type CheckedFigure = Message<"chorus.admin.v1.CheckedFigure"> & {
   /**
-   * `granted`, `purchased`, `purchased_total` and `held`, in credits, and `running`, a count.
+   * Which figure.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: chorus.admin.v1.AccountFigure name = 1;
    */
-  name: string;
+  name: AccountFigure;
 
   /**
    * As it stands.
@@ -502,6 +503,33 @@ export declare type CheckLedgerResponse = Message<"chorus.admin.v1.CheckLedgerRe
 export declare const CheckLedgerResponseSchema: GenMessage<CheckLedgerResponse>;
 
 /**
+ * A spend limit as its owner has set it.
+ *
+ * @generated from message chorus.admin.v1.SpendLimitSetting
+ */
+export declare type SpendLimitSetting = Message<"chorus.admin.v1.SpendLimitSetting"> & {
+  /**
+   * The period that the limit applies to.
+   *
+   * @generated from field: chorus.v1.SpendPeriod period = 1;
+   */
+  period: SpendPeriod;
+
+  /**
+   * The limit, in credits.
+   *
+   * @generated from field: string amount = 2;
+   */
+  amount: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.SpendLimitSetting.
+ * Use `create(SpendLimitSettingSchema)` to create a new message.
+ */
+export declare const SpendLimitSettingSchema: GenMessage<SpendLimitSetting>;
+
+/**
  * Asks for a spend limit.
  *
  * @generated from message chorus.admin.v1.SetSpendLimitRequest
@@ -515,11 +543,11 @@ export declare type SetSpendLimitRequest = Message<"chorus.admin.v1.SetSpendLimi
   workspace: string;
 
   /**
-   * `day`, `week` or `month`. Required.
+   * The period to limit. Required.
    *
-   * @generated from field: string period = 2;
+   * @generated from field: chorus.v1.SpendPeriod period = 2;
    */
-  period: string;
+  period: SpendPeriod;
 
   /**
    * Amount, from 0 (which stops all spending of purchased credit) to 1,000,000,000. Required.
@@ -542,11 +570,11 @@ export declare const SetSpendLimitRequestSchema: GenMessage<SetSpendLimitRequest
  */
 export declare type SetSpendLimitResponse = Message<"chorus.admin.v1.SetSpendLimitResponse"> & {
   /**
-   * `day`, `week`, `month` → credits.
+   * The spend limits, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 1;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 1;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -569,11 +597,11 @@ export declare type ClearSpendLimitRequest = Message<"chorus.admin.v1.ClearSpend
   workspace: string;
 
   /**
-   * `day`, `week` or `month`. Required.
+   * The period to limit. Required.
    *
-   * @generated from field: string period = 2;
+   * @generated from field: chorus.v1.SpendPeriod period = 2;
    */
-  period: string;
+  period: SpendPeriod;
 };
 
 /**
@@ -589,11 +617,11 @@ export declare const ClearSpendLimitRequestSchema: GenMessage<ClearSpendLimitReq
  */
 export declare type ClearSpendLimitResponse = Message<"chorus.admin.v1.ClearSpendLimitResponse"> & {
   /**
-   * `day`, `week`, `month` → credits.
+   * The spend limits, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 1;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 1;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -601,6 +629,121 @@ export declare type ClearSpendLimitResponse = Message<"chorus.admin.v1.ClearSpen
  * Use `create(ClearSpendLimitResponseSchema)` to create a new message.
  */
 export declare const ClearSpendLimitResponseSchema: GenMessage<ClearSpendLimitResponse>;
+
+/**
+ * Kind of a movement of credit.
+ *
+ * @generated from enum chorus.admin.v1.LedgerEntryKind
+ */
+export enum LedgerEntryKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An operator granted credit.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_GRANT = 1;
+   */
+  GRANT = 1,
+
+  /**
+   * An operator booked a purchase.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_PURCHASE = 2;
+   */
+  PURCHASE = 2,
+
+  /**
+   * An operator took granted credit back.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_ADJUSTMENT = 3;
+   */
+  ADJUSTMENT = 3,
+
+  /**
+   * A request was admitted, and its worst-case price was held.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_HOLD = 4;
+   */
+  HOLD = 4,
+
+  /**
+   * A request ended: its hold was released and its price charged.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_SETTLEMENT = 5;
+   */
+  SETTLEMENT = 5,
+
+  /**
+   * A request ended without a charge, and its hold was released.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_RELEASE = 6;
+   */
+  RELEASE = 6,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.LedgerEntryKind.
+ */
+export declare const LedgerEntryKindSchema: GenEnum<LedgerEntryKind>;
+
+/**
+ * A figure of an account.
+ *
+ * @generated from enum chorus.admin.v1.AccountFigure
+ */
+export enum AccountFigure {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Granted credit that is left, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_GRANTED = 1;
+   */
+  GRANTED = 1,
+
+  /**
+   * Purchased credit that is left, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED = 2;
+   */
+  PURCHASED = 2,
+
+  /**
+   * Total ever purchased, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED_TOTAL = 3;
+   */
+  PURCHASED_TOTAL = 3,
+
+  /**
+   * Held for running requests, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_HELD = 4;
+   */
+  HELD = 4,
+
+  /**
+   * Number of running requests.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_RUNNING = 5;
+   */
+  RUNNING = 5,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.AccountFigure.
+ */
+export declare const AccountFigureSchema: GenEnum<AccountFigure>;
 
 /**
  * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase, Deduct and CheckLedger,

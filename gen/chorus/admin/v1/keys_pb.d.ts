@@ -2,9 +2,9 @@
 // @generated from file chorus/admin/v1/keys.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/admin/v1/keys.proto.
@@ -46,11 +46,11 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
   prefix: string;
 
   /**
-   * What the key may do: `generate`, `metrics`.
+   * What the key may do.
    *
-   * @generated from field: repeated string scopes = 5;
+   * @generated from field: repeated chorus.admin.v1.Scope scopes = 5;
    */
-  scopes: string[];
+  scopes: Scope[];
 
   /**
    * When it was created.
@@ -177,11 +177,11 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
   name: string;
 
   /**
-   * Scopes: `generate`, `metrics`. None means all of them.
+   * What the key may do. Empty: everything.
    *
-   * @generated from field: repeated string scopes = 3;
+   * @generated from field: repeated chorus.admin.v1.Scope scopes = 3;
    */
-  scopes: string[];
+  scopes: Scope[];
 
   /**
    * When the key stops working; must be in the future. Not set: never.
@@ -245,7 +245,7 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
   name?: string | undefined;
 
   /**
-   * When the key stops working.
+   * When the key stops working. Not set: as before.
    *
    * @generated from oneof chorus.admin.v1.UpdateKeyRequest.expiry
    */
@@ -259,11 +259,11 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
     case: "expiresAt";
   } | {
     /**
-     * Never (true).
+     * Never.
      *
-     * @generated from field: bool never_expires = 4;
+     * @generated from field: google.protobuf.Empty never_expires = 4;
      */
-    value: boolean;
+    value: Empty;
     case: "neverExpires";
   } | { case: undefined; value?: undefined };
 };
@@ -416,6 +416,39 @@ export declare type RevokeKeyResponse = Message<"chorus.admin.v1.RevokeKeyRespon
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
+
+/**
+ * What a key may do.
+ *
+ * @generated from enum chorus.admin.v1.Scope
+ */
+export enum Scope {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: SCOPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Call Generate and StreamGenerate.
+   *
+   * @generated from enum value: SCOPE_GENERATE = 1;
+   */
+  GENERATE = 1,
+
+  /**
+   * Call Quotas and Metrics.
+   *
+   * @generated from enum value: SCOPE_METRICS = 2;
+   */
+  METRICS = 2,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.Scope.
+ */
+export declare const ScopeSchema: GenEnum<Scope>;
 
 /**
  * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a

@@ -4,12 +4,40 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { SpendLimitSetting } from "./credits_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/workspaces.proto.
  */
 export declare const file_chorus_admin_v1_workspaces: GenFile;
+
+/**
+ * A limit of a workspace or tier.
+ *
+ * @generated from message chorus.admin.v1.Limit
+ */
+export declare type Limit = Message<"chorus.admin.v1.Limit"> & {
+  /**
+   * Which limit.
+   *
+   * @generated from field: chorus.admin.v1.LimitName name = 1;
+   */
+  name: LimitName;
+
+  /**
+   * The largest number that is admitted; 0 refuses every request.
+   *
+   * @generated from field: int64 value = 2;
+   */
+  value: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.Limit.
+ * Use `create(LimitSchema)` to create a new message.
+ */
+export declare const LimitSchema: GenMessage<Limit>;
 
 /**
  * A workspace. Amounts are in credits, as exact decimal strings with up to six decimals.
@@ -60,18 +88,18 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   tierOverridden: boolean;
 
   /**
-   * Limits in force, by name, such as `requests_per_minute`; a limit that is not named does not exist.
+   * Limits in force; a limit that is not listed does not exist.
    *
-   * @generated from field: map<string, int64> limits = 7;
+   * @generated from field: repeated chorus.admin.v1.Limit limits = 7;
    */
-  limits: { [key: string]: bigint };
+  limits: Limit[];
 
   /**
-   * Names of the limits that an operator has overridden.
+   * Limits that an operator has overridden.
    *
-   * @generated from field: repeated string overridden_limits = 8;
+   * @generated from field: repeated chorus.admin.v1.LimitName overridden_limits = 8;
    */
-  overriddenLimits: string[];
+  overriddenLimits: LimitName[];
 
   /**
    * Granted credit that is left.
@@ -109,11 +137,11 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   running: number;
 
   /**
-   * Spend limits that the owner has set: `day`, `week`, `month` → credits.
+   * Spend limits that the owner has set, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 14;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 14;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -305,11 +333,11 @@ export declare type Tier = Message<"chorus.admin.v1.Tier"> & {
   purchased: string;
 
   /**
-   * Its limits, by name, such as `requests_per_minute`; a limit that is not named does not exist.
+   * Its limits; a limit that is not listed does not exist.
    *
-   * @generated from field: map<string, int64> limits = 3;
+   * @generated from field: repeated chorus.admin.v1.Limit limits = 3;
    */
-  limits: { [key: string]: bigint };
+  limits: Limit[];
 };
 
 /**
@@ -399,15 +427,14 @@ export declare const SetTierResponseSchema: GenMessage<SetTierResponse>;
  */
 export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
   /**
-   * Name: `requests_per_minute`, `input_tokens_per_minute`, `output_tokens_per_minute`, the same `_per_day` and `_per_month`, or
-   * `concurrent_requests`.
+   * Which limit. Required.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: chorus.admin.v1.LimitName name = 1;
    */
-  name: string;
+  name: LimitName;
 
   /**
-   * What the limit becomes.
+   * What the limit becomes. Required.
    *
    * @generated from oneof chorus.admin.v1.LimitOverride.change
    */
@@ -421,19 +448,19 @@ export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
     case: "value";
   } | {
     /**
-     * There is no such limit (true).
+     * No limit.
      *
-     * @generated from field: bool unlimited = 3;
+     * @generated from field: google.protobuf.Empty unlimited = 3;
      */
-    value: boolean;
+    value: Empty;
     case: "unlimited";
   } | {
     /**
-     * The tier's own limit again (true).
+     * The limit of the tier again.
      *
-     * @generated from field: bool reset = 4;
+     * @generated from field: google.protobuf.Empty reset = 4;
      */
-    value: boolean;
+    value: Empty;
     case: "reset";
   } | { case: undefined; value?: undefined };
 };
@@ -591,6 +618,95 @@ export enum WorkspaceKind {
  * Describes the enum chorus.admin.v1.WorkspaceKind.
  */
 export declare const WorkspaceKindSchema: GenEnum<WorkspaceKind>;
+
+/**
+ * Name of a limit. Windows are calendar minutes, days and months, UTC.
+ *
+ * @generated from enum chorus.admin.v1.LimitName
+ */
+export enum LimitName {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: LIMIT_NAME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Admitted requests, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_MINUTE = 1;
+   */
+  REQUESTS_PER_MINUTE = 1,
+
+  /**
+   * Admitted requests, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_DAY = 2;
+   */
+  REQUESTS_PER_DAY = 2,
+
+  /**
+   * Admitted requests, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_MONTH = 3;
+   */
+  REQUESTS_PER_MONTH = 3,
+
+  /**
+   * Input tokens, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_MINUTE = 4;
+   */
+  INPUT_TOKENS_PER_MINUTE = 4,
+
+  /**
+   * Input tokens, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_DAY = 5;
+   */
+  INPUT_TOKENS_PER_DAY = 5,
+
+  /**
+   * Input tokens, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_MONTH = 6;
+   */
+  INPUT_TOKENS_PER_MONTH = 6,
+
+  /**
+   * Output tokens, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_MINUTE = 7;
+   */
+  OUTPUT_TOKENS_PER_MINUTE = 7,
+
+  /**
+   * Output tokens, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_DAY = 8;
+   */
+  OUTPUT_TOKENS_PER_DAY = 8,
+
+  /**
+   * Output tokens, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_MONTH = 9;
+   */
+  OUTPUT_TOKENS_PER_MONTH = 9,
+
+  /**
+   * Requests that run at the same time.
+   *
+   * @generated from enum value: LIMIT_NAME_CONCURRENT_REQUESTS = 10;
+   */
+  CONCURRENT_REQUESTS = 10,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.LimitName.
+ */
+export declare const LimitNameSchema: GenEnum<LimitName>;
 
 /**
  * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
