@@ -44,11 +44,11 @@ const services = {
   authorize: async () => nobody,
   generation: createGeneration({
     engine,
-    judge: loadDifficultyRater(),
+    difficulty: loadDifficultyRater(),
     reader: createReader(),
     search: undefined,
     admission,
-    work,
+    inFlight: work,
     costs,
     deadlines: config.deadlines,
     levels: config.levels,

@@ -96,7 +96,7 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
     const work = createInFlight();
     const services = createServices({
       engine: { models, tokenizer, validators: createValidators() },
-      judge,
+      difficulty: judge,
       reader,
       search,
       admission,
@@ -108,7 +108,7 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
       rates: config.rates,
       activity: createActivity(desk),
       sessions: createSessions(desk),
-      work,
+      inFlight: work,
       costs,
       deadlines: config.deadlines,
       levels: config.levels,

@@ -15,6 +15,7 @@ const LEAVES = new Set([
   "json-names",
   "log",
   "telemetry",
+  "terms",
   "tracing",
 ]);
 

@@ -6,7 +6,7 @@ import type { Conversation } from "../engine/prompt.ts";
 import type { ToldStep, Trace } from "../engine/trace.ts";
 import { invalid } from "../failure.ts";
 import { notice } from "./notices.ts";
-import type { Checked } from "./validate-request.ts";
+import type { CheckedRequest } from "./validate-request.ts";
 
 /** What the models get, and what it counts as. */
 export interface Input {
@@ -39,7 +39,7 @@ const ATTACHMENTS_STEP: ToldStep = { id: -1, kind: "attachments", role: "service
 export async function readInput(
   { models, tokenizer }: Engine,
   reader: Reader,
-  { conversation, schema, attachments }: Checked,
+  { conversation, schema, attachments }: CheckedRequest,
   trace: Trace | undefined,
   owner: string,
   signal: AbortSignal,

@@ -1,8 +1,7 @@
 import type { DifficultyRater, DifficultyRating } from "../engine/difficulty/difficulty.ts";
-import { type Level, type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
+import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
-
-export type EffortWord = "auto" | Level;
+import type { Effort, Level } from "../terms.ts";
 
 export interface Choice {
   level: Level;
@@ -15,7 +14,7 @@ export interface Choice {
 export function chooseLevel(
   judge: DifficultyRater,
   thresholds: LevelThresholds,
-  effort: EffortWord,
+  effort: Effort,
   asked: Conversation,
 ): Choice {
   const judgement = judge.judge(judgedText(asked));

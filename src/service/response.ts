@@ -16,11 +16,11 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { ModelCost } from "../admission/lease.ts";
 import type { Finish } from "../engine/answer.ts";
-import type { Level } from "../engine/difficulty/level.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
 import { numberOf } from "../json-names.ts";
+import type { Level } from "../terms.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
-import type { Checked } from "./validate-request.ts";
+import type { CheckedRequest } from "./validate-request.ts";
 
 /** The events of an answer that was given before. */
 export function* replay(
@@ -52,7 +52,7 @@ export function finishReason(finish: Finish | undefined): FinishReason {
 
 /** The members of the two JSON modes; none for a text answer. */
 export function structuredOf(
-  { shape }: Checked,
+  { shape }: CheckedRequest,
   finish: Finish | undefined,
 ): { structured?: string; structuredError?: string } {
   if (shape === "text") return {};

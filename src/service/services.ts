@@ -49,7 +49,7 @@ export interface Parts extends GenerationParts {
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, work } = parts;
+  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -66,6 +66,6 @@ export function createServices(parts: Parts): Services {
     usage: createUsageAdmin(usage, workspaces, rates),
     activity: createActivityAdmin(activity),
     sessions,
-    ready: () => !work.draining,
+    ready: () => !inFlight.draining,
   };
 }

@@ -12,7 +12,7 @@ import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation, Turn } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
 import { Failure, invalid } from "../failure.ts";
-import type { EffortWord } from "./level.ts";
+import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 
 /** Characters (Unicode code points) of `prompt` and of `system`. */
 const MAX_TEXT = 200_000;
@@ -21,8 +21,6 @@ const MAX_ATTACHMENTS = 5;
 const MAX_NAME = 255;
 const MAX_STOPS = 4;
 const MAX_STOP = 1_000;
-/** Largest `max_tokens`, and the ceiling of a request that gives none. */
-export const MAX_TOKENS = 32_000;
 
 /** Types whose content becomes text, and images for models that see. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set([
@@ -41,7 +39,7 @@ const MEDIA_TYPES: ReadonlySet<string> = new Set([
   "image/gif",
 ]);
 
-const EFFORTS: Record<Effort, EffortWord> = {
+const EFFORTS: Record<Effort, EffortTerm> = {
   [Effort.UNSPECIFIED]: "auto",
   [Effort.AUTO]: "auto",
   [Effort.LOW]: "low",
@@ -49,15 +47,13 @@ const EFFORTS: Record<Effort, EffortWord> = {
   [Effort.HIGH]: "high",
 };
 
-export type Shape = "text" | "extract" | "json_schema";
-
 /** A request that is known to be acceptable. */
-export interface Checked {
+export interface CheckedRequest {
   conversation: Conversation;
   shape: Shape;
   /** The caller's JSON Schema, as written; only with shape `json_schema`. */
   schema: string | undefined;
-  effort: EffortWord;
+  effort: EffortTerm;
   temperature: number | undefined;
   /** As the caller gave it. */
   maxTokens: number | undefined;
@@ -71,7 +67,7 @@ export interface Checked {
  * Checks a request in the order of the contract: its fields, the rules on their combination, the JSON Schema.
  * @throws Failure that names the field, with nothing of the request in its message.
  */
-export function checkRequest(request: GenerateRequest, streamed: boolean): Checked {
+export function checkRequest(request: GenerateRequest, streamed: boolean): CheckedRequest {
   checkFields(request);
   const shape = checkCombination(request, streamed);
   const schema = schemaOf(request);
@@ -131,8 +127,8 @@ function checkFields(request: GenerateRequest): void {
   if (temperature !== undefined && !(temperature >= 0 && temperature <= 2)) {
     throw invalid("temperature", "temperature must be a number from 0.0 to 2.0.");
   }
-  if (maxTokens !== undefined && !(maxTokens >= 1 && maxTokens <= MAX_TOKENS)) {
-    throw invalid("max_tokens", `max_tokens must be a whole number from 1 to ${MAX_TOKENS}.`);
+  if (maxTokens !== undefined && !(maxTokens >= 1 && maxTokens <= MAX_OUTPUT_TOKENS)) {
+    throw invalid("max_tokens", `max_tokens must be a whole number from 1 to ${MAX_OUTPUT_TOKENS}.`);
   }
   if (stopSequences.length > MAX_STOPS)
     throw invalid("stop_sequences", `stop_sequences may have ${MAX_STOPS} strings at most.`);
