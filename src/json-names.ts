@@ -1,8 +1,8 @@
 import type { DescEnum, DescField } from "@bufbuild/protobuf";
 
 /**
- * Name of a field in the public JSON and in the paths of failures: its `json_name` where the contract sets one, because the
- * public name is a keyword in some languages; otherwise its own name in snake_case.
+ * Name of a field in the public JSON and in the paths of failures: its `json_name` where the contract sets one, because
+ * the public name is a keyword in some languages; otherwise its own name in snake_case.
  */
 export function memberName(field: DescField): string {
   // Without `json_name`, the compiler derives the same camelCase name as for TypeScript.
@@ -11,7 +11,10 @@ export function memberName(field: DescField): string {
 
 const wordsByEnum = new WeakMap<DescEnum, ReadonlyMap<number, string>>();
 
-/** Words of an enum in JSON, on the command line and in the store, by number: `EFFORT_LOW` is `low`. The unspecified value has none. */
+/**
+ * Words of an enum in JSON, on the command line and in the store, by number: `EFFORT_LOW` is `low`. The unspecified
+ * value has none.
+ */
 export function words(desc: DescEnum): ReadonlyMap<number, string> {
   let found = wordsByEnum.get(desc);
   if (!found) {

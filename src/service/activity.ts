@@ -20,7 +20,7 @@ import { readEnum, readTimestamp } from "./read-field.ts";
 
 export type ActivityAdmin = Admin<typeof ActivityService>;
 
-/** What happened in a workspace, for operators and its owner. */
+/** Lists the requests and the audit log of a workspace, for operators and its owner. */
 export function createActivityAdmin(activity: Activity): ActivityAdmin {
   return {
     async listGenerations({ workspace, pageSize, pageToken, startTime, endTime, keyId, ended, level }, actor) {

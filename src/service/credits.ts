@@ -25,20 +25,20 @@ import { readEnum, readTimestamp } from "./read-field.ts";
 
 export type CreditAdmin = Admin<typeof CreditService>;
 
-/** Bookings of operators; ledger and spend limits of owners. */
+/** Books credit for operators; shows the ledger and sets spend limits for operators and owners. */
 export function createCreditAdmin(credit: Credit): CreditAdmin {
   return {
     async grant({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "grant", amount, reference });
-      return create(GrantResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "grant", amount, reference });
+      return create(GrantResponseSchema, bookingMessages(booking));
     },
     async deduct({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "adjustment", amount, reference });
-      return create(DeductResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "adjustment", amount, reference });
+      return create(DeductResponseSchema, bookingMessages(booking));
     },
     async purchase({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
-      return create(PurchaseResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
+      return create(PurchaseResponseSchema, bookingMessages(booking));
     },
     async listLedger({ startTime, endTime, ...request }, actor) {
       const period = { from: readTimestamp("from", startTime), to: readTimestamp("to", endTime) };

@@ -9,7 +9,7 @@ import { CallerGone, CutShort, type GenerateEvent, visibleError } from "./reques
 import { stepMessage } from "./response.ts";
 import type { Settlement } from "./settle.ts";
 
-/** What an answer is made with. */
+/** Parts that make the answer. */
 export interface AnswerParts {
   engine: Engine;
   /** Undefined: no web search is configured. */
@@ -17,7 +17,7 @@ export interface AnswerParts {
 }
 
 /**
- * Delivers the answer to an admitted request and settles its end, whichever that is.
+ * Delivers the answer to an admitted request, then settles it however it ended.
  * @throws Failure, which is not charged; CallerGone when the caller has left.
  */
 export async function* deliver(
@@ -39,7 +39,7 @@ export async function* deliver(
     if (!(visible instanceof CallerGone)) await settlement.settle(toFailure(visible).kind);
     throw visible;
   } finally {
-    // This is the first settlement only when the caller has left. An answer that the service had cut short by then is free.
+    // Takes effect only when the caller has left. An answer that the service had already cut short is free.
     await settlement.settle(signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
   }
 }

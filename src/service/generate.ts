@@ -25,8 +25,9 @@ import { checkRequest } from "./validate-request.ts";
 
 export interface Generation {
   /**
-   * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration early
-   * aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is yielded.
+   * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
+   * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
+   * yielded.
    * @throws Failure; CallerGone when `context.signal` aborted.
    */
   generate(request: GenerateRequest, context: RequestContext, streamed: boolean): AsyncGenerator<GenerateEvent>;

@@ -29,8 +29,8 @@ const TAG_BYTES = 16;
 
 /**
  * Reads the idempotency key of a unary request: 1 to 255 visible ASCII characters. The stored answer is encrypted with
- * AES-256-GCM under a key that HKDF (RFC 5869) derives from the idempotency key. The store has only a hash of that key, so the
- * answer cannot be read without the caller.
+ * AES-256-GCM under a key that HKDF (RFC 5869) derives from the idempotency key. The store has only a hash of that key,
+ * so the answer cannot be read without the caller.
  * @returns undefined when the request has no key
  * @throws Failure `invalid_request` naming the header.
  */
@@ -61,8 +61,8 @@ export function readIdempotencyKey(request: GenerateRequest, context: RequestCon
     open(sealed) {
       const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, NONCE_BYTES));
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-      const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-      return fromBinary(GenerateResponseSchema, plain);
+      const decrypted = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      return fromBinary(GenerateResponseSchema, decrypted);
     },
   };
 }

@@ -19,7 +19,7 @@ import { readEnum } from "./read-field.ts";
 
 export type KeyAdmin = Admin<typeof KeyService>;
 
-/** Keys as operators and owners see them; the rules on names, scopes and expiry are in admission. */
+/** Manages keys for operators and owners. The rules on names, scopes and expiry are in src/accounts/keys.ts. */
 export function createKeyAdmin(keys: Keys): KeyAdmin {
   return {
     async createKey({ workspace, name, scopes, expiresAt }, actor) {

@@ -21,9 +21,9 @@ const INTERVALS: ReadonlyMap<MetricsInterval, Interval> = new Map([
 ]);
 
 /**
- * Token use of the caller's workspace over a period.
- * @param keyId a key whose use alone counts; undefined: all keys
- * @throws Failure invalid_request naming `from`, `interval` or `group_by`.
+ * Returns requests, tokens and credits of the caller's workspace over a period.
+ * @param keyId counts only this key; undefined: all keys
+ * @throws Failure `invalid_request` naming `from`, `interval` or `group_by`.
  */
 export async function metrics(
   usage: Pick<Usage, "metrics">,
@@ -44,23 +44,23 @@ export async function metrics(
     startTime: timestampFromDate(found.from),
     endTime: timestampFromDate(found.to),
     interval: width,
-    totals: figures(found.totals),
+    totals: totalsFields(found.totals),
     series: found.series.map(({ start, keyId, ...point }) => ({
       start: timestampFromDate(start),
       ...(keyId === undefined ? {} : { keyId }),
-      ...figures(point),
+      ...totalsFields(point),
     })),
   });
 }
 
-/** Sums as messages have them. */
-export function figures(of: Totals) {
+/** The fields that totals and points of a series share. */
+export function totalsFields(totals: Totals) {
   return {
-    requests: BigInt(of.requests),
-    failedRequests: BigInt(of.failedRequests),
-    inputTokens: BigInt(of.inputTokens),
-    outputTokens: BigInt(of.outputTokens),
-    cachedTokens: BigInt(of.cachedTokens),
-    credits: of.credits,
+    requests: BigInt(totals.requests),
+    failedRequests: BigInt(totals.failedRequests),
+    inputTokens: BigInt(totals.inputTokens),
+    outputTokens: BigInt(totals.outputTokens),
+    cachedTokens: BigInt(totals.cachedTokens),
+    credits: totals.credits,
   };
 }

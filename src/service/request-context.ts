@@ -32,7 +32,10 @@ export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" 
   searchFailure?: string;
 }
 
-/** One event of an answer: at the level `high` one `open`, then any number of `delta` and `trace`, then exactly one `done`. */
+/**
+ * One event of an answer: at the level `high` one `open`, then any number of `delta` and `trace`, then exactly one
+ * `done`.
+ */
 export type GenerateEvent =
   | { type: "open" }
   | { type: "delta"; text: string }
@@ -55,7 +58,9 @@ export class CutShort extends Error {
   }
 }
 
-/** Replaces CutShort by the failure that the caller sees when no text was delivered. Returns any other error unchanged. */
+/**
+ * Replaces CutShort by the failure that the caller sees when no text was delivered. Returns any other error unchanged.
+ */
 export function visibleError(error: unknown): unknown {
   if (!(error instanceof CutShort)) return error;
   return error.why === "deadline" ? new Failure("timed_out") : new Failure("overloaded", { retryAfterMs: 1_000 });

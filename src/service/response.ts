@@ -22,7 +22,7 @@ import type { Level } from "../terms.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
-/** The events of an answer that was given before. */
+/** Yields the events of a stored response, under the identifier of the new request. */
 export function* replay(
   { $typeName: _, answer, latencyMs: __, ...rest }: GenerateResponse,
   { requestId }: RequestContext,
@@ -31,17 +31,17 @@ export function* replay(
   yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
 }
 
-/** The whole answer as one response. */
+/** Builds the response of a unary request from its text and its last event. */
 export function fold(
   answer: string,
   { $typeName: _, ...done }: StreamGenerateResponse_Done,
-  call: RequestContext,
+  context: RequestContext,
 ): GenerateResponse {
-  const latencyMs = Math.round(performance.now() - call.startedAt);
+  const latencyMs = Math.round(performance.now() - context.startedAt);
   return create(GenerateResponseSchema, { ...done, answer, latencyMs });
 }
 
-/** Why an answer ended, as the caller and the books know it. */
+/** Why an answer ended, in the word that the caller and the ledger get. */
 export function finishWord(finish: Finish | undefined): "stop" | "length" {
   return finish?.reason === "stop" ? "stop" : "length";
 }
@@ -50,7 +50,7 @@ export function finishReason(finish: Finish | undefined): FinishReason {
   return finishWord(finish) === "stop" ? FinishReason.STOP : FinishReason.LENGTH;
 }
 
-/** The members of the two JSON modes; none for a text answer. */
+/** The fields of the two JSON modes; none for a text answer. */
 export function structuredOf(
   { shape }: CheckedRequest,
   finish: Finish | undefined,
@@ -59,7 +59,7 @@ export function structuredOf(
   return {
     structured: finish?.structured ?? "null",
     ...(finish?.structured === undefined
-      ? { structuredError: "The answer was cut short before it was whole." }
+      ? { structuredError: "The answer was cut short before it was complete." }
       : finish.structuredError === undefined
         ? {}
         : { structuredError: finish.structuredError }),
@@ -68,7 +68,7 @@ export function structuredOf(
 
 const LEVELS: Record<Level, Effort> = { low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
 
-/** The trace as the caller gets it. Roles only: no name of a model or a vendor is ever in here. */
+/** The Intelligence Trace of a response. It names roles, never models or vendors. */
 export function traceMessage(
   trace: Trace,
   level: Level,

@@ -15,7 +15,7 @@ import type { Workspaces } from "../accounts/workspaces.ts";
 import type { Rates } from "../admission/lease.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
-import { figures, metrics } from "./metrics.ts";
+import { metrics, totalsFields } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
 import { readTimestamp } from "./read-field.ts";
 
@@ -30,7 +30,7 @@ const INTERVALS: ReadonlyMap<MetricsInterval, PerformanceInterval> = new Map([
   [MetricsInterval.DAY, "day"],
 ]);
 
-/** What a workspace used, for operators and its owner; the figures are those of `/v1/metrics` and `/v1/quotas`. */
+/** Returns the usage of a workspace to operators and its owner, with the figures of `/v1/metrics` and `/v1/quotas`. */
 export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Rates): UsageAdmin {
   return {
     async getUsage({ workspace, startTime, endTime, interval, groupBy, keyId }, actor) {
@@ -73,13 +73,13 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
       const { id } = await workspaces.get(actor, workspace);
       const keys = await usage.topKeys({ workspaceId: id, ...periodOf(request, 30 * DAY_MS), count: pageSize });
       return create(ListTopKeysResponseSchema, {
-        keys: keys.map(({ totals, ...key }) => ({ ...key, totals: figures(totals) })),
+        keys: keys.map(({ totals, ...key }) => ({ ...key, totals: totalsFields(totals) })),
       });
     },
   };
 }
 
-/** @param defaultMs length of a period whose start is not given */
+/** @param defaultMs length of the period when the request gives no start, in milliseconds */
 function periodOf(
   { startTime, endTime }: { startTime?: Timestamp | undefined; endTime?: Timestamp | undefined },
   defaultMs: number,
@@ -92,7 +92,7 @@ function performanceMessage({ p50, p95, failures }: Performance): MessageInitSha
   return {
     ...(p50 === undefined ? {} : { latencyP50Ms: p50 }),
     ...(p95 === undefined ? {} : { latencyP95Ms: p95 }),
-    // What fails after it was admitted has a code, and that is the name of its kind.
+    // Every failure after admission has a code, which equals its kind.
     failures: failures.map(({ kind, requests }) => ({ code: kind, requests })),
   };
 }

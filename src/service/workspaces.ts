@@ -26,12 +26,12 @@ import { readEnum } from "./read-field.ts";
 
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 
-/** Workspaces as operators see them, and each as its owner does. */
+/** Manages workspaces for operators, and shows an owner the own workspace. */
 export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): WorkspaceAdmin {
   return {
     async createWorkspace({ name, kind }, actor) {
-      const made = await workspaces.create(actor, { name, kind: kindOf(kind) });
-      return create(CreateWorkspaceResponseSchema, { workspace: workspaceMessage(made) });
+      const created = await workspaces.create(actor, { name, kind: kindOf(kind) });
+      return create(CreateWorkspaceResponseSchema, { workspace: workspaceMessage(created) });
     },
     async listWorkspaces({ pageSize, pageToken }) {
       const page = await workspaces.list({ pageSize, pageToken });
@@ -60,14 +60,14 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
       return create(SetLimitsResponseSchema, { workspace: workspaceMessage(changed) });
     },
     async createOwnerToken({ workspace, expiresAt }, actor) {
-      const made = await owners.createToken(actor, {
+      const created = await owners.createToken(actor, {
         workspace,
         ...(expiresAt ? { expiresAt: timestampDate(expiresAt) } : {}),
       });
       return create(CreateOwnerTokenResponseSchema, {
-        token: made.token,
-        id: made.id,
-        workspace: workspaceMessage(await workspaces.get(actor, made.workspace)),
+        token: created.token,
+        id: created.id,
+        workspace: workspaceMessage(await workspaces.get(actor, created.workspace)),
         ...(expiresAt ? { expiresAt } : {}),
       });
     },
@@ -95,22 +95,22 @@ function newLimit(change: LimitOverride["change"]): LimitChange["to"] {
   }
 }
 
-function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchema> {
+function workspaceMessage(workspace: Workspace): MessageInitShape<typeof WorkspaceSchema> {
   return {
-    id: of.id,
-    name: of.name,
-    kind: numberOf(WorkspaceKindSchema, of.kind),
-    createdAt: timestampFromDate(of.createdAt),
-    tier: of.tier,
-    tierOverridden: of.tierOverridden,
-    limits: limitMessages(of.limits),
-    overriddenLimits: of.overriddenLimits.map((name) => numberOf(LimitNameSchema, name)),
-    granted: amountText(of.granted),
-    purchased: amountText(of.purchased),
-    held: amountText(of.held),
-    purchasedTotal: amountText(of.purchasedTotal),
-    running: of.running,
-    spendLimits: spendLimitMessages(of.spendLimits),
+    id: workspace.id,
+    name: workspace.name,
+    kind: numberOf(WorkspaceKindSchema, workspace.kind),
+    createdAt: timestampFromDate(workspace.createdAt),
+    tier: workspace.tier,
+    tierOverridden: workspace.tierOverridden,
+    limits: limitMessages(workspace.limits),
+    overriddenLimits: workspace.overriddenLimits.map((name) => numberOf(LimitNameSchema, name)),
+    granted: amountText(workspace.granted),
+    purchased: amountText(workspace.purchased),
+    held: amountText(workspace.held),
+    purchasedTotal: amountText(workspace.purchasedTotal),
+    running: workspace.running,
+    spendLimits: spendLimitMessages(workspace.spendLimits),
   };
 }
 
