@@ -209,7 +209,7 @@ export const EffortSchema = /*@__PURE__*/
   enumDesc(file_chorus_v1_generation, 0);
 
 /**
- * A ceiling on the intelligence applied to a request; no promise about how many models are used.
+ * The largest effort that the service spends on a request. The number of models is not part of the contract.
  *
  * @generated from enum chorus.v1.Effort
  */
@@ -307,7 +307,7 @@ export const SpendPeriodSchema = /*@__PURE__*/
   enumDesc(file_chorus_v1_generation, 7);
 
 /**
- * A calendar period of a spend limit, UTC.
+ * Calendar period of a spend limit, UTC.
  *
  * @generated from enum chorus.v1.SpendPeriod
  */
@@ -335,7 +335,7 @@ export const MetricsGroupBySchema = /*@__PURE__*/
   enumDesc(file_chorus_v1_generation, 9);
 
 /**
- * What a series is split by.
+ * How a series is split.
  *
  * @generated from enum chorus.v1.MetricsGroupBy
  */
@@ -343,8 +343,8 @@ export const MetricsGroupBy = /*@__PURE__*/
   tsEnum(MetricsGroupBySchema);
 
 /**
- * Turns a prompt or a conversation into one answer, and tells what that used up.
- * Every call carries the API key in the header (RPC metadata) `x-api-key`.
+ * Turns a prompt or a conversation into one answer and reports its usage. Every call carries the API key in the header
+ * (RPC metadata) `x-api-key`.
  *
  * @generated from service chorus.v1.GenerationService
  */

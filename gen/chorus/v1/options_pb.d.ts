@@ -18,8 +18,8 @@ export declare const file_chorus_v1_options: GenFile;
  */
 export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
   /**
-   * The string field holds JSON text. In the facade the text stands inline, as the value itself: it is copied character by
-   * character in both directions, so the order of names and the spelling of numbers survive.
+   * The string field holds JSON text. In the facade the text stands inline, as the value itself. It is copied character
+   * by character in both directions, which keeps the order of names and the spelling of numbers.
    *
    * @generated from field: bool inline = 1;
    */
@@ -47,8 +47,8 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
   nullBeside: string;
 
   /**
-   * More values of the enum may be added at any time. The OpenAPI document therefore describes the member as a string, without
-   * a closed list of words.
+   * More values of the enum may be added at any time. The OpenAPI document therefore describes the member as a string,
+   * without a closed list of words.
    *
    * @generated from field: bool open = 5;
    */
@@ -62,17 +62,17 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
 export declare const JsonRuleSchema: GenMessage<JsonRule>;
 
 /**
- * See JsonRule.
+ * How the public JSON facade treats the field.
  *
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
 export declare const json: GenExtension<FieldOptions, JsonRule>;
 
 /**
- * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's message stand
- * beside it, so `json_schema { schema }` with the tag `type` is `{"type": "json_schema", "schema": …}`. Each field of the
- * oneof must be a message, and the oneof must be all that its message holds. A request must have the member. Members that
- * belong to other fields of the oneof are ignored.
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's
+ * message stand beside it: with the tag `type`, `json_schema { schema }` is `{"type": "json_schema", "schema": …}`.
+ * Every field of the oneof must be a message, and the message of the oneof must have no other fields. A request must
+ * have the member. Members of the other fields of the oneof are ignored.
  *
  * @generated from extension: string json_tag = 51234;
  */

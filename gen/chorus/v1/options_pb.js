@@ -19,7 +19,7 @@ export const JsonRuleSchema = /*@__PURE__*/
   messageDesc(file_chorus_v1_options, 0);
 
 /**
- * See JsonRule.
+ * How the public JSON facade treats the field.
  *
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
@@ -27,10 +27,10 @@ export const json = /*@__PURE__*/
   extDesc(file_chorus_v1_options, 0);
 
 /**
- * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's message stand
- * beside it, so `json_schema { schema }` with the tag `type` is `{"type": "json_schema", "schema": …}`. Each field of the
- * oneof must be a message, and the oneof must be all that its message holds. A request must have the member. Members that
- * belong to other fields of the oneof are ignored.
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's
+ * message stand beside it: with the tag `type`, `json_schema { schema }` is `{"type": "json_schema", "schema": …}`.
+ * Every field of the oneof must be a message, and the message of the oneof must have no other fields. A request must
+ * have the member. Members of the other fields of the oneof are ignored.
  *
  * @generated from extension: string json_tag = 51234;
  */

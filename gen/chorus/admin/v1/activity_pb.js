@@ -97,7 +97,8 @@ export const ActorKind = /*@__PURE__*/
   tsEnum(ActorKindSchema);
 
 /**
- * What happened in a workspace. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
+ * Lists the requests and the audit log of a workspace. Every call carries a token as `authorization: Bearer <token>`:
+ * the operator's or the workspace's owner token.
  *
  * @generated from service chorus.admin.v1.ActivityService
  */

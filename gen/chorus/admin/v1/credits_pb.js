@@ -174,8 +174,9 @@ export const AccountFigure = /*@__PURE__*/
   tsEnum(AccountFigureSchema);
 
 /**
- * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase, Deduct and CheckLedger,
- * the operator's or the workspace's owner token for the rest. Amounts are in credits, as exact decimal strings with up to six decimals.
+ * Books and shows the credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's for Grant, Purchase, Deduct and CheckLedger, the operator's or the workspace's owner token for the rest.
+ * Amounts are in credits, as exact decimal strings with up to six decimals.
  *
  * @generated from service chorus.admin.v1.CreditService
  */

@@ -96,8 +96,8 @@ export const Scope = /*@__PURE__*/
   tsEnum(ScopeSchema);
 
 /**
- * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a
- * workspace's owner token, which reaches the keys of that workspace alone.
+ * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's, or a workspace's owner token, which gives access to the keys of that workspace only.
  *
  * @generated from service chorus.admin.v1.KeyService
  */

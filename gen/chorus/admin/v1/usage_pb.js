@@ -104,7 +104,8 @@ export const ListTopKeysResponseSchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_usage, 12);
 
 /**
- * What workspaces use. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
+ * Reports the usage of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's or the
+ * workspace's owner token.
  *
  * @generated from service chorus.admin.v1.UsageService
  */

@@ -67,28 +67,28 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   kind: WorkspaceKind;
 
   /**
-   * When it was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Tier in force.
+   * Name of its tier.
    *
    * @generated from field: string tier = 5;
    */
   tier: string;
 
   /**
-   * Whether an operator gave the tier, rather than the purchases.
+   * Whether an operator assigned the tier; otherwise it follows from the purchases.
    *
    * @generated from field: bool tier_overridden = 6;
    */
   tierOverridden: boolean;
 
   /**
-   * Limits in force; a limit that is not listed does not exist.
+   * The limits. A limit that is not listed does not exist.
    *
    * @generated from field: repeated chorus.admin.v1.Limit limits = 7;
    */
@@ -116,7 +116,7 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   purchased: string;
 
   /**
-   * Held for running requests.
+   * Credit held for running requests.
    *
    * @generated from field: string held = 11;
    */
@@ -130,7 +130,7 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   purchasedTotal: string;
 
   /**
-   * Requests that run now.
+   * Number of running requests.
    *
    * @generated from field: int32 running = 13;
    */
@@ -151,14 +151,14 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
 export declare const WorkspaceSchema: GenMessage<Workspace>;
 
 /**
- * Asks for a new workspace.
+ * A workspace to create.
  *
  * @generated from message chorus.admin.v1.CreateWorkspaceRequest
  */
 export declare type CreateWorkspaceRequest = Message<"chorus.admin.v1.CreateWorkspaceRequest"> & {
   /**
-   * Name: 1 to 100 of `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`, the first a letter or digit; unique, and not beginning with `ws_`,
-   * as identifiers do. Required.
+   * Unique name: 1 to 100 of the characters `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`, the first a letter or
+   * digit. It must not start with `ws_`, the prefix of identifiers. Required.
    *
    * @generated from field: string name = 1;
    */
@@ -179,7 +179,7 @@ export declare type CreateWorkspaceRequest = Message<"chorus.admin.v1.CreateWork
 export declare const CreateWorkspaceRequestSchema: GenMessage<CreateWorkspaceRequest>;
 
 /**
- * The new workspace.
+ * The created workspace.
  *
  * @generated from message chorus.admin.v1.CreateWorkspaceResponse
  */
@@ -199,20 +199,20 @@ export declare type CreateWorkspaceResponse = Message<"chorus.admin.v1.CreateWor
 export declare const CreateWorkspaceResponseSchema: GenMessage<CreateWorkspaceResponse>;
 
 /**
- * Asks for workspaces.
+ * Selects workspaces.
  *
  * @generated from message chorus.admin.v1.ListWorkspacesRequest
  */
 export declare type ListWorkspacesRequest = Message<"chorus.admin.v1.ListWorkspacesRequest"> & {
   /**
-   * Largest number of workspaces in the response, 1 to 1,000. Default 100.
+   * Largest number of workspaces in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -239,7 +239,7 @@ export declare type ListWorkspacesResponse = Message<"chorus.admin.v1.ListWorksp
   workspaces: Workspace[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -326,14 +326,14 @@ export declare type Tier = Message<"chorus.admin.v1.Tier"> & {
   name: string;
 
   /**
-   * Total of purchases from which it applies, in credits, as an exact decimal string.
+   * Total of purchases from which the tier applies, in credits, as an exact decimal string.
    *
    * @generated from field: string purchased = 2;
    */
   purchased: string;
 
   /**
-   * Its limits; a limit that is not listed does not exist.
+   * The limits of the tier. A limit that is not listed does not exist.
    *
    * @generated from field: repeated chorus.admin.v1.Limit limits = 3;
    */
@@ -353,14 +353,14 @@ export declare const TierSchema: GenMessage<Tier>;
  */
 export declare type GetNextTierResponse = Message<"chorus.admin.v1.GetNextTierResponse"> & {
   /**
-   * Not set when there is none: purchases lead no higher, or an operator gave the tier.
+   * Not set when purchases lead to no higher tier, or when an operator assigned the current one.
    *
    * @generated from field: chorus.admin.v1.Tier tier = 1;
    */
   tier?: Tier | undefined;
 
   /**
-   * What is still to be purchased for it, in credits, as an exact decimal string; empty when there is no next tier.
+   * Credit still to be purchased for the tier, as an exact decimal string. Empty when there is no next tier.
    *
    * @generated from field: string missing = 2;
    */
@@ -374,7 +374,7 @@ export declare type GetNextTierResponse = Message<"chorus.admin.v1.GetNextTierRe
 export declare const GetNextTierResponseSchema: GenMessage<GetNextTierResponse>;
 
 /**
- * Asks for a tier.
+ * The tier to assign.
  *
  * @generated from message chorus.admin.v1.SetTierRequest
  */
@@ -387,7 +387,7 @@ export declare type SetTierRequest = Message<"chorus.admin.v1.SetTierRequest"> &
   workspace: string;
 
   /**
-   * Name of a tier of the configuration; empty: the one that follows from the purchases.
+   * Name of a tier of the configuration. Empty: the tier that follows from the purchases.
    *
    * @generated from field: string tier = 2;
    */
@@ -472,7 +472,7 @@ export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
 export declare const LimitOverrideSchema: GenMessage<LimitOverride>;
 
 /**
- * Asks for overrides.
+ * Limits to override.
  *
  * @generated from message chorus.admin.v1.SetLimitsRequest
  */
@@ -485,7 +485,7 @@ export declare type SetLimitsRequest = Message<"chorus.admin.v1.SetLimitsRequest
   workspace: string;
 
   /**
-   * The overrides, each limit once; all of them or none are made. Required.
+   * The overrides, with each limit at most once. Either all of them take effect or none. Required.
    *
    * @generated from field: repeated chorus.admin.v1.LimitOverride overrides = 2;
    */
@@ -519,7 +519,7 @@ export declare type SetLimitsResponse = Message<"chorus.admin.v1.SetLimitsRespon
 export declare const SetLimitsResponseSchema: GenMessage<SetLimitsResponse>;
 
 /**
- * Asks for an owner token.
+ * An owner token to create.
  *
  * @generated from message chorus.admin.v1.CreateOwnerTokenRequest
  */
@@ -532,7 +532,7 @@ export declare type CreateOwnerTokenRequest = Message<"chorus.admin.v1.CreateOwn
   workspace: string;
 
   /**
-   * When the token stops working; must be in the future. Not set: never.
+   * Time at which the token stops working; must be in the future. Default: never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 2;
    */
@@ -546,7 +546,7 @@ export declare type CreateOwnerTokenRequest = Message<"chorus.admin.v1.CreateOwn
 export declare const CreateOwnerTokenRequestSchema: GenMessage<CreateOwnerTokenRequest>;
 
 /**
- * The new owner token.
+ * The created owner token.
  *
  * @generated from message chorus.admin.v1.CreateOwnerTokenResponse
  */
@@ -559,7 +559,7 @@ export declare type CreateOwnerTokenResponse = Message<"chorus.admin.v1.CreateOw
   token: string;
 
   /**
-   * Identifier, prefix `tok_`, under which the audit table names what is done with the token.
+   * Identifier, prefix `tok_`, by which the audit log names the token.
    *
    * @generated from field: string id = 2;
    */
@@ -573,7 +573,7 @@ export declare type CreateOwnerTokenResponse = Message<"chorus.admin.v1.CreateOw
   workspace?: Workspace | undefined;
 
   /**
-   * When the token stops working; not set when it does not expire.
+   * Time at which the token stops working. Not set when it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -600,14 +600,14 @@ export enum WorkspaceKind {
   UNSPECIFIED = 0,
 
   /**
-   * Of one person.
+   * A workspace of one person.
    *
    * @generated from enum value: WORKSPACE_KIND_PERSONAL = 1;
    */
   PERSONAL = 1,
 
   /**
-   * Of an organization; all its members share one set of limits.
+   * A workspace of an organization, whose members share its limits.
    *
    * @generated from enum value: WORKSPACE_KIND_ORGANIZATION = 2;
    */
@@ -709,8 +709,8 @@ export enum LimitName {
 export declare const LimitNameSchema: GenEnum<LimitName>;
 
 /**
- * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
- * GetNextTier the workspace's owner token too.
+ * Manages workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's; for GetWorkspace and GetNextTier, the workspace's owner token is accepted too.
  *
  * @generated from service chorus.admin.v1.WorkspaceService
  */
@@ -736,7 +736,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof ListWorkspacesResponseSchema;
   },
   /**
-   * Shows a workspace with its balance and the limits in force.
+   * Returns a workspace with its balance and limits.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.GetWorkspace
    */
@@ -746,7 +746,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof GetWorkspaceResponseSchema;
   },
   /**
-   * Tells which tier purchases lead to next, and what it takes.
+   * Returns the next tier that purchases lead to, and the credit still to be purchased for it.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.GetNextTier
    */
@@ -756,7 +756,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof GetNextTierResponseSchema;
   },
   /**
-   * Puts a workspace into a tier, whatever it has purchased; or back into the one that follows from its purchases.
+   * Assigns a tier to a workspace, regardless of its purchases, or restores the tier that follows from its purchases.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.SetTier
    */
@@ -766,7 +766,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof SetTierResponseSchema;
   },
   /**
-   * Overrides limits of a workspace; limits that are not named stay as they are.
+   * Overrides limits of a workspace. Limits that are not named are unchanged.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.SetLimits
    */
@@ -776,7 +776,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof SetLimitsResponseSchema;
   },
   /**
-   * Creates the owner token of a workspace. The secret is in this response and nowhere else. The earlier owner token stops working.
+   * Creates the owner token of a workspace and revokes the previous one. Only this response contains the secret.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.CreateOwnerToken
    */

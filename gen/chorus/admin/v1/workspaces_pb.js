@@ -167,8 +167,8 @@ export const LimitName = /*@__PURE__*/
   tsEnum(LimitNameSchema);
 
 /**
- * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
- * GetNextTier the workspace's owner token too.
+ * Manages workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's; for GetWorkspace and GetNextTier, the workspace's owner token is accepted too.
  *
  * @generated from service chorus.admin.v1.WorkspaceService
  */
