@@ -48,7 +48,7 @@ const services = {
     reader: createReader(),
     search: undefined,
     admission,
-    work,
+    inFlight: work,
     costs,
     deadlines: config.deadlines,
     levels: config.levels,

@@ -108,7 +108,7 @@ async function start(config: Config, log: Log, stopping: AbortSignal): Promise<S
       rates: config.rates,
       activity: createActivity(desk),
       sessions: createSessions(desk),
-      work,
+      inFlight: work,
       costs,
       deadlines: config.deadlines,
       levels: config.levels,

@@ -13,6 +13,7 @@ const LEAVES = new Set([
   "discovery",
   "failure",
   "json",
+  "json-names",
   "log",
   "telemetry",
   "terms",

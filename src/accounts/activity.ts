@@ -5,7 +5,7 @@ import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
 import { findWorkspace } from "./workspaces.ts";
 
 /** An admitted request that has ended. */
-interface GenerationRecord {
+export interface GenerationRecord {
   id: string;
   requestId: string;
   /** Time of admission. */

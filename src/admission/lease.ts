@@ -47,8 +47,8 @@ export interface Settlement {
   outputTokens: number;
   /** The part of the input that the answering vendor reported as cached; more than the input counts as all of it. */
   cachedTokens: number;
-  /** Whether the caller pays for it. */
-  charged: boolean;
+  /** Default: as the outcome says. */
+  charged?: boolean;
   /** Left out when there was no answer. */
   finishReason?: "stop" | "length";
   latencyMs: number;
@@ -195,7 +195,7 @@ function holdOf(rates: Rates, { inputTokens, maxOutputTokens }: LeaseRequest): b
 function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
   const cached = Math.min(actual.cachedTokens, request.inputTokens);
   const tokens = { input: request.inputTokens, cached, output: actual.outputTokens };
-  const price = actual.charged ? costOf(rates, tokens) : 0n;
+  const price = (actual.charged ?? isCharged(actual.outcome, request.streamed)) ? costOf(rates, tokens) : 0n;
   const response = actual.response?.(Number(price) / 1e6);
   return {
     id: request.generationId,
@@ -218,6 +218,11 @@ function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdA
     ...request.idempotency,
     ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
   };
+}
+
+/** Whether a request is charged. The caller keeps what it took of a stream. Source: the contract's charge table. */
+function isCharged(outcome: Outcome, streamed: boolean): boolean {
+  return outcome === "ok" || (outcome === "caller_gone" && streamed);
 }
 
 function costColumns({ calls, inputTokens, outputTokens, usd }: ModelCost) {

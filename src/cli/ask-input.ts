@@ -2,12 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  Effort,
-  type GenerateRequestSchema,
-  OutputShape,
-  ResponseFormatType,
-} from "../../gen/chorus/v1/generation_pb.js";
+import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
 import { CliError } from "./clients.ts";
 
 export interface QuestionOptions {
@@ -74,7 +69,7 @@ export async function readQuestion(
     ...(options.search ? { webSearch: true } : {}),
     ...(options.extract ? { outputShape: OutputShape.EXTRACT } : {}),
     ...(schema
-      ? { responseFormat: { type: ResponseFormatType.JSON_SCHEMA, schema: new TextDecoder().decode(schema) } }
+      ? { responseFormat: { format: { case: "jsonSchema", value: { schema: new TextDecoder().decode(schema) } } } }
       : {}),
   };
 }

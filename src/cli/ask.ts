@@ -1,15 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
-  Effort,
-  FinishReason,
+  EffortSchema,
   type GenerateRequestSchema,
   GenerateResponseSchema,
   GenerationService,
+  StepKindSchema,
   type StreamGenerateResponse_Done,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../json-names.ts";
 import { type QuestionOptions, readQuestion } from "./ask-input.ts";
 import { callerClient, json, operatorClient, type Secret } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
@@ -60,7 +61,7 @@ Examples:
       // Without a key of his own, an operator asks with one that lives for this question.
       const keys = await operatorClient(KeyService, command);
       const expiresAt = timestampFromDate(new Date(Date.now() + KEY_MS));
-      const about = { workspace: options.workspace, name: "chorus ask", scopes: ["generate"], expiresAt };
+      const about = { workspace: options.workspace, name: "chorus ask", scopes: [Scope.GENERATE], expiresAt };
       const { key, secret } = await keys.createKey(about);
       try {
         await ask(question, command, { text: secret, source: "the key made for this question" });
@@ -74,8 +75,7 @@ async function ask(question: Question, command: Command, apiKey: Secret): Promis
   const client = await callerClient(GenerationService, command, apiKey);
   if (json(command)) {
     const response = await client.generate(question);
-    const finish_reason = FinishReason[response.finishReason]?.toLowerCase() ?? "";
-    printJson({ ...messageJson(GenerateResponseSchema, response), finish_reason });
+    printJson(messageJson(GenerateResponseSchema, response));
     return;
   }
   const status = statusLine(process.stderr);
@@ -101,7 +101,8 @@ async function ask(question: Question, command: Command, apiKey: Secret): Promis
           doing = "writing";
           characters += event.value.text.length;
           process.stdout.write(safe(event.value.text));
-        } else if (event.case === "trace" && characters === 0 && event.value.step) doing = safe(event.value.step.kind);
+        } else if (event.case === "trace" && characters === 0 && event.value.step)
+          doing = wordOf(StepKindSchema, event.value.step.kind) || "thinking";
         else if (event.case === "done") done = event.value;
       }
     }
@@ -120,7 +121,7 @@ function summary(
 ): string {
   const level = done?.intelligenceTrace?.intelligenceLevel;
   return [
-    ...(level ? [Effort[level]?.toLowerCase() ?? ""] : []),
+    ...(level ? [wordOf(EffortSchema, level)] : []),
     took,
     `${done?.usage?.inputTokens ?? 0} + ${done?.usage?.outputTokens ?? 0} tokens`,
     `${done?.usage?.credits ?? 0} credits`,

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import {
+  AccountFigureSchema,
   type Balance,
   type Booking,
   CheckLedgerResponseSchema,
@@ -7,9 +8,11 @@ import {
   DeductResponseSchema,
   GrantResponseSchema,
   type LedgerEntry,
+  LedgerEntryKindSchema,
   LedgerEntrySchema,
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { wordOf } from "../json-names.ts";
 import { CliError, json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 
@@ -77,7 +80,14 @@ export function addCredits(program: Command): void {
       } while (pageToken !== "" && entries.length < limit);
       if (json(command)) printJson({ entries: entries.map((entry) => messageJson(LedgerEntrySchema, entry)) });
       else {
-        const rows = entries.map((of) => [timeText(of.at), of.kind, of.reference, of.granted, of.purchased, of.held]);
+        const rows = entries.map((of) => [
+          timeText(of.at),
+          wordOf(LedgerEntryKindSchema, of.kind),
+          of.reference,
+          of.granted,
+          of.purchased,
+          of.held,
+        ]);
         printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
         if (pageToken !== "") console.log(`\nThere are older ones; --limit ${limit * 10} shows more.`);
       }
@@ -93,7 +103,7 @@ export function addCredits(program: Command): void {
       if (json(command)) printJson(messageJson(CheckLedgerResponseSchema, response));
       else {
         const rows = response.figures.map(({ name, account, ledger, leases }) => [
-          name,
+          wordOf(AccountFigureSchema, name),
           account,
           ledger || "-",
           leases || "-",
@@ -110,7 +120,7 @@ function printBooking({ booking, balance }: { booking?: Booking | undefined; bal
     ["KIND", "REFERENCE", "AMOUNT", "BOOKED (UTC)", "GRANTED NOW", "PURCHASED NOW", "HELD NOW"],
     [
       [
-        booking.kind,
+        wordOf(LedgerEntryKindSchema, booking.kind),
         booking.reference,
         booking.amount,
         timeText(booking.at),

@@ -6,10 +6,13 @@ import {
   KeySchema,
   KeyService,
   RevokeKeyResponseSchema,
+  type Scope,
+  ScopeSchema,
   type UpdateKeyRequestSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { json, operatorClient } from "./clients.ts";
+import { numberOf, wordOf, words } from "../json-names.ts";
+import { CliError, json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
@@ -32,7 +35,7 @@ export function addKeys(program: Command): void {
         const response = await client.createKey({
           workspace: options.workspace,
           name: options.name,
-          scopes: options.scope,
+          scopes: options.scope.map(scopeOf),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
         if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
@@ -94,7 +97,7 @@ function printKeys(keys: Key[]): void {
     key.workspace,
     key.name || "-",
     `${key.prefix}…`,
-    key.scopes.join(","),
+    key.scopes.map((scope) => wordOf(ScopeSchema, scope)).join(","),
     timeText(key.createdAt),
     timeText(key.expiresAt),
     timeText(key.revokedAt),
@@ -103,8 +106,14 @@ function printKeys(keys: Key[]): void {
 }
 
 function expiryOf(text: string): NonNullable<MessageInitShape<typeof UpdateKeyRequestSchema>["expiry"]> {
-  if (text === "never") return { case: "neverExpires", value: true };
+  if (text === "never") return { case: "neverExpires", value: {} };
   return { case: "expiresAt", value: parseTime("--expires", text, 1) };
+}
+
+function scopeOf(text: string): Scope {
+  const scope = numberOf(ScopeSchema, text);
+  if (scope) return scope;
+  throw new CliError(`--scope must be one of ${[...words(ScopeSchema).values()].join(", ")}, but is "${text}".`);
 }
 
 function collect(value: string, previous: string[]): string[] {

@@ -1,11 +1,18 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
-import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { type LimitOverrideSchema, type Workspace, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { CreditService, type SpendLimitSetting } from "../../gen/chorus/admin/v1/credits_pb.js";
+import {
+  LimitNameSchema,
+  type LimitOverrideSchema,
+  type Workspace,
+  WorkspaceService,
+} from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
+import { numberOf, words } from "../json-names.ts";
 import { CliError, json, operatorClient } from "./clients.ts";
 import { printJson, printTable } from "./print.ts";
-import { limitsJson, printWorkspace } from "./workspaces.ts";
+import { limitsJson, overridesJson, printWorkspace, spendLimitsJson } from "./workspaces.ts";
 
 export function addLimits(program: Command): void {
   const limits = program.command("limits").description("set and show the limits of a workspace");
@@ -67,8 +74,9 @@ export function addSpendLimits(program: Command): void {
     .requiredOption("--period <period>", "day, week or month")
     .requiredOption("--amount <credits>", "credits, from 0")
     .action(async (workspace: string, options: { period: string; amount: string }, command: Command) => {
+      const request = { workspace, period: periodOf(options.period), amount: options.amount };
       const client = await operatorClient(CreditService, command);
-      printSpendLimits((await client.setSpendLimit({ workspace, ...options })).spendLimits, command);
+      printSpendLimits((await client.setSpendLimit(request)).spendLimits, command);
     });
 
   limits
@@ -77,8 +85,9 @@ export function addSpendLimits(program: Command): void {
     .argument("[workspace]", "name or identifier; an owner may leave it out", "")
     .requiredOption("--period <period>", "day, week or month")
     .action(async (workspace: string, options: { period: string }, command: Command) => {
+      const request = { workspace, period: periodOf(options.period) };
       const client = await operatorClient(CreditService, command);
-      printSpendLimits((await client.clearSpendLimit({ workspace, ...options })).spendLimits, command);
+      printSpendLimits((await client.clearSpendLimit(request)).spendLimits, command);
     });
 }
 
@@ -86,30 +95,40 @@ function flagOf(name: string): string {
   return `--${name.replaceAll("_", "-")}`;
 }
 
-function overrideOf(name: string, text: string): MessageInitShape<typeof LimitOverrideSchema> {
-  if (text === "none") return { name, change: { case: "unlimited", value: true } };
-  if (text === "default") return { name, change: { case: "reset", value: true } };
+function periodOf(text: string): SpendPeriod {
+  const period = numberOf(SpendPeriodSchema, text);
+  if (period) return period;
+  throw new CliError(`--period must be one of ${[...words(SpendPeriodSchema).values()].join(", ")}, but is "${text}".`);
+}
+
+function overrideOf(limit: string, text: string): MessageInitShape<typeof LimitOverrideSchema> {
+  const name = numberOf(LimitNameSchema, limit);
+  if (text === "none") return { name, change: { case: "unlimited", value: {} } };
+  if (text === "default") return { name, change: { case: "reset", value: {} } };
   // What is longer fits no int64, and is as wrong as what is no number.
   if (/^-?\d{1,18}$/.test(text)) return { name, change: { case: "value", value: BigInt(text) } };
-  throw new CliError(`${flagOf(name)} must be a whole number, none or default, but is "${text}".`);
+  throw new CliError(`${flagOf(limit)} must be a whole number, none or default, but is "${text}".`);
 }
 
 function printLimits(of: Workspace | undefined, command: Command): void {
   if (!of) return;
   if (json(command)) {
-    const { id, name, tier, overriddenLimits } = of;
-    printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overriddenLimits });
+    const { id, name, tier } = of;
+    printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overridesJson(of) });
     return;
   }
+  const limits = limitsJson(of);
+  const overrides = overridesJson(of);
   const rows = LIMIT_NAMES.map((name) => [
     name,
-    `${of.limits[name] ?? "none"}`,
-    of.overriddenLimits.includes(name) ? "an operator" : `tier ${of.tier}`,
+    `${limits[name] ?? "none"}`,
+    overrides.includes(name) ? "an operator" : `tier ${of.tier}`,
   ]);
   printTable(["LIMIT", "VALUE", "GIVEN BY"], rows);
 }
 
-function printSpendLimits(limits: Record<string, string>, command: Command): void {
+function printSpendLimits(settings: readonly SpendLimitSetting[], command: Command): void {
+  const limits = spendLimitsJson(settings);
   if (json(command)) printJson({ spend_limits: limits });
   else
     printTable(

@@ -48,15 +48,15 @@ export function addUsage(program: Command): void {
         workspace,
         interval,
         groupBy: options.byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
-        ...(options.from === undefined ? {} : { from: parseTime("--from", options.from, -1) }),
-        ...(options.to === undefined ? {} : { to: parseTime("--to", options.to, -1) }),
+        ...(options.from === undefined ? {} : { startTime: parseTime("--from", options.from, -1) }),
+        ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
       });
       if (!usage?.totals) return;
       if (json(command)) {
         printJson({
           workspace: name,
-          ...(usage.from ? { from: timestampDate(usage.from).toISOString() } : {}),
-          ...(usage.to ? { to: timestampDate(usage.to).toISOString() } : {}),
+          ...(usage.startTime ? { from: timestampDate(usage.startTime).toISOString() } : {}),
+          ...(usage.endTime ? { to: timestampDate(usage.endTime).toISOString() } : {}),
           interval: options.interval,
           totals: figures(usage.totals),
           series: usage.series.map((point) => ({
@@ -82,7 +82,8 @@ export function addUsage(program: Command): void {
           ["total", ...key(""), ...row(usage.totals), ""],
         ],
       );
-      const line = sparkline(creditsByStart(usage.series), usage, options.interval);
+      const period = { from: usage.startTime, to: usage.endTime };
+      const line = sparkline(creditsByStart(usage.series), period, options.interval);
       if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
     });
 }

@@ -1,19 +1,19 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import type { SpendLimitSetting } from "../../gen/chorus/admin/v1/credits_pb.js";
 import {
+  LimitNameSchema,
   type Workspace,
-  WorkspaceKind,
+  type WorkspaceKind,
+  WorkspaceKindSchema,
   WorkspaceSchema,
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { numberOf, wordOf } from "../json-names.ts";
 import { CliError, json, operatorClient } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
-
-const KINDS: ReadonlyMap<string, WorkspaceKind> = new Map([
-  ["personal", WorkspaceKind.PERSONAL],
-  ["organization", WorkspaceKind.ORGANIZATION],
-]);
 
 export function addWorkspaces(program: Command): void {
   const workspaces = program.command("workspaces").description("create, list and show workspaces");
@@ -24,8 +24,8 @@ export function addWorkspaces(program: Command): void {
     .argument("<name>", "unique name: letters, digits, '.', '_' and '-'")
     .option("--kind <kind>", "personal or organization", "personal")
     .action(async (name: string, options: { kind: string }, command: Command) => {
-      const kind = KINDS.get(options.kind);
-      if (kind === undefined) throw new CliError(`--kind must be personal or organization, but is "${options.kind}".`);
+      const kind: WorkspaceKind = numberOf(WorkspaceKindSchema, options.kind);
+      if (!kind) throw new CliError(`--kind must be personal or organization, but is "${options.kind}".`);
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.createWorkspace({ name, kind })).workspace, command);
     });
@@ -103,6 +103,8 @@ export function printWorkspace(of: Workspace | undefined, command: Command): voi
     printJson(workspaceJson(of));
     return;
   }
+  const limits = limitsJson(of);
+  const overrides = overridesJson(of);
   const facts = [
     ["name", of.name],
     ["id", of.id],
@@ -114,26 +116,40 @@ export function printWorkspace(of: Workspace | undefined, command: Command): voi
     ["held", of.held],
     ["purchased in total", of.purchasedTotal],
     ["running requests", `${of.running}`],
-    ...Object.entries(of.spendLimits).map(([period, amount]) => [`spend limit per ${period}`, amount]),
-    ...Object.entries(of.limits).map(([name, limit]) => [
+    ...Object.entries(spendLimitsJson(of.spendLimits)).map(([period, amount]) => [`spend limit per ${period}`, amount]),
+    ...Object.entries(limits).map(([name, limit]) => [
       name,
-      of.overriddenLimits.includes(name) ? `${limit} (by an operator)` : `${limit}`,
+      overrides.includes(name) ? `${limit} (by an operator)` : `${limit}`,
     ]),
-    ...of.overriddenLimits.filter((name) => !(name in of.limits)).map((name) => [name, "none (by an operator)"]),
+    ...overrides.filter((name) => !(name in limits)).map((name) => [name, "none (by an operator)"]),
   ];
   printTable(["WORKSPACE", ""], facts);
 }
 
 /** Limits by name. */
-export function limitsJson(of: Workspace): JsonObject {
-  return Object.fromEntries(Object.entries(of.limits).map(([name, limit]) => [name, Number(limit)]));
+export function limitsJson({ limits }: Workspace): Record<string, number> {
+  return Object.fromEntries(limits.map(({ name, value }) => [wordOf(LimitNameSchema, name), Number(value)]));
+}
+
+/** Names of the limits that an operator has overridden. */
+export function overridesJson({ overriddenLimits }: Workspace): string[] {
+  return overriddenLimits.map((name) => wordOf(LimitNameSchema, name));
+}
+
+/** Spend limits in credits, by period. */
+export function spendLimitsJson(limits: readonly SpendLimitSetting[]): Record<string, string> {
+  return Object.fromEntries(limits.map(({ period, amount }) => [wordOf(SpendPeriodSchema, period), amount]));
 }
 
 /** A workspace with the words and numbers of the contract. */
 function workspaceJson(of: Workspace): JsonObject {
-  return { ...messageJson(WorkspaceSchema, of), kind: kindText(of), limits: limitsJson(of) };
+  return {
+    ...messageJson(WorkspaceSchema, of),
+    limits: limitsJson(of),
+    spend_limits: spendLimitsJson(of.spendLimits),
+  };
 }
 
 function kindText({ kind }: Workspace): string {
-  return kind === WorkspaceKind.ORGANIZATION ? "organization" : "personal";
+  return wordOf(WorkspaceKindSchema, kind);
 }

@@ -1,30 +1,41 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
+  ActorKindSchema,
+  AnswerShapeSchema,
+  type GenerationSchema,
   ListAuditResponseSchema,
+  type ListGenerationsRequest,
   ListGenerationsResponseSchema,
+  Outcome,
+  OutcomeSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
-import type { Activity } from "../accounts/activity.ts";
+import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation_pb.js";
+import type { Activity, GenerationRecord } from "../accounts/activity.ts";
 import { amountText } from "../accounts/amount.ts";
+import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { readEnum, readTimestamp } from "./read-field.ts";
 
 export type ActivityAdmin = Admin<typeof ActivityService>;
 
-/** What happened in a workspace, for operators and its owner. */
+/** Lists the requests and the audit log of a workspace, for operators and its owner. */
 export function createActivityAdmin(activity: Activity): ActivityAdmin {
   return {
-    async listGenerations({ from, to, ...request }, actor) {
-      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
-      const page = await activity.generations(actor, { ...request, ...period });
+    async listGenerations({ workspace, pageSize, pageToken, startTime, endTime, keyId, ended, level }, actor) {
+      const page = await activity.generations(actor, {
+        workspace,
+        pageSize,
+        pageToken,
+        from: readTimestamp("from", startTime),
+        to: readTimestamp("to", endTime),
+        keyId,
+        outcome: outcomeFilter(ended),
+        level: readEnum("level", EffortSchema, level),
+      });
       return create(ListGenerationsResponseSchema, {
-        generations: page.generations.map(({ at, charged, finishReason, ...record }) => ({
-          ...record,
-          at: timestampFromDate(at),
-          credits: amountText(charged),
-          finishReason: finishReason ?? "",
-        })),
+        generations: page.generations.map(generationMessage),
         nextPageToken: page.nextPageToken ?? "",
         ...(page.searchedTo ? { searchedTo: timestampFromDate(page.searchedTo) } : {}),
       });
@@ -32,9 +43,43 @@ export function createActivityAdmin(activity: Activity): ActivityAdmin {
     async listAudit(request, actor) {
       const page = await activity.audit(actor, request);
       return create(ListAuditResponseSchema, {
-        entries: page.entries.map(({ id, at, ...entry }) => ({ ...entry, id: `${id}`, at: timestampFromDate(at) })),
+        entries: page.entries.map(({ id, at, actorKind, ...entry }) => ({
+          ...entry,
+          id: `${id}`,
+          at: timestampFromDate(at),
+          actorKind: numberOf(ActorKindSchema, actorKind),
+        })),
         nextPageToken: page.nextPageToken ?? "",
       });
     },
+  };
+}
+
+/** The word that the list is filtered by: an outcome or a failure code; empty for every request. */
+function outcomeFilter(ended: ListGenerationsRequest["ended"]): string {
+  switch (ended.case) {
+    case "outcome":
+      return readEnum("outcome", OutcomeSchema, ended.value);
+    case "failureCode":
+      return ended.value;
+    case undefined:
+      return "";
+  }
+}
+
+function generationMessage(record: GenerationRecord): MessageInitShape<typeof GenerationSchema> {
+  const { at, charged, shape, effort, level, outcome, finishReason, ...rest } = record;
+  // The store keeps the code of a failure in place of an outcome.
+  const known = numberOf(OutcomeSchema, outcome);
+  return {
+    ...rest,
+    at: timestampFromDate(at),
+    shape: numberOf(AnswerShapeSchema, shape),
+    effort: numberOf(EffortSchema, effort),
+    level: numberOf(EffortSchema, level),
+    credits: amountText(charged),
+    outcome: known || Outcome.FAILED,
+    failureCode: known ? "" : outcome,
+    finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
   };
 }

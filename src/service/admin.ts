@@ -1,7 +1,10 @@
 import type { DescMessage, DescService, MessageShape } from "@bufbuild/protobuf";
 import type { Actor } from "../accounts/audit.ts";
 
-/** What a service of `chorus.admin.v1` does for whoever holds a token: one function for each of its methods. All of them throw Failure. */
+/**
+ * One function for each method of a service of `chorus.admin.v1`. Each takes the authenticated actor and throws
+ * Failure.
+ */
 export type Admin<S extends DescService> = {
   [M in keyof S["method"]]: S["method"][M] extends {
     input: infer I extends DescMessage;

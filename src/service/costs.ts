@@ -1,18 +1,23 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ModelCost } from "../admission/lease.ts";
 import type { ModelCall } from "../telemetry.ts";
 
-/** What the calls of models for one generation have taken so far. */
+/** The cost of the model calls for one generation. */
 export interface Cost extends Disposable {
-  /** The sum, and how many models had a part in it. Calls that were given up in this turn of the event loop are in it. */
+  /**
+   * The total so far, and the number of models that were called. Includes calls aborted in this turn of the event loop.
+   */
   sum(): Promise<ModelCost & { models: number }>;
 }
 
-/** What running generations cost, one by one. */
+/** The costs of running generations. */
 export interface Costs {
-  /** Begins the sum of a generation, which is kept until it is disposed. */
+  /** Starts the total of a generation, which is kept until it is disposed. */
   begin(generation: string): Cost;
-  /** Books a call that has ended. One of a generation that does not run any more is left to the figures of the whole service. */
+  /**
+   * Adds a call that has ended. Calls of a generation that is not running are ignored here and only appear in the
+   * metrics.
+   */
   add(call: ModelCall, generation: string | undefined): void;
 }
 
@@ -20,32 +25,32 @@ export function createCosts(): Costs {
   const running = new Map<string, ModelCost & { names: Set<string> }>();
   return {
     begin(generation) {
-      const own: ModelCost & { names: Set<string> } = {
+      const total: ModelCost & { names: Set<string> } = {
         calls: 0,
         inputTokens: 0,
         outputTokens: 0,
         usd: undefined,
         names: new Set(),
       };
-      running.set(generation, own);
+      running.set(generation, total);
       return {
         async sum() {
-          // A call that was just given up says what it took as soon as its connection is closed. A turn is 3 µs where nothing else waits.
-          await turn();
-          const { names, ...sum } = own;
+          // An aborted call reports its usage when its connection closes, which takes one turn of the event loop.
+          await nextTurn();
+          const { names, ...sum } = total;
           return { ...sum, models: names.size };
         },
         [Symbol.dispose]: () => void running.delete(generation),
       };
     },
     add({ model, inputTokens, outputTokens, usd }, generation) {
-      const own = generation === undefined ? undefined : running.get(generation);
-      if (!own) return;
-      own.calls += 1;
-      own.inputTokens += inputTokens;
-      own.outputTokens += outputTokens;
-      if (usd !== undefined) own.usd = (own.usd ?? 0) + usd;
-      own.names.add(model);
+      const total = generation === undefined ? undefined : running.get(generation);
+      if (!total) return;
+      total.calls += 1;
+      total.inputTokens += inputTokens;
+      total.outputTokens += outputTokens;
+      if (usd !== undefined) total.usd = (total.usd ?? 0) + usd;
+      total.names.add(model);
     },
   };
 }

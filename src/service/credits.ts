@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
+  AccountFigureSchema,
   type BalanceSchema,
   type BookingSchema,
   CheckLedgerResponseSchema,
@@ -8,41 +9,45 @@ import {
   type CreditService,
   DeductResponseSchema,
   GrantResponseSchema,
+  LedgerEntryKindSchema,
   ListLedgerResponseSchema,
   PurchaseResponseSchema,
   SetSpendLimitResponseSchema,
+  type SpendLimitSettingSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { amountText } from "../accounts/amount.ts";
 import type { Booking, Credit } from "../accounts/credit.ts";
 import type { SpendLimits } from "../accounts/workspaces.ts";
+import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { readEnum, readTimestamp } from "./read-field.ts";
 
 export type CreditAdmin = Admin<typeof CreditService>;
 
-/** Bookings of operators; ledger and spend limits of owners. */
+/** Books credit for operators; shows the ledger and sets spend limits for operators and owners. */
 export function createCreditAdmin(credit: Credit): CreditAdmin {
   return {
     async grant({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "grant", amount, reference });
-      return create(GrantResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "grant", amount, reference });
+      return create(GrantResponseSchema, bookingMessages(booking));
     },
     async deduct({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "adjustment", amount, reference });
-      return create(DeductResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "adjustment", amount, reference });
+      return create(DeductResponseSchema, bookingMessages(booking));
     },
     async purchase({ workspace, amount, reference }, actor) {
-      const booked = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
-      return create(PurchaseResponseSchema, bookingMessages(booked));
+      const booking = await credit.book(actor, { workspace, kind: "purchase", amount, reference });
+      return create(PurchaseResponseSchema, bookingMessages(booking));
     },
-    async listLedger({ from, to, ...request }, actor) {
-      const period = { from: readTimestamp("from", from), to: readTimestamp("to", to) };
+    async listLedger({ startTime, endTime, ...request }, actor) {
+      const period = { from: readTimestamp("from", startTime), to: readTimestamp("to", endTime) };
       const page = await credit.ledger(actor, { ...request, ...period });
       return create(ListLedgerResponseSchema, {
         entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held }) => ({
           id: `${id}`,
           at: timestampFromDate(at),
-          kind,
+          kind: numberOf(LedgerEntryKindSchema, kind),
           reference,
           granted: amountText(granted),
           purchased: amountText(purchased),
@@ -58,24 +63,35 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
         figures: figures.map(({ name, account, ledger, leases }) => {
           const text = (figure: bigint | undefined) =>
             figure === undefined ? "" : name === "running" ? `${figure}` : amountText(figure);
-          return { name, account: text(account), ledger: text(ledger), leases: text(leases) };
+          return {
+            name: numberOf(AccountFigureSchema, name),
+            account: text(account),
+            ledger: text(ledger),
+            leases: text(leases),
+          };
         }),
       });
     },
     async setSpendLimit({ workspace, period, amount }, actor) {
-      const limits = await credit.setSpendLimit(actor, { workspace, period, amount });
-      return create(SetSpendLimitResponseSchema, { spendLimits: spendLimitTexts(limits) });
+      const limits = await credit.setSpendLimit(actor, { workspace, period: readPeriod(period), amount });
+      return create(SetSpendLimitResponseSchema, { spendLimits: spendLimitMessages(limits) });
     },
     async clearSpendLimit({ workspace, period }, actor) {
-      const limits = await credit.setSpendLimit(actor, { workspace, period, amount: undefined });
-      return create(ClearSpendLimitResponseSchema, { spendLimits: spendLimitTexts(limits) });
+      const limits = await credit.setSpendLimit(actor, { workspace, period: readPeriod(period), amount: undefined });
+      return create(ClearSpendLimitResponseSchema, { spendLimits: spendLimitMessages(limits) });
     },
   };
 }
 
-/** Spend limits in credits, by period. */
-export function spendLimitTexts(limits: SpendLimits): Record<string, string> {
-  return Object.fromEntries(Object.entries(limits).map(([period, micro]) => [period, amountText(micro)]));
+/** Spend limits with their amounts in credits. */
+export function spendLimitMessages(limits: SpendLimits): MessageInitShape<typeof SpendLimitSettingSchema>[] {
+  return Object.entries(limits)
+    .map(([period, micro]) => ({ period: numberOf(SpendPeriodSchema, period), amount: amountText(micro) }))
+    .sort((a, b) => a.period - b.period);
+}
+
+function readPeriod(period: number): string {
+  return readEnum("period", SpendPeriodSchema, period);
 }
 
 function bookingMessages({ kind, reference, amount, at, balance }: Booking): {
@@ -83,7 +99,12 @@ function bookingMessages({ kind, reference, amount, at, balance }: Booking): {
   balance: MessageInitShape<typeof BalanceSchema>;
 } {
   return {
-    booking: { kind, reference, amount: amountText(amount), at: timestampFromDate(at) },
+    booking: {
+      kind: numberOf(LedgerEntryKindSchema, kind),
+      reference,
+      amount: amountText(amount),
+      at: timestampFromDate(at),
+    },
     balance: {
       granted: amountText(balance.granted),
       purchased: amountText(balance.purchased),

@@ -1,42 +1,38 @@
 import { randomUUID } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
-import {
-  type GenerateRequest,
-  type GenerateResponse,
-  type StreamGenerateResponse_Done,
-  StreamGenerateResponse_DoneSchema,
-  UsageSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import type { Admission, ModelCost } from "../admission/lease.ts";
+import type { GenerateRequest, GenerateResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type { Admission, Lease } from "../admission/lease.ts";
 import type { Config } from "../config/config.ts";
-import { answer, type Engine, type EngineEvent, type Finish } from "../engine/answer.ts";
+import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
-import { searchWeb } from "../engine/grounding.ts";
-import { createTrace, type ReportedStep } from "../engine/trace.ts";
-import { Failure, toFailure } from "../failure.ts";
+import { createTrace } from "../engine/trace.ts";
+import { Failure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
-import { MAX_OUTPUT_TOKENS, type Outcome } from "../terms.ts";
-import { traced, tracedParts } from "../tracing.ts";
+import { MAX_OUTPUT_TOKENS } from "../terms.ts";
+import { traced } from "../tracing.ts";
+import type { AdmittedRequest } from "./admitted-request.ts";
 import type { Costs } from "./costs.ts";
-import { idempotency } from "./idempotency.ts";
+import { deliver } from "./deliver.ts";
+import { readIdempotencyKey } from "./idempotency.ts";
 import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
-import { CUT_SHORT, OFFLINE, searchNotices } from "./notices.ts";
-import { CallerGone, CutShort, type GenerateEvent, type RequestContext } from "./request-context.ts";
-import { finishReason, finishWord, fold, replay, stepMessage, structuredOf, traceMessage } from "./response.ts";
+import { OFFLINE } from "./notices.ts";
+import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
+import { fold, replay } from "./response.ts";
+import { createSettlement } from "./settle.ts";
 import { checkRequest } from "./validate-request.ts";
 
 export interface Generation {
   /**
-   * Answers a request. Nothing runs before the first event is asked for; leaving the iteration early ends the work at once and, for a
-   * streamed call, charges what was taken. The charge is durable before `done` is yielded.
-   * @throws Failure; CallerGone when `call.signal` aborted.
+   * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
+   * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
+   * yielded.
+   * @throws Failure; CallerGone when `context.signal` aborted.
    */
-  generate(request: GenerateRequest, call: RequestContext, streamed: boolean): AsyncGenerator<GenerateEvent>;
-  /** The fold of `generate`: the whole answer in one piece. */
-  generateWhole(request: GenerateRequest, call: RequestContext): Promise<GenerateResponse>;
+  generate(request: GenerateRequest, context: RequestContext, streamed: boolean): AsyncGenerator<GenerateEvent>;
+  /** Answers a request with one response, made from the events of `generate`. */
+  generateWhole(request: GenerateRequest, context: RequestContext): Promise<GenerateResponse>;
 }
 
 export interface GenerationParts {
@@ -44,193 +40,94 @@ export interface GenerationParts {
   difficulty: DifficultyRater;
   /** Reads attached files. */
   reader: Reader;
-  /** Undefined: no search of the web is configured. */
+  /** Undefined: no web search is configured. */
   search: Search | undefined;
   admission: Admission;
-  /** Bounds and ends what runs. */
-  work: InFlight;
+  inFlight: InFlight;
   costs: Costs;
   deadlines: Config["deadlines"];
   levels: Config["levels"];
 }
 
-interface Settled {
-  credits: number;
-  outputTokens: number;
-  spent: ModelCost & { models: number };
-}
-
-/** Makes the use case out of its parts. */
 export function createGeneration(parts: GenerationParts): Generation {
-  const { engine, difficulty: rater, reader, search, admission, work, costs, deadlines, levels } = parts;
-  return { generate, generateWhole };
-
-  async function* generate(
-    request: GenerateRequest,
-    call: RequestContext,
-    streamed: boolean,
-  ): AsyncGenerator<GenerateEvent> {
-    using running = work.begin(call.signal);
-    const asked = checkRequest(request, streamed);
-    const again = streamed ? undefined : call.idempotencyKey;
-    const safe = again === undefined ? undefined : idempotency(call.caller.workspaceId, again, request);
-    const { level, rating, reasons } = chooseLevel(rater, levels, asked.effort, asked.conversation);
-    running.limit(deadlines[level]);
-    const endsAt = performance.now() + deadlines[level];
-    const trace = asked.trace ? createTrace() : undefined;
-    const input = await traced("input", () =>
-      readInput(engine, reader, asked, trace, call.caller.workspaceId, running.signal),
-    ).catch((error) => {
-      throw error instanceof CutShort ? cutFailure(error) : error;
-    });
-    const { inputTokens } = input;
-    const notices = [...call.notices, ...(engine.models.offline ? [OFFLINE] : []), ...input.notices];
-    const id = `gen_${randomUUID().replaceAll("-", "")}`;
-
-    const opened = await traced("admission", () =>
-      admission.open({
-        caller: call.caller,
-        requestId: call.requestId,
-        generationId: id,
-        streamed,
-        shape: asked.shape,
-        effort: asked.effort,
-        level,
-        inputTokens,
-        maxOutputTokens: asked.maxTokens ?? MAX_OUTPUT_TOKENS,
-        ...(safe ? { idempotency: { key: safe.key, body: safe.body } } : {}),
-      }),
-    );
-    if ("replay" in opened) {
-      if (safe) yield* replay(safe.open(opened.replay), call);
-      return;
-    }
-    await using lease = opened;
-    Object.assign(call.facts, { generationId: id, level });
-    using cost = costs.begin(id);
-
-    let delivered = "";
-    let finish: Finish | undefined;
-    let settlement: Promise<Settled> | undefined;
-    try {
-      // Many models take longer than a reader should wait for a sign of life.
-      if (streamed && level === "high") yield { type: "open" };
-      for (const step of trace?.steps ?? []) yield { type: "trace", step: stepMessage(step) };
-      for await (const event of searchAndAnswer()) {
-        if (event.type === "text") {
-          yield { type: "delta", text: event.text };
-          // Only now has the piece been taken.
-          delivered += event.text;
-        } else if (event.type === "step") {
-          if (trace) yield { type: "trace", step: stepMessage(trace.add(event.step)) };
-        } else finish = event;
+  return {
+    generate: (request, context, streamed) => generate(parts, request, context, streamed),
+    async generateWhole(request, context) {
+      let text = "";
+      for await (const event of generate(parts, request, context, false)) {
+        if (event.type === "delta") text += event.text;
+        else if (event.type === "done") return fold(text, event.done, context);
       }
-      if (call.signal.aborted) throw new CallerGone();
-      yield { type: "done", done: await conclude() };
-    } catch (error) {
-      if (error instanceof CutShort && delivered !== "") {
-        yield { type: "done", done: await conclude() };
-        return;
-      }
-      const failure = error instanceof CutShort ? cutFailure(error) : error;
-      if (!(failure instanceof CallerGone)) await settle(toFailure(failure).kind, false);
-      throw failure;
-    } finally {
-      // Reached unsettled when the caller has gone: what it took of a stream is charged, of a unary answer it has nothing. A stream
-      // that had been cut short by then, but was not taken to its end, stays free.
-      if (running.signal.reason instanceof CutShort) await settle("cut_short", false);
-      else await settle("caller_gone", streamed);
-    }
-
-    async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ReportedStep }> {
-      let { conversation } = input;
-      if (asked.webSearch) {
-        const searched = yield* tracedParts(
-          "search",
-          searchWeb(search, conversation, asked.conversation, running.signal),
-        );
-        conversation = searched.conversation;
-        notices.push(...searchNotices(searched));
-        if (searched.outcome === "failed") call.facts.searchFailure = searched.error.message;
-      }
-      const { kind, difficulty } = rating;
-      const deadlineMs = Math.max(1, endsAt - performance.now());
-      const question = {
-        ...asked,
-        conversation,
-        level,
-        kind,
-        difficulty,
-        inputTokens,
-        streamed,
-        deadlineMs,
-        generation: id,
-      };
-      yield* tracedParts("plan", answer(engine, question, running.signal), { attributes: { "chorus.kind": kind } });
-    }
-
-    /** Settles the end of an answer that the caller has, or has in part, and says so. */
-    async function conclude(): Promise<StreamGenerateResponse_Done> {
-      const whole = finish !== undefined && finish.reason !== "cut";
-      if (!whole) notices.push(CUT_SHORT);
-      const done = ({ credits, outputTokens, spent }: Settled) =>
-        create(StreamGenerateResponse_DoneSchema, {
-          id,
-          requestId: call.requestId,
-          usage: create(UsageSchema, { inputTokens, outputTokens, cachedTokens: cached(), credits }),
-          finishReason: finishReason(finish),
-          notices,
-          ...structuredOf(asked, finish),
-          ...(trace ? { intelligenceTrace: traceMessage(trace, level, reasons, spent) } : {}),
-        });
-      const keep = whole && safe ? (settled: Settled) => safe.seal(fold(delivered, done(settled), call)) : undefined;
-      return done(await settle(whole ? "ok" : "cut_short", whole, keep));
-    }
-
-    /** The first end counts; later ones change nothing. */
-    function settle(...end: Parameters<typeof settleOnce>): Promise<Settled> {
-      settlement ??= traced("settlement", () => settleOnce(...end));
-      return settlement;
-    }
-
-    async function settleOnce(
-      outcome: Outcome,
-      charged: boolean,
-      keep?: (settled: Settled) => Uint8Array,
-    ): Promise<Settled> {
-      const outputTokens = finish?.outputTokens ?? engine.tokenizer.count(delivered);
-      const spent = await cost.sum();
-      const { credits } = await lease.settle({
-        outcome,
-        charged,
-        outputTokens,
-        cachedTokens: cached(),
-        latencyMs: Math.round(performance.now() - call.startedAt),
-        ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord(finish) } : {}),
-        ...(finish?.model ? { model: finish.model } : {}),
-        cost: spent,
-        ...(keep ? { response: (credits: number) => keep({ credits, outputTokens, spent }) } : {}),
-      });
-      Object.assign(call.facts, { outcome, inputTokens, outputTokens, cachedTokens: cached(), credits });
-      return { credits, outputTokens, spent };
-    }
-
-    /** A vendor counts with its own tokenizer, so its figure may exceed ours. */
-    function cached(): number {
-      return Math.min(finish?.cachedTokens ?? 0, inputTokens);
-    }
-  }
-
-  async function generateWhole(request: GenerateRequest, call: RequestContext): Promise<GenerateResponse> {
-    let text = "";
-    for await (const event of generate(request, call, false)) {
-      if (event.type === "delta") text += event.text;
-      else if (event.type === "done") return fold(text, event.done, call);
-    }
-    throw new Failure("internal");
-  }
+      throw new Failure("internal");
+    },
+  };
 }
 
-function cutFailure(cut: CutShort): Failure {
-  return cut.why === "deadline" ? new Failure("timed_out") : new Failure("overloaded", { retryAfterMs: 1_000 });
+/** The six steps of a request: check, level, input, lease, answer, settle. `deliver` does the last two. */
+async function* generate(
+  parts: GenerationParts,
+  request: GenerateRequest,
+  context: RequestContext,
+  streamed: boolean,
+): AsyncGenerator<GenerateEvent> {
+  const { engine, admission, inFlight, costs, deadlines } = parts;
+  using running = inFlight.begin(context.signal);
+
+  const checked = checkRequest(request, streamed);
+  const idempotency = streamed ? undefined : readIdempotencyKey(request, context);
+
+  const choice = chooseLevel(parts.difficulty, parts.levels, checked.effort, checked.conversation);
+  const deadlineMs = deadlines[choice.level];
+  running.limit(deadlineMs);
+  const endsAt = performance.now() + deadlineMs;
+
+  const trace = checked.trace ? createTrace() : undefined;
+  const owner = context.caller.workspaceId;
+  const input = await traced("input", () =>
+    readInput(engine, parts.reader, checked, trace, owner, running.signal),
+  ).catch((error) => {
+    throw visibleError(error);
+  });
+
+  const admitted: AdmittedRequest = {
+    id: `gen_${randomUUID().replaceAll("-", "")}`,
+    checked,
+    context,
+    streamed,
+    choice,
+    input,
+    trace,
+    idempotency,
+    signal: running.signal,
+    endsAt,
+    notices: [...context.notices, ...(engine.models.offline ? [OFFLINE] : []), ...input.notices],
+    delivered: "",
+    finish: undefined,
+  };
+  const opened = await traced("admission", () => openLease(admission, admitted));
+  if ("replay" in opened) {
+    if (idempotency) yield* replay(idempotency.open(opened.replay), context);
+    return;
+  }
+  await using lease = opened;
+  Object.assign(context.facts, { generationId: admitted.id, level: choice.level });
+  using cost = costs.begin(admitted.id);
+
+  yield* deliver(parts, admitted, createSettlement(admitted, lease, cost, engine.tokenizer));
+}
+
+function openLease(admission: Admission, admitted: AdmittedRequest): Promise<Lease | { replay: Uint8Array }> {
+  const { id, checked, context, streamed, choice, input, idempotency } = admitted;
+  return admission.open({
+    caller: context.caller,
+    requestId: context.requestId,
+    generationId: id,
+    streamed,
+    shape: checked.shape,
+    effort: checked.effort,
+    level: choice.level,
+    inputTokens: input.inputTokens,
+    maxOutputTokens: checked.maxTokens ?? MAX_OUTPUT_TOKENS,
+    ...(idempotency ? { idempotency: { key: idempotency.key, body: idempotency.body } } : {}),
+  });
 }

@@ -7,40 +7,49 @@ import {
   GenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../failure.ts";
+import type { RequestContext } from "./request-context.ts";
 
-/** A request that its caller may send again, and the safe in which its answer is kept. */
+/** Identifies a repeated request and encrypts its stored answer. */
 export interface Idempotency {
   /** SHA-256 of the workspace and the key, in hex. */
   readonly key: string;
   /** SHA-256 of the request, in hex. */
   readonly body: string;
+  /** Encrypts a response for the store. */
   seal(response: GenerateResponse): Uint8Array;
+  /** Decrypts a stored response. @throws Error when it was stored under another idempotency key */
   open(sealed: Uint8Array): GenerateResponse;
 }
 
+/** Longest idempotency key, in characters. */
 const MAX_KEY = 255;
 const CIPHER = "aes-256-gcm";
-const NONCE = 12;
-const TAG = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 /**
- * Makes sense of an idempotency key: 1 to 255 visible ASCII characters. The answer is encrypted with a key that is derived from the caller's
- * (HKDF, RFC 5869; AES-256-GCM), and the store has only a hash of that, so what the store keeps cannot be read without the caller.
- * @throws Failure invalid_request naming the header.
+ * Reads the idempotency key of a unary request: 1 to 255 visible ASCII characters. The stored answer is encrypted with
+ * AES-256-GCM under a key that HKDF (RFC 5869) derives from the idempotency key. The store has only a hash of that key,
+ * so the answer cannot be read without the caller.
+ * @returns undefined when the request has no key
+ * @throws Failure `invalid_request` naming the header.
  */
-export function idempotency(workspaceId: string, key: string, request: GenerateRequest): Idempotency {
+export function readIdempotencyKey(request: GenerateRequest, context: RequestContext): Idempotency | undefined {
+  const { idempotencyKey: key } = context;
+  if (key === undefined) return undefined;
   if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
     throw invalid(
       "Idempotency-Key",
-      `Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters. A UUID is a good one.`,
+      `Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters, such as a UUID.`,
     );
   }
+  const { workspaceId } = context.caller;
   const secret = new Uint8Array(hkdfSync("sha256", key, workspaceId, "chorus answer", 32));
   return {
     key: sha256(`${workspaceId}\n${key}`),
     body: sha256(toBinary(GenerateRequestSchema, request)),
     seal(response) {
-      const nonce = randomBytes(NONCE);
+      const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, secret, nonce);
       return Buffer.concat([
         nonce,
@@ -50,10 +59,10 @@ export function idempotency(workspaceId: string, key: string, request: GenerateR
       ]);
     },
     open(sealed) {
-      const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, NONCE));
-      decipher.setAuthTag(sealed.subarray(-TAG));
-      const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE, -TAG)), decipher.final()]);
-      return fromBinary(GenerateResponseSchema, plain);
+      const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, NONCE_BYTES));
+      decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+      const decrypted = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      return fromBinary(GenerateResponseSchema, decrypted);
     },
   };
 }

@@ -2,32 +2,32 @@ import { LinkedAbort } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { CallerGone, CutShort } from "./request-context.ts";
 
-/** One request that runs; disposing it takes it off the books. */
+/** A running request. Disposing it ends its registration. */
 export interface Running extends Disposable {
   /** Aborts with CallerGone or CutShort as its reason. */
   readonly signal: AbortSignal;
-  /** Cuts the request short this many milliseconds from now. To be called once at most. */
+  /** Aborts the request with CutShort after this many milliseconds. Call it at most once. */
   limit(deadlineMs: number): void;
 }
 
-/** The requests that run now, and the end of them. */
+/** Registers running requests, bounds their time and drains them at shutdown. */
 export interface InFlight {
   /**
-   * Puts a request on the books, until it is disposed. It ends when `caller` aborts.
+   * Registers a request until it is disposed. Its signal aborts when `caller` aborts.
    * @throws Failure overloaded once the service is draining.
    */
   begin(caller: AbortSignal): Running;
   /**
-   * Refuses new requests, lets what runs finish for `graceMs`, then cuts the rest short. Resolves when nothing runs any more, or a
-   * second after the cut: a reader that takes nothing holds its request for longer. May be called again, to wait for those as well
-   * once their connections have been ended.
+   * Refuses new requests, lets running ones finish for `graceMs`, then cuts the rest short. Resolves when no request
+   * runs, or one second after the cut, because a reader that has stalled keeps its request running. Call it again after
+   * closing the connections to wait for those requests too.
    */
   drain(graceMs: number): Promise<void>;
   readonly draining: boolean;
   readonly count: number;
 }
 
-/** Time that requests get to end once they were cut short, in milliseconds. */
+/** Time for requests to end after they were cut short, in milliseconds. */
 const CUT_MS = 1_000;
 
 export function createInFlight(): InFlight {

@@ -6,40 +6,44 @@ import type { Conversation } from "../engine/prompt.ts";
 import type { ReportedStep, Trace } from "../engine/trace.ts";
 import { invalid } from "../failure.ts";
 import { notice } from "./notices.ts";
-import type { Checked } from "./validate-request.ts";
+import type { CheckedRequest } from "./validate-request.ts";
 
-/** What the models get, and what it counts as. */
+/** The conversation for the models, and its size in tokens. */
 export interface Input {
-  /** With the files in it. */
+  /** Includes the text and images of the files. */
   conversation: Conversation;
-  /** Each thing that the caller sent once; files as far as they were read. */
+  /** Counts everything that the caller sent once; of a file, the part that was read. */
   inputTokens: number;
   notices: Notice[];
 }
 
-/** Size of the context window where the catalogue does not know it: what current models of every vendor have at least. */
+/**
+ * Context window of a model whose size the catalogue does not give, in tokens: the smallest of current vendor models.
+ */
 const USUAL_CONTEXT = 128_000;
-/** Share of the window that a request with files may take: tokenizers differ, and the answer needs room. */
+/** Share of the context window that a request with files may fill. Tokenizers differ, and the answer needs the rest. */
 const ROOM = 0.75;
 /**
- * Bytes of all images together: in base64 20 MB, which is what Google takes inline; OpenAI and Anthropic take more. Each is copied several
- * times on its way to a model: three requests with 45 MB each took the service to 1.5 GB, with 14 MB each to 0.8 GB.
+ * Largest total size of the images of a request, in bytes. In base64 it is 20 MB, the inline limit of Google; OpenAI
+ * and Anthropic accept more. The limit also bounds memory, because each image is copied several times on its way to a
+ * model.
  */
 const MAX_IMAGES = 15_000_000;
-/** Tokens that mark one file as data. */
+/** Tokens of the markup around one file. */
 const MARK = 100;
 
 const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "service" };
 
 /**
- * Reads the files of a request, makes them fit beside the rest, and counts it all: texts by the service's own tokenizer, images by their
- * dimensions. What the service adds does not count.
+ * Reads the files of a request, shortens them to fit the context window, and counts the input: text by the service's
+ * own tokenizer, images by their dimensions. Instructions that the service adds do not count.
+ * @param owner identifier of the workspace
  * @throws Failure invalid_request naming the attachment; the reason of `signal`.
  */
 export async function readInput(
   { models, tokenizer }: Engine,
   reader: Reader,
-  { conversation, schema, attachments }: Checked,
+  { conversation, schema, attachments }: CheckedRequest,
   trace: Trace | undefined,
   owner: string,
   signal: AbortSignal,
@@ -56,17 +60,17 @@ export async function readInput(
       const field = `attachments[${i}].data`;
       throw invalid(
         field,
-        `${field} makes the images larger than 15 MB together, which models do not take. Scale them.`,
+        `${field} brings the images to more than 15 MB in total, which models do not accept. Scale them down.`,
       );
     }
   }
   const image = attachments.findIndex(({ mediaType }) => isImage(mediaType));
-  const able = image < 0 ? models.members : models.members.filter(({ images }) => images);
-  if (able.length === 0) {
+  const capable = image < 0 ? models.members : models.members.filter(({ images }) => images);
+  if (capable.length === 0) {
     const field = `attachments[${image}].media_type`;
     throw invalid(field, `${field} is an image, and no model of this service sees images. Send its text instead.`);
   }
-  const context = Math.max(...able.map(({ contextTokens = USUAL_CONTEXT }) => contextTokens));
+  const context = Math.max(...capable.map(({ contextTokens = USUAL_CONTEXT }) => contextTokens));
   const budget = Math.max(0, Math.floor(context * ROOM) - inputTokens - MARK * attachments.length);
   const question = conversation.turns.findLast(({ role }) => role === "user")?.text ?? "";
 

@@ -7,31 +7,31 @@ import {
   type KeyUseSchema,
   ListKeysResponseSchema,
   RevokeKeyResponseSchema,
+  ScopeSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { amountText } from "../accounts/amount.ts";
 import type { KeyUse } from "../accounts/key-use.ts";
 import type { ApiKey, Keys } from "../accounts/keys.ts";
-import { invalid } from "../failure.ts";
+import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
+import { readEnum } from "./read-field.ts";
 
 export type KeyAdmin = Admin<typeof KeyService>;
 
-/** Keys as operators and owners see them; the rules on names, scopes and expiry are in admission. */
+/** Manages keys for operators and owners. The rules on names, scopes and expiry are in src/accounts/keys.ts. */
 export function createKeyAdmin(keys: Keys): KeyAdmin {
   return {
     async createKey({ workspace, name, scopes, expiresAt }, actor) {
       const created = await keys.create(actor, {
         workspace,
         name,
-        scopes,
+        scopes: scopes.map((scope, i) => readEnum(`scopes[${i}]`, ScopeSchema, scope)),
         ...(expiresAt ? { expiresAt: timestampDate(expiresAt) } : {}),
       });
       return create(CreateKeyResponseSchema, { key: keyMessage(created), secret: created.secret });
     },
     async updateKey({ id, name, expiry }, actor) {
-      if (expiry.case === "neverExpires" && !expiry.value)
-        throw invalid("never_expires", "never_expires must be true.");
       const expiresAt = expiry.case === "expiresAt" ? timestampDate(expiry.value) : expiry.case && null;
       const changed = await keys.update(actor, {
         id,
@@ -60,7 +60,7 @@ function keyMessage(key: ApiKey, use?: KeyUse): MessageInitShape<typeof KeySchem
     workspace: key.workspace,
     name: key.name,
     prefix: key.prefix,
-    scopes: [...key.scopes],
+    scopes: key.scopes.map((scope) => numberOf(ScopeSchema, scope)),
     createdAt: timestampFromDate(key.createdAt),
     ...(key.expiresAt ? { expiresAt: timestampFromDate(key.expiresAt) } : {}),
     ...(key.revokedAt ? { revokedAt: timestampFromDate(key.revokedAt) } : {}),
@@ -73,7 +73,7 @@ function useMessage({ lastUsedAt, from, charged, ...figures }: KeyUse): MessageI
   return {
     ...figures,
     ...(lastUsedAt ? { lastUsedAt: timestampFromDate(lastUsedAt) } : {}),
-    from: timestampFromDate(from),
+    startTime: timestampFromDate(from),
     credits: amountText(charged),
   };
 }

@@ -21,9 +21,9 @@ const INTERVALS: ReadonlyMap<MetricsInterval, Interval> = new Map([
 ]);
 
 /**
- * Token use of the caller's workspace over a period.
- * @param keyId a key whose use alone counts; undefined: all keys
- * @throws Failure invalid_request naming `from`, `interval` or `group_by`.
+ * Returns requests, tokens and credits of the caller's workspace over a period.
+ * @param keyId counts only this key; undefined: all keys
+ * @throws Failure `invalid_request` naming `from`, `interval` or `group_by`.
  */
 export async function metrics(
   usage: Pick<Usage, "metrics">,
@@ -36,31 +36,31 @@ export async function metrics(
   const interval = INTERVALS.get(width);
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
   if (MetricsGroupBy[request.groupBy] === undefined) throw invalid("group_by", 'group_by must be "none" or "key".');
-  const to = request.to ? timestampDate(request.to) : now;
-  const from = request.from ? timestampDate(request.from) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
+  const to = request.endTime ? timestampDate(request.endTime) : now;
+  const from = request.startTime ? timestampDate(request.startTime) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
   const byKey = request.groupBy === MetricsGroupBy.KEY;
   const found = await usage.metrics({ workspaceId: caller.workspaceId, from, to, interval, byKey, keyId });
   return create(MetricsResponseSchema, {
-    from: timestampFromDate(found.from),
-    to: timestampFromDate(found.to),
+    startTime: timestampFromDate(found.from),
+    endTime: timestampFromDate(found.to),
     interval: width,
-    totals: figures(found.totals),
+    totals: totalsFields(found.totals),
     series: found.series.map(({ start, keyId, ...point }) => ({
       start: timestampFromDate(start),
       ...(keyId === undefined ? {} : { keyId }),
-      ...figures(point),
+      ...totalsFields(point),
     })),
   });
 }
 
-/** Sums as messages have them. */
-export function figures(of: Totals) {
+/** The fields that totals and points of a series share. */
+export function totalsFields(totals: Totals) {
   return {
-    requests: BigInt(of.requests),
-    failedRequests: BigInt(of.failedRequests),
-    inputTokens: BigInt(of.inputTokens),
-    outputTokens: BigInt(of.outputTokens),
-    cachedTokens: BigInt(of.cachedTokens),
-    credits: of.credits,
+    requests: BigInt(totals.requests),
+    failedRequests: BigInt(totals.failedRequests),
+    inputTokens: BigInt(totals.inputTokens),
+    outputTokens: BigInt(totals.outputTokens),
+    cachedTokens: BigInt(totals.cachedTokens),
+    credits: totals.credits,
   };
 }

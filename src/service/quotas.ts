@@ -5,11 +5,13 @@ import {
   type QuotasResponse,
   QuotasResponseSchema,
   type QuotaWindowSchema,
+  SpendPeriodSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../accounts/keys.ts";
 import type { Usage, Use, Window } from "../accounts/usage.ts";
+import { numberOf } from "../json-names.ts";
 
-/** Limits in force and what the caller's workspace has used of them. */
+/** Returns the limits of the caller's workspace and their use. */
 export async function quotas(
   usage: Pick<Usage, "quotas">,
   caller: Pick<Caller, "workspaceId" | "workspace">,
@@ -22,9 +24,10 @@ export async function quotas(
     windows: { minute: window(windows.minute), day: window(windows.day), month: window(windows.month) },
     concurrentRequests: quota(concurrentRequests),
     credit,
-    spendLimits: spendLimits.map(({ resetsAt, ...limit }) => ({
+    spendLimits: spendLimits.map(({ period, resetsAt, ...limit }) => ({
       ...limit,
-      remaining: rest(limit),
+      period: numberOf(SpendPeriodSchema, period),
+      remaining: remaining(limit),
       resetsAt: timestampFromDate(resetsAt),
     })),
   });
@@ -41,10 +44,13 @@ function window({ resetsAt, requests, inputTokens, outputTokens }: Window): Mess
 
 function quota({ limit, used }: Use): MessageInitShape<typeof QuotaSchema> {
   if (limit === null) return { used: BigInt(used) };
-  return { limit: BigInt(limit), used: BigInt(used), remaining: BigInt(rest({ limit, used })) };
+  return { limit: BigInt(limit), used: BigInt(used), remaining: BigInt(remaining({ limit, used })) };
 }
 
-/** A limit may have been lowered below what is used already. Rounded to millionths, since decimals of credit are not exact in binary. */
-function rest({ limit, used }: { limit: number; used: number }): number {
+/**
+ * Never negative: a limit can be set below its use. Rounded to millionths, because decimal fractions are inexact in
+ * binary.
+ */
+function remaining({ limit, used }: { limit: number; used: number }): number {
   return Math.max(0, Math.round((limit - used) * 1e6) / 1e6);
 }

@@ -1,49 +1,53 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../accounts/keys.ts";
+import { Failure } from "../failure.ts";
 import type { RequestEnd } from "../telemetry.ts";
 import type { Level } from "../terms.ts";
 
-/** What surrounds a request, whichever way it came in. */
+/** What the transports tell the service about a request, over REST and RPC alike. */
 export interface RequestContext {
   /** Identifier of the request, prefix `req_`. */
   requestId: string;
   caller: Caller;
-  /** Aborts when the caller has gone. */
+  /** Aborts when the caller has closed the connection or stopped reading. */
   signal: AbortSignal;
   /** `performance.now()` at the arrival of the request. */
   startedAt: number;
-  /** Of a unary call: with the same key and request within 24 hours the caller gets the same answer, charged once. */
+  /** For unary requests: the same key and request within 24 hours get the same answer, charged once. */
   idempotencyKey?: string;
-  /** Notices that came up before the request reached the service. */
+  /** Notices of the transport, such as unknown fields. */
   notices: Notice[];
-  /** The service adds to it what becomes known. */
+  /** The service adds to it while it handles the request. */
   readonly facts: Facts;
 }
 
-/** What becomes known of a request on its way, for the log and the figures of the operator: no prompt, no answer, no secret. */
+/** What the log and the operator's metrics report about a request. Never contains a prompt, an answer or a secret. */
 export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" | "seconds"> {
   workspaceId?: string;
   keyId?: string;
-  /** `gen_…` */
+  /** Prefix `gen_`. */
   generationId?: string;
   level?: Level;
-  /** Why the web could not be searched; nothing of the query. */
+  /** Why the web search failed, without the query. */
   searchFailure?: string;
 }
 
-/** One event of an answer: one `open` where it may take long, any number of `delta` and `trace`, then exactly one `done`. */
+/**
+ * One event of an answer: at the level `high` one `open`, then any number of `delta` and `trace`, then exactly one
+ * `done`.
+ */
 export type GenerateEvent =
   | { type: "open" }
   | { type: "delta"; text: string }
   | { type: "trace"; step: TraceStep }
   | { type: "done"; done: StreamGenerateResponse_Done };
 
-/** The caller closed the connection or stopped reading. Nobody is left to be told. */
+/** The caller has closed the connection or stopped reading, so no response is sent. */
 export class CallerGone extends Error {
   override name = "CallerGone";
 }
 
-/** The service ends the work on its side; the caller keeps what was delivered, uncharged. */
+/** The service has aborted the work on a request. The caller keeps the delivered text, which is not charged. */
 export class CutShort extends Error {
   override name = "CutShort";
   readonly why: "deadline" | "drain";
@@ -52,4 +56,12 @@ export class CutShort extends Error {
     super(why);
     this.why = why;
   }
+}
+
+/**
+ * Replaces CutShort by the failure that the caller sees when no text was delivered. Returns any other error unchanged.
+ */
+export function visibleError(error: unknown): unknown {
+  if (!(error instanceof CutShort)) return error;
+  return error.why === "deadline" ? new Failure("timed_out") : new Failure("overloaded", { retryAfterMs: 1_000 });
 }

@@ -6,6 +6,9 @@ import {
   GenerateResponseSchema,
   type IntelligenceTrace,
   IntelligenceTraceSchema,
+  StepKindSchema,
+  StepOutcomeSchema,
+  StepRoleSchema,
   type StreamGenerateResponse_Done,
   StreamGenerateResponse_DoneSchema,
   type TraceStep,
@@ -14,11 +17,12 @@ import {
 import type { ModelCost } from "../admission/lease.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
+import { numberOf } from "../json-names.ts";
 import type { Level } from "../terms.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
-import type { Checked } from "./validate-request.ts";
+import type { CheckedRequest } from "./validate-request.ts";
 
-/** The events of an answer that was given before. */
+/** Yields the events of a stored response, under the identifier of the new request. */
 export function* replay(
   { $typeName: _, answer, latencyMs: __, ...rest }: GenerateResponse,
   { requestId }: RequestContext,
@@ -27,17 +31,17 @@ export function* replay(
   yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
 }
 
-/** The whole answer as one response. */
+/** Builds the response of a unary request from its text and its last event. */
 export function fold(
   answer: string,
   { $typeName: _, ...done }: StreamGenerateResponse_Done,
-  call: RequestContext,
+  context: RequestContext,
 ): GenerateResponse {
-  const latencyMs = Math.round(performance.now() - call.startedAt);
+  const latencyMs = Math.round(performance.now() - context.startedAt);
   return create(GenerateResponseSchema, { ...done, answer, latencyMs });
 }
 
-/** Why an answer ended, as the caller and the books know it. */
+/** Why an answer ended, in the word that the caller and the ledger get. */
 export function finishWord(finish: Finish | undefined): "stop" | "length" {
   return finish?.reason === "stop" ? "stop" : "length";
 }
@@ -46,16 +50,16 @@ export function finishReason(finish: Finish | undefined): FinishReason {
   return finishWord(finish) === "stop" ? FinishReason.STOP : FinishReason.LENGTH;
 }
 
-/** The members of the two JSON modes; none for a text answer. */
+/** The fields of the two JSON modes; none for a text answer. */
 export function structuredOf(
-  { shape }: Checked,
+  { shape }: CheckedRequest,
   finish: Finish | undefined,
 ): { structured?: string; structuredError?: string } {
   if (shape === "text") return {};
   return {
     structured: finish?.structured ?? "null",
     ...(finish?.structured === undefined
-      ? { structuredError: "The answer was cut short before it was whole." }
+      ? { structuredError: "The answer was cut short before it was complete." }
       : finish.structuredError === undefined
         ? {}
         : { structuredError: finish.structuredError }),
@@ -64,7 +68,7 @@ export function structuredOf(
 
 const LEVELS: Record<Level, Effort> = { low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
 
-/** The trace as the caller gets it. Roles only: no name of a model or a vendor is ever in here. */
+/** The Intelligence Trace of a response. It names roles, never models or vendors. */
 export function traceMessage(
   trace: Trace,
   level: Level,
@@ -84,11 +88,13 @@ export function traceMessage(
   });
 }
 
-export function stepMessage({ durationMs, outcome, detail, ...step }: TimedStep): TraceStep {
+export function stepMessage({ kind, role, durationMs, outcome, detail, ...step }: TimedStep): TraceStep {
   return create(TraceStepSchema, {
     ...step,
+    kind: numberOf(StepKindSchema, kind),
+    role: numberOf(StepRoleSchema, role),
     ...(durationMs === undefined ? {} : { durationMs }),
-    ...(outcome === undefined ? {} : { outcome }),
+    ...(outcome === undefined ? {} : { outcome: numberOf(StepOutcomeSchema, outcome) }),
     ...(detail === undefined ? {} : { detail }),
   });
 }

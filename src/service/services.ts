@@ -17,11 +17,11 @@ import { quotas } from "./quotas.ts";
 import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
 import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
 
-/** Everything that the service does, for whichever transport asks. Every method throws Failure. */
+/** All use cases of the service, for every transport. Every method throws Failure. */
 export interface Services {
-  /** Finds out who calls, and whether the key may do what it asks for. */
+  /** Authenticates an API key and checks its scope. */
   authorize(secret: string | string[] | undefined, scope: Scope): Promise<Caller>;
-  /** Finds out who holds a token, and whether that is enough. */
+  /** Authenticates an operator or owner token and checks its rights. */
   authorizeActor(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
   readonly generation: Generation;
   quotas(caller: Caller): Promise<QuotasResponse>;
@@ -31,9 +31,9 @@ export interface Services {
   readonly keys: KeyAdmin;
   readonly usage: UsageAdmin;
   readonly activity: ActivityAdmin;
-  /** Owners who are signed in to the console. */
+  /** Sessions of the console. */
   readonly sessions: Sessions;
-  /** Whether new requests are taken. */
+  /** False once the service is draining. */
   ready(): boolean;
 }
 
@@ -49,7 +49,7 @@ export interface Parts extends GenerationParts {
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, work } = parts;
+  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -66,6 +66,6 @@ export function createServices(parts: Parts): Services {
     usage: createUsageAdmin(usage, workspaces, rates),
     activity: createActivityAdmin(activity),
     sessions,
-    ready: () => !work.draining,
+    ready: () => !inFlight.draining,
   };
 }

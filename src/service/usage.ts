@@ -15,9 +15,9 @@ import type { Workspaces } from "../accounts/workspaces.ts";
 import type { Rates } from "../admission/lease.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
-import { figures, metrics } from "./metrics.ts";
+import { metrics, totalsFields } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
-import { readTimestamp } from "./timestamp.ts";
+import { readTimestamp } from "./read-field.ts";
 
 export type UsageAdmin = Admin<typeof UsageService>;
 
@@ -30,12 +30,17 @@ const INTERVALS: ReadonlyMap<MetricsInterval, PerformanceInterval> = new Map([
   [MetricsInterval.DAY, "day"],
 ]);
 
-/** What a workspace used, for operators and its owner; the figures are those of `/v1/metrics` and `/v1/quotas`. */
+/** Returns the usage of a workspace to operators and its owner, with the figures of `/v1/metrics` and `/v1/quotas`. */
 export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Rates): UsageAdmin {
   return {
-    async getUsage({ workspace, from, to, interval, groupBy, keyId }, actor) {
+    async getUsage({ workspace, startTime, endTime, interval, groupBy, keyId }, actor) {
       const { id, name } = await workspaces.get(actor, workspace);
-      const request = create(MetricsRequestSchema, { interval, groupBy, ...(from && { from }), ...(to && { to }) });
+      const request = create(MetricsRequestSchema, {
+        interval,
+        groupBy,
+        ...(startTime && { startTime }),
+        ...(endTime && { endTime }),
+      });
       return create(GetUsageResponseSchema, {
         workspace: name,
         usage: await metrics(usage, request, { workspaceId: id }, new Date(), keyId || undefined),
@@ -55,8 +60,8 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
       const period = periodOf(request, DAY_MS);
       const found = await usage.performance({ workspaceId: id, ...period, interval, keyId: keyId || undefined });
       return create(GetPerformanceResponseSchema, {
-        from: timestampFromDate(found.from),
-        to: timestampFromDate(found.to),
+        startTime: timestampFromDate(found.from),
+        endTime: timestampFromDate(found.to),
         total: performanceMessage(found.total),
         series: found.series.map(({ start, ...performance }) => ({
           start: timestampFromDate(start),
@@ -68,26 +73,26 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
       const { id } = await workspaces.get(actor, workspace);
       const keys = await usage.topKeys({ workspaceId: id, ...periodOf(request, 30 * DAY_MS), count: pageSize });
       return create(ListTopKeysResponseSchema, {
-        keys: keys.map(({ totals, ...key }) => ({ ...key, totals: figures(totals) })),
+        keys: keys.map(({ totals, ...key }) => ({ ...key, totals: totalsFields(totals) })),
       });
     },
   };
 }
 
-/** @param defaultMs length of a period whose start is not given */
+/** @param defaultMs length of the period when the request gives no start, in milliseconds */
 function periodOf(
-  { from, to }: { from?: Timestamp | undefined; to?: Timestamp | undefined },
+  { startTime, endTime }: { startTime?: Timestamp | undefined; endTime?: Timestamp | undefined },
   defaultMs: number,
 ): { from: Date; to: Date } {
-  const end = readTimestamp("to", to) ?? new Date();
-  return { from: readTimestamp("from", from) ?? new Date(end.getTime() - defaultMs), to: end };
+  const end = readTimestamp("to", endTime) ?? new Date();
+  return { from: readTimestamp("from", startTime) ?? new Date(end.getTime() - defaultMs), to: end };
 }
 
 function performanceMessage({ p50, p95, failures }: Performance): MessageInitShape<typeof PerformanceSchema> {
   return {
     ...(p50 === undefined ? {} : { latencyP50Ms: p50 }),
     ...(p95 === undefined ? {} : { latencyP95Ms: p95 }),
-    // What fails after it was admitted has a code, and that is the name of its kind.
+    // Every failure after admission has a code, which equals its kind.
     failures: failures.map(({ kind, requests }) => ({ code: kind, requests })),
   };
 }

@@ -1,4 +1,3 @@
-import type { DescEnum } from "@bufbuild/protobuf";
 import {
   type Attachment,
   Effort,
@@ -6,7 +5,6 @@ import {
   type GenerateRequest,
   OutputShape,
   OutputShapeSchema,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { essence } from "../engine/attachments/reader.ts";
@@ -14,8 +12,9 @@ import type { Conversation, Turn } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
 import { Failure, invalid } from "../failure.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
+import { readEnum } from "./read-field.ts";
 
-/** Characters (Unicode code points) of `prompt` and of `system`. */
+/** Longest `prompt` and `system`, in characters (Unicode code points). */
 const MAX_TEXT = 200_000;
 const MAX_MESSAGES = 40;
 const MAX_ATTACHMENTS = 5;
@@ -23,7 +22,7 @@ const MAX_NAME = 255;
 const MAX_STOPS = 4;
 const MAX_STOP = 1_000;
 
-/** Types whose content becomes text, and images for models that see. */
+/** Types whose content is read as text, and images for models with vision. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set([
   "text/plain",
   "text/markdown",
@@ -48,15 +47,15 @@ const EFFORTS: Record<Effort, EffortTerm> = {
   [Effort.HIGH]: "high",
 };
 
-/** A request that is known to be acceptable. */
-export interface Checked {
+/** A validated request. */
+export interface CheckedRequest {
   conversation: Conversation;
   shape: Shape;
-  /** The caller's JSON Schema, as written; only with shape `json_schema`. */
+  /** The caller's JSON Schema as written; set only for the shape `json_schema`. */
   schema: string | undefined;
   effort: EffortTerm;
   temperature: number | undefined;
-  /** As the caller gave it. */
+  /** Undefined unless the caller sets a ceiling. */
   maxTokens: number | undefined;
   stops: string[];
   attachments: Attachment[];
@@ -65,13 +64,13 @@ export interface Checked {
 }
 
 /**
- * Checks a request in the order of the contract: its fields, the rules on their combination, the JSON Schema.
- * @throws Failure that names the field, with nothing of the request in its message.
+ * Validates a request in the order of the contract: its fields, their combination, then the JSON Schema.
+ * @throws Failure that names the field. The message never quotes the request.
  */
-export function checkRequest(request: GenerateRequest, streamed: boolean): Checked {
+export function checkRequest(request: GenerateRequest, streamed: boolean): CheckedRequest {
   checkFields(request);
   const shape = checkCombination(request, streamed);
-  const schema = shape === "json_schema" ? (request.responseFormat?.schema ?? "") : undefined;
+  const schema = schemaOf(request);
   if (schema === "") {
     throw new Failure("invalid_response_schema", {
       field: "response_format.schema",
@@ -96,7 +95,7 @@ export function checkRequest(request: GenerateRequest, streamed: boolean): Check
 function checkFields(request: GenerateRequest): void {
   const { messages, attachments, stopSequences, temperature, maxTokens } = request;
   if ((request.prompt === "") === (messages.length === 0)) {
-    throw invalid("prompt", "Send exactly one of prompt and messages, and not an empty one.");
+    throw invalid("prompt", "Send exactly one of prompt and messages. It must not be empty.");
   }
   checkLength("prompt", request.prompt, MAX_TEXT);
   if (messages.length > MAX_MESSAGES)
@@ -123,8 +122,8 @@ function checkFields(request: GenerateRequest): void {
     }
     if (file.data.length === 0) throw invalid(`attachments[${i}].data`, `attachments[${i}].data must not be empty.`);
   }
-  checkEnum("effort", EffortSchema, request.effort);
-  checkEnum("output_shape", OutputShapeSchema, request.outputShape);
+  readEnum("effort", EffortSchema, request.effort);
+  readEnum("output_shape", OutputShapeSchema, request.outputShape);
   if (temperature !== undefined && !(temperature >= 0 && temperature <= 2)) {
     throw invalid("temperature", "temperature must be a number from 0.0 to 2.0.");
   }
@@ -141,23 +140,23 @@ function checkFields(request: GenerateRequest): void {
 
 function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
   const { outputShape, responseFormat } = request;
-  const plain = outputShape === OutputShape.UNSPECIFIED || outputShape === OutputShape.AUTO;
-  if (responseFormat?.type === ResponseFormatType.JSON_SCHEMA) {
+  const isText = outputShape === OutputShape.UNSPECIFIED || outputShape === OutputShape.AUTO;
+  if (schemaOf(request) !== undefined) {
     if (streamed) throw new Failure("structured_output_streaming_not_supported", { field: "response_format" });
-    const beside = (field: string, what: string) =>
-      invalid(field, `${field} ${what} beside a JSON Schema response_format. Leave it out.`);
-    if (!plain) throw beside("output_shape", 'must be "auto"');
-    if (request.stopSequences.length > 0) throw beside("stop_sequences", "is not possible");
-    if (request.continue) throw beside("continue", "is not possible");
+    const conflict = (field: string, rule: string) =>
+      invalid(field, `${field} ${rule} beside a JSON Schema response_format. Leave it out.`);
+    if (!isText) throw conflict("output_shape", 'must be "auto"');
+    if (request.stopSequences.length > 0) throw conflict("stop_sequences", "is not possible");
+    if (request.continueLastMessage) throw conflict("continue", "is not possible");
     return "json_schema";
   }
-  if (responseFormat && responseFormat.type !== ResponseFormatType.TEXT) {
-    throw invalid("response_format.type", 'response_format.type must be "json_schema" or "text".');
+  if (responseFormat && responseFormat.format.case === undefined) {
+    throw invalid("response_format", "response_format must contain text or json_schema.");
   }
-  if (request.continue && request.messages.at(-1)?.role !== Role.ASSISTANT) {
+  if (request.continueLastMessage && request.messages.at(-1)?.role !== Role.ASSISTANT) {
     throw invalid("continue", 'continue needs messages whose last one has the role "assistant".');
   }
-  if (plain || outputShape === OutputShape.TEXT) return "text";
+  if (isText || outputShape === OutputShape.TEXT) return "text";
   if (responseFormat) {
     throw invalid(
       "output_shape",
@@ -167,6 +166,11 @@ function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
   return "extract";
 }
 
+/** The caller's JSON Schema as text; undefined unless the answer must follow one. */
+function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
+  return responseFormat?.format.case === "jsonSchema" ? responseFormat.format.value.schema : undefined;
+}
+
 function conversation(request: GenerateRequest): Conversation {
   const system = [request.system];
   const turns: Turn[] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
@@ -174,20 +178,14 @@ function conversation(request: GenerateRequest): Conversation {
     if (role === Role.SYSTEM) system.push(content);
     else turns.push({ role: role === Role.USER ? "user" : "assistant", text: content });
   }
-  return { system, turns, continues: request.continue ?? false };
+  return { system, turns, continues: request.continueLastMessage ?? false };
 }
 
 function checkLength(field: string, text: string, max: number): void {
-  // No text has more code points than UTF-16 units, so the exact count is rarely needed.
+  // A text never has more code points than UTF-16 units, so most texts need no exact count.
   if (text.length <= max) return;
   let count = 0;
   for (const _ of text)
     if (++count > max)
       throw invalid(field, `${field} may have ${max.toLocaleString("en")} characters at most. Shorten it.`);
-}
-
-/** Over RPC an enum may be any number. */
-function checkEnum(field: string, desc: DescEnum, value: number): void {
-  if (desc.value[value]) return;
-  throw invalid(field, `${field} is no known value. Use one that the service's contract lists.`);
 }

@@ -5,11 +5,14 @@ import {
   CreateWorkspaceResponseSchema,
   GetNextTierResponseSchema,
   GetWorkspaceResponseSchema,
+  LimitNameSchema,
   type LimitOverride,
+  type LimitSchema,
   ListWorkspacesResponseSchema,
   SetLimitsResponseSchema,
   SetTierResponseSchema,
-  WorkspaceKind,
+  type WorkspaceKind,
+  WorkspaceKindSchema,
   type WorkspaceSchema,
   type WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
@@ -17,18 +20,19 @@ import { amountText } from "../accounts/amount.ts";
 import type { LimitChange } from "../accounts/limit-changes.ts";
 import type { Owners } from "../accounts/owners.ts";
 import type { Workspace, Workspaces } from "../accounts/workspaces.ts";
-import { invalid } from "../failure.ts";
+import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
-import { spendLimitTexts } from "./credits.ts";
+import { spendLimitMessages } from "./credits.ts";
+import { readEnum } from "./read-field.ts";
 
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 
-/** Workspaces as operators see them, and each as its owner does. */
+/** Manages workspaces for operators, and shows an owner the own workspace. */
 export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): WorkspaceAdmin {
   return {
     async createWorkspace({ name, kind }, actor) {
-      const made = await workspaces.create(actor, { name, kind: kindOf(kind) });
-      return create(CreateWorkspaceResponseSchema, { workspace: workspaceMessage(made) });
+      const created = await workspaces.create(actor, { name, kind: kindOf(kind) });
+      return create(CreateWorkspaceResponseSchema, { workspace: workspaceMessage(created) });
     },
     async listWorkspaces({ pageSize, pageToken }) {
       const page = await workspaces.list({ pageSize, pageToken });
@@ -57,14 +61,14 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
       return create(SetLimitsResponseSchema, { workspace: workspaceMessage(changed) });
     },
     async createOwnerToken({ workspace, expiresAt }, actor) {
-      const made = await owners.createToken(actor, {
+      const created = await owners.createToken(actor, {
         workspace,
         ...(expiresAt ? { expiresAt: timestampDate(expiresAt) } : {}),
       });
       return create(CreateOwnerTokenResponseSchema, {
-        token: made.token,
-        id: made.id,
-        workspace: workspaceMessage(await workspaces.get(actor, made.workspace)),
+        token: created.token,
+        id: created.id,
+        workspace: workspaceMessage(await workspaces.get(actor, created.workspace)),
         ...(expiresAt ? { expiresAt } : {}),
       });
     },
@@ -72,49 +76,48 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
 }
 
 function kindOf(kind: WorkspaceKind): Workspace["kind"] {
-  switch (kind) {
-    case WorkspaceKind.UNSPECIFIED:
-    case WorkspaceKind.PERSONAL:
-      return "personal";
-    case WorkspaceKind.ORGANIZATION:
-      return "organization";
-    default:
-      throw invalid("kind", "kind must be personal or organization.");
-  }
+  return readEnum("kind", WorkspaceKindSchema, kind) === "organization" ? "organization" : "personal";
 }
 
 function changeOf({ name, change }: LimitOverride, i: number): LimitChange {
+  return { name: readEnum(`overrides[${i}].name`, LimitNameSchema, name), to: newLimit(change) };
+}
+
+function newLimit(change: LimitOverride["change"]): LimitChange["to"] {
   switch (change.case) {
     case "value":
-      return { name, to: change.value };
+      return change.value;
     case "unlimited":
+      return "unlimited";
     case "reset":
-      if (!change.value) throw invalid(`overrides[${i}].${change.case}`, `${change.case} must be true, or left out.`);
-      return { name, to: change.case === "reset" ? "default" : "unlimited" };
+      return "default";
     case undefined:
-      return { name, to: undefined };
+      return undefined;
   }
 }
 
-function workspaceMessage(of: Workspace): MessageInitShape<typeof WorkspaceSchema> {
+function workspaceMessage(workspace: Workspace): MessageInitShape<typeof WorkspaceSchema> {
   return {
-    id: of.id,
-    name: of.name,
-    kind: of.kind === "organization" ? WorkspaceKind.ORGANIZATION : WorkspaceKind.PERSONAL,
-    createdAt: timestampFromDate(of.createdAt),
-    tier: of.tier,
-    tierOverridden: of.tierOverridden,
-    limits: limitMessages(of.limits),
-    overriddenLimits: of.overriddenLimits,
-    granted: amountText(of.granted),
-    purchased: amountText(of.purchased),
-    held: amountText(of.held),
-    purchasedTotal: amountText(of.purchasedTotal),
-    running: of.running,
-    spendLimits: spendLimitTexts(of.spendLimits),
+    id: workspace.id,
+    name: workspace.name,
+    kind: numberOf(WorkspaceKindSchema, workspace.kind),
+    createdAt: timestampFromDate(workspace.createdAt),
+    tier: workspace.tier,
+    tierOverridden: workspace.tierOverridden,
+    limits: limitMessages(workspace.limits),
+    overriddenLimits: workspace.overriddenLimits.map((name) => numberOf(LimitNameSchema, name)),
+    granted: amountText(workspace.granted),
+    purchased: amountText(workspace.purchased),
+    held: amountText(workspace.held),
+    purchasedTotal: amountText(workspace.purchasedTotal),
+    running: workspace.running,
+    spendLimits: spendLimitMessages(workspace.spendLimits),
   };
 }
 
-function limitMessages(limits: Record<string, number>): Record<string, bigint> {
-  return Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, BigInt(limit)]));
+function limitMessages(limits: Record<string, number>): MessageInitShape<typeof LimitSchema>[] {
+  return Object.entries(limits).map(([name, limit]) => ({
+    name: numberOf(LimitNameSchema, name),
+    value: BigInt(limit),
+  }));
 }

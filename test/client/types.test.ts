@@ -9,8 +9,17 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : "";
 
-/** The names of a message on the wire. */
-type Names<Message> = Snake<Exclude<keyof Message & string, `$${string}`>>;
+/** Fields whose public name is set by `json_name`. */
+interface JsonNames {
+  start_time: "from";
+  end_time: "to";
+  continue_last_message: "continue";
+}
+
+type Public<Name extends string> = Name extends keyof JsonNames ? JsonNames[Name] : Name;
+
+/** The names of a message in the public JSON. */
+type Names<Message> = Public<Snake<Exclude<keyof Message & string, `$${string}`>>>;
 
 /** Names that only one of the two has. */
 type Differing<A, B> = Exclude<A, B> | Exclude<B, A>;

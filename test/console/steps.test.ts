@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { type Step, stepOf, withStep } from "../../console/src/playground/steps.ts";
-import { TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { StepKind, StepOutcome, StepRole, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 
 test("the end of a step takes the place of its beginning, steps alike in all but number stay apart", () => {
-  const begun = create(TraceStepSchema, { id: 1, kind: "answer", role: "fast", startedMs: 3 });
-  const ended = create(TraceStepSchema, { ...begun, durationMs: 40, outcome: "ok" });
+  const begun = create(TraceStepSchema, { id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 3 });
+  const ended = create(TraceStepSchema, { ...begun, durationMs: 40, outcome: StepOutcome.OK });
   const steps = [begun, ended].reduce<readonly Step[]>((all, step) => withStep(all, stepOf(step)), []);
   assert.deepEqual(
     steps.map(({ durationMs, outcome }) => [durationMs, outcome]),

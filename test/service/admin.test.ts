@@ -4,12 +4,12 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { test } from "vitest";
-import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { CreditService, LedgerEntryKind } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
-import { WorkspaceKind, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { LimitName, type Workspace, WorkspaceKind, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import { MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
+import { MetricsGroupBy, MetricsInterval, SpendPeriod } from "../../gen/chorus/v1/generation_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { openPool } from "../../src/store/pool.ts";
@@ -80,10 +80,10 @@ test("operators and owners over the internal listener", async (t) => {
       const { workspace } = await operator.workspaces.getWorkspace({ workspace: "default" });
       assert.equal(workspace?.granted, "1000");
       assert.equal(workspace?.tier, "free");
-      assert.equal(workspace?.limits.requests_per_minute, 600n);
+      assert.equal(requestsPerMinute(workspace), 600n);
       const { entries } = await operator.credits.listLedger({ workspace: "default" });
       assert.deepEqual(entries.at(-1)?.reference, "starting grant");
-      assert.equal(entries.at(-1)?.kind, "grant");
+      assert.equal(entries.at(-1)?.kind, LedgerEntryKind.GRANT);
     },
   );
 
@@ -97,15 +97,20 @@ test("operators and owners over the internal listener", async (t) => {
       assert.match(secret, /^ck_/);
       assert.equal(key?.workspace, "acme");
       const id = key?.id ?? "";
-      const updated = await keys.updateKey({ id, name: "second", expiry: { case: "neverExpires", value: true } });
+      const updated = await keys.updateKey({ id, name: "second", expiry: { case: "neverExpires", value: {} } });
       assert.equal(updated.key?.name, "second");
       assert.equal(updated.key?.expiresAt, undefined);
       const listed = await keys.listKeys({});
       assert.ok(listed.keys.some((each) => each.id === id));
       assert.ok(listed.keys.every((each) => each.workspace === "acme"));
       assert.ok((await keys.revokeKey({ id })).key?.revokedAt);
-      assert.deepEqual((await credits.setSpendLimit({ period: "day", amount: "5.5" })).spendLimits, { day: "5.5" });
-      assert.deepEqual((await credits.clearSpendLimit({ period: "day" })).spendLimits, {});
+      const period = SpendPeriod.DAY;
+      const { spendLimits } = await credits.setSpendLimit({ period, amount: "5.5" });
+      assert.deepEqual(
+        spendLimits.map((limit) => [limit.period, limit.amount]),
+        [[SpendPeriod.DAY, "5.5"]],
+      );
+      assert.deepEqual((await credits.clearSpendLimit({ period })).spendLimits, []);
       assert.deepEqual((await credits.listLedger({})).entries, []);
       const used = await usage.getUsage({ groupBy: MetricsGroupBy.KEY });
       assert.equal(used.workspace, "acme");
@@ -118,8 +123,8 @@ test("operators and owners over the internal listener", async (t) => {
     for (const ask of [
       (workspace: string) => owner.workspaces.getWorkspace({ workspace }),
       (workspace: string) => owner.credits.listLedger({ workspace }),
-      (workspace: string) => owner.credits.setSpendLimit({ workspace, period: "day", amount: "1" }),
-      (workspace: string) => owner.credits.clearSpendLimit({ workspace, period: "day" }),
+      (workspace: string) => owner.credits.setSpendLimit({ workspace, period: SpendPeriod.DAY, amount: "1" }),
+      (workspace: string) => owner.credits.clearSpendLimit({ workspace, period: SpendPeriod.DAY }),
       (workspace: string) => owner.keys.createKey({ workspace }),
       (workspace: string) => owner.keys.listKeys({ workspace }),
       (workspace: string) => owner.usage.getUsage({ workspace }),
@@ -151,7 +156,7 @@ test("operators and owners over the internal listener", async (t) => {
       owner.workspaces.setTier({ workspace: "acme", tier: "unlimited" }),
       owner.workspaces.setLimits({
         workspace: "acme",
-        overrides: [{ name: "requests_per_day", change: { case: "unlimited", value: true } }],
+        overrides: [{ name: LimitName.REQUESTS_PER_DAY, change: { case: "unlimited", value: {} } }],
       }),
       owner.workspaces.createOwnerToken({ workspace: "acme" }),
       owner.credits.grant({ workspace: "acme", amount: "1", reference: "mine" }),
@@ -192,30 +197,30 @@ test("operators and owners over the internal listener", async (t) => {
     const next = await operator.workspaces.getNextTier({ workspace: "acme" });
     assert.equal(next.tier?.name, "1");
     assert.equal(next.tier?.purchased, "500");
-    assert.equal(next.tier?.limits.requests_per_minute, 2000n);
+    assert.equal(requestsPerMinute(next.tier), 2000n);
     assert.equal(next.missing, "0.000001");
     const first = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
     const again = await operator.credits.purchase({ workspace: "acme", amount: "0.000001", reference: "inv-2" });
     assert.deepEqual(again, first);
     const { workspace } = await operator.workspaces.getWorkspace({ workspace: "acme" });
     assert.equal(workspace?.tier, "1");
-    assert.equal(workspace?.limits.requests_per_minute, 2000n);
+    assert.equal(requestsPerMinute(workspace), 2000n);
     assert.equal(workspace?.purchasedTotal, "500");
     assert.equal((await owner.workspaces.getNextTier({})).missing, "4500");
     const at = first.booking?.at;
-    const since = await owner.credits.listLedger({ ...(at ? { from: at } : {}) });
+    const since = await owner.credits.listLedger({ ...(at ? { startTime: at } : {}) });
     assert.deepEqual(
       since.entries.map(({ reference }) => reference),
       ["inv-2"],
     );
-    const until = await owner.credits.listLedger({ ...(at ? { to: at } : {}) });
+    const until = await owner.credits.listLedger({ ...(at ? { endTime: at } : {}) });
     assert.deepEqual(
       until.entries.map(({ reference }) => reference),
       ["inv-1"],
     );
     const never = { seconds: 1n << 60n, nanos: 0 };
-    await refused(owner.credits.listLedger({ from: never }), Code.InvalidArgument, { field: "from" });
-    await refused(owner.usage.getPerformance({ to: never }), Code.InvalidArgument, { field: "to" });
+    await refused(owner.credits.listLedger({ startTime: never }), Code.InvalidArgument, { field: "from" });
+    await refused(owner.usage.getPerformance({ endTime: never }), Code.InvalidArgument, { field: "to" });
     await refused(owner.usage.getPerformance({ interval: MetricsInterval.MONTH }), Code.InvalidArgument, {
       field: "interval",
     });
@@ -237,20 +242,21 @@ test("operators and owners over the internal listener", async (t) => {
   });
 
   await subtest(t, "limits and tiers by hand", async () => {
-    const set = (name: string, value: bigint) =>
+    const set = (name: LimitName, value: bigint) =>
       operator.workspaces.setLimits({ workspace: "rival", overrides: [{ name, change: { case: "value", value } }] });
-    const { workspace } = await set("requests_per_minute", 0n);
-    assert.equal(workspace?.limits.requests_per_minute, 0n);
-    assert.deepEqual(workspace?.overriddenLimits, ["requests_per_minute"]);
-    await refused(set("requests_per_year", 1n), Code.InvalidArgument, { field: "overrides[0].name" });
-    await refused(set("requests_per_day", -1n), Code.InvalidArgument, { field: "overrides[0].value" });
+    const { workspace } = await set(LimitName.REQUESTS_PER_MINUTE, 0n);
+    assert.equal(requestsPerMinute(workspace), 0n);
+    assert.deepEqual(workspace?.overriddenLimits, [LimitName.REQUESTS_PER_MINUTE]);
+    for (const name of [LimitName.UNSPECIFIED, 99 as LimitName])
+      await refused(set(name, 1n), Code.InvalidArgument, { field: "overrides[0].name" });
+    await refused(set(LimitName.REQUESTS_PER_DAY, -1n), Code.InvalidArgument, { field: "overrides[0].value" });
     await refused(
       operator.workspaces.setLimits({
         workspace: "rival",
-        overrides: [{ name: "requests_per_day", change: { case: "reset", value: false } }],
+        overrides: [{ name: LimitName.REQUESTS_PER_DAY }],
       }),
       Code.InvalidArgument,
-      { field: "overrides[0].reset" },
+      { field: "overrides[0]" },
     );
     const given = await operator.workspaces.setTier({ workspace: "rival", tier: "4" });
     assert.equal(given.workspace?.tier, "4");
@@ -263,13 +269,6 @@ test("operators and owners over the internal listener", async (t) => {
       field: "kind",
     });
     await refused(operator.keys.updateKey({ id: "key_0" }), Code.InvalidArgument, { field: "name" });
-    await refused(
-      operator.keys.updateKey({ id: "key_0", expiry: { case: "neverExpires", value: false } }),
-      Code.InvalidArgument,
-      {
-        field: "never_expires",
-      },
-    );
     await refused(
       operator.usage.getUsage({ workspace: "rival", interval: 9 as MetricsInterval }),
       Code.InvalidArgument,
@@ -334,3 +333,7 @@ test("operators and owners over the internal listener", async (t) => {
     );
   });
 });
+
+function requestsPerMinute(of: Pick<Workspace, "limits"> | undefined): bigint | undefined {
+  return of?.limits.find(({ name }) => name === LimitName.REQUESTS_PER_MINUTE)?.value;
+}

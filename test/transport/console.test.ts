@@ -9,13 +9,14 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { test } from "vitest";
-import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { ActivityService, ActorKindSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../src/json-names.ts";
 import type { Services } from "../../src/service/services.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
@@ -223,8 +224,8 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.deepEqual(
       generations.map(({ requestId, keyName, outcome, streamed }) => ({ requestId, keyName, outcome, streamed })),
       [
-        { requestId: whole.requestId, keyName: "console", outcome: "ok", streamed: false },
-        { requestId: generations[1]?.requestId, keyName: "console", outcome: "ok", streamed: true },
+        { requestId: whole.requestId, keyName: "console", outcome: Outcome.OK, streamed: false },
+        { requestId: generations[1]?.requestId, keyName: "console", outcome: Outcome.OK, streamed: true },
       ],
     );
     assert.equal(
@@ -233,7 +234,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     );
     const { entries } = await browser.client(ActivityService).listAudit({});
     assert.deepEqual(
-      entries.map(({ actorKind, action }) => `${actorKind} ${action}`),
+      entries.map(({ actorKind, action }) => `${wordOf(ActorKindSchema, actorKind)} ${action}`),
       [
         "owner key.create",
         "owner session.start",

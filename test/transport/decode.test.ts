@@ -4,15 +4,16 @@ import fc from "fast-check";
 import { test } from "vitest";
 import {
   Effort,
+  type GenerateRequest,
   GenerateRequestSchema,
   MetricsGroupBy,
   MetricsInterval,
   MetricsRequestSchema,
   OutputShape,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
+import { memberName } from "../../src/json-names.ts";
 import { decode, decodeQuery } from "../../src/transport/rest/decode.ts";
 
 function read(text: string) {
@@ -21,6 +22,10 @@ function read(text: string) {
 
 function query(text: string) {
   return decodeQuery(MetricsRequestSchema, new URLSearchParams(text));
+}
+
+function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
+  return responseFormat?.format.case === "jsonSchema" ? responseFormat.format.value.schema : undefined;
 }
 
 function refuses(field: string, expected: RegExp) {
@@ -57,17 +62,17 @@ test("reads every field", () => {
   assert.equal(message.maxTokens, 1000);
   assert.deepEqual(message.stopSequences, ["a", "b"]);
   assert.equal(message.outputShape, OutputShape.TRADEOFFS);
-  assert.equal(message.responseFormat?.type, ResponseFormatType.JSON_SCHEMA);
-  assert.equal(message.responseFormat?.schema, '{"10": 1.0, "2": [ ]}');
-  assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continue], [false, true, false]);
+  assert.equal(message.responseFormat?.format.case, "jsonSchema");
+  assert.equal(schemaOf(message), '{"10": 1.0, "2": [ ]}');
+  assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continueLastMessage], [false, true, false]);
 });
 
 test("a null member counts as not given", () => {
-  const names = GenerateRequestSchema.fields.map(({ name }) => name);
+  const names = GenerateRequestSchema.fields.map(memberName);
   const { message, unknown } = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
   assert.deepEqual(unknown, []);
   assert.deepEqual(message, read("{}").message);
-  assert.equal(read('{"response_format":{"type":"text","schema":null}}').message.responseFormat?.schema, "");
+  assert.equal(schemaOf(read('{"response_format":{"type":"json_schema","schema":null}}').message), "");
 });
 
 test("a wrong type names the field", () => {
@@ -171,28 +176,39 @@ test("the text of a schema is copied character by character, wherever it stands"
     fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom("", " ", "\n\t"), (schema, other, space) => {
       const text = JSON.stringify(schema, null, space);
       const body = `{${space}"x":${JSON.stringify(other)},"response_format":${space}{"schema":${text}${space},"type":"json_schema"},"prompt":"p"}`;
-      assert.equal(read(body).message.responseFormat?.schema, schema === null ? "" : text);
+      assert.equal(schemaOf(read(body).message), schema === null ? "" : text);
     }),
   );
   const digits = '{"__proto__":{"10":1.0,"9":123456789012345678901234567890},"a":"\\u0041"}';
-  assert.equal(
-    read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message.responseFormat?.schema,
-    digits,
-  );
+  assert.equal(schemaOf(read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message), digits);
+});
+
+test("the tag of a union chooses the case, and members of other cases are ignored", () => {
+  const { message, unknown } = read('{"response_format":{"schema":{"a":1},"type":"text","more":1}}');
+  assert.equal(message.responseFormat?.format.case, "text");
+  assert.deepEqual(unknown, ["response_format.more"]);
+  for (const type of ["null", '"Text"', '"jsonSchema"', "1", "{}"]) {
+    const body = `{"response_format":{"type":${type},"schema":{}}}`;
+    assert.throws(
+      () => read(body),
+      refuses("response_format.type", type === "null" ? /required/ : /"text", "json_schema"/),
+    );
+  }
+  assert.throws(() => read('{"response_format":{"schema":{}}}'), refuses("response_format.type", /required/));
 });
 
 test("reads a query; unknown and empty parameters are skipped", () => {
   const message = query("from=2026-01-31&to=2026-02-01T10:20:30.5%2B02:00&interval=hour&group_by=key&x=1");
-  assert.deepEqual(message.from && timestampDate(message.from), new Date("2026-01-31T00:00:00Z"));
-  assert.deepEqual(message.to && timestampDate(message.to), new Date("2026-02-01T08:20:30.500Z"));
+  assert.deepEqual(message.startTime && timestampDate(message.startTime), new Date("2026-01-31T00:00:00Z"));
+  assert.deepEqual(message.endTime && timestampDate(message.endTime), new Date("2026-02-01T08:20:30.500Z"));
   assert.equal(message.interval, MetricsInterval.HOUR);
   assert.equal(message.groupBy, MetricsGroupBy.KEY);
   assert.deepEqual(query("from=&to=&interval=&group_by=&"), query(""));
   assert.equal(
-    timestampDate(query("from=2026-01-31t00:00:00z").from ?? assert.fail()).getTime(),
+    timestampDate(query("from=2026-01-31t00:00:00z").startTime ?? assert.fail()).getTime(),
     Date.UTC(2026, 0, 31),
   );
-  assert.equal(timestampDate(query("from=2024-02-29").from ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
+  assert.equal(timestampDate(query("from=2024-02-29").startTime ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
 });
 
 test("a wrong parameter is named", () => {

@@ -77,7 +77,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typ
       const registry = createFileRegistry(found[0], (name) => found.find((file) => file.name === name));
       const described = registry.getService("chorus.v1.GenerationService") as DescService;
       assert.equal(getOption(described.method.generate as never, http).pattern.value, "/v1/generate");
-      const schema = registry.getMessage("chorus.v1.ResponseFormat")?.field.schema;
+      const schema = registry.getMessage("chorus.v1.ResponseFormat.JsonSchema")?.field.schema;
       assert.equal(getOption(schema as never, json).inline, true);
     });
 

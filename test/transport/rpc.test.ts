@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { test } from "vitest";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
   type Effort,
   FinishReason,
   GenerateResponseSchema,
   GenerationService,
   OutputShape,
-  ResponseFormatType,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { createKeys } from "../../src/accounts/keys.ts";
@@ -77,7 +76,8 @@ test("every client calls every method", async (t) => {
 
   await subtest(t, "a field at fault is named", async () => {
     const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
-    const responseFormat = { type: ResponseFormatType.JSON_SCHEMA, schema };
+    const formatOf = (schema: string) => ({ format: { case: "jsonSchema" as const, value: { schema } } });
+    const responseFormat = formatOf(schema);
     const cases: [request: Parameters<typeof client.generate>[0], field: string, code?: string][] = [
       [{}, "prompt"],
       [{ prompt: "a", messages: [{ role: Role.USER, content: "b" }] }, "prompt"],
@@ -90,12 +90,9 @@ test("every client calls every method", async (t) => {
       [{ prompt: "a", outputShape: 99 as OutputShape }, "output_shape"],
       [{ prompt: "a", stopSequences: ["a", ""] }, "stop_sequences[1]"],
       [{ prompt: "a", attachments: [{ mediaType: "image/tiff" }] }, "attachments[0].media_type"],
-      [{ prompt: "a", continue: true }, "continue"],
-      [{ prompt: "a", responseFormat: {} }, "response_format.type"],
-      [
-        { prompt: "a", responseFormat: { ...responseFormat, schema: "{}" }, outputShape: OutputShape.EXTRACT },
-        "output_shape",
-      ],
+      [{ prompt: "a", continueLastMessage: true }, "continue"],
+      [{ prompt: "a", responseFormat: {} }, "response_format"],
+      [{ prompt: "a", responseFormat: formatOf("{}"), outputShape: OutputShape.EXTRACT }, "output_shape"],
       [{ prompt: "a", responseFormat }, "response_format.schema.properties.a", "invalid_response_schema"],
     ];
     for (const [request, field, kind = "invalid_request"] of cases) {
@@ -116,8 +113,8 @@ test("every client calls every method", async (t) => {
     }
     const token = { headers: { authorization: `Bearer ${service.operatorToken}` } };
     const workspace = "default";
-    const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: ["metrics"] }, token);
-    assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", ["metrics"], true]);
+    const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: [Scope.METRICS] }, token);
+    assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", [Scope.METRICS], true]);
     const names: string[] = [];
     for (let pageToken = ""; ; ) {
       const page = await operator.listKeys({ workspace, pageSize: 2, pageToken }, token);
@@ -131,7 +128,11 @@ test("every client calls every method", async (t) => {
     const wrong: [() => Promise<unknown>, string, string][] = [
       [() => operator.createKey({}, token), "InvalidArgument", "workspace"],
       [() => operator.createKey({ workspace: "nope" }, token), "NotFound", "workspace"],
-      [() => operator.createKey({ workspace, scopes: ["generate", "all"] }, token), "InvalidArgument", "scopes[1]"],
+      [
+        () => operator.createKey({ workspace, scopes: [Scope.GENERATE, 9 as Scope] }, token),
+        "InvalidArgument",
+        "scopes[1]",
+      ],
       [() => operator.createKey({ workspace, expiresAt: { seconds: 1n } }, token), "InvalidArgument", "expires_at"],
       [() => operator.createKey({ workspace, name: "\u001b[31m" }, token), "InvalidArgument", "name"],
       [() => operator.listKeys({ pageSize: -1 }, token), "InvalidArgument", "page_size"],

@@ -6,7 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
-import { FinishReason, StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
+import {
+  FinishReason,
+  StepKind,
+  StepRole,
+  StreamGenerateResponse_DoneSchema,
+  TraceStepSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
@@ -28,7 +34,7 @@ const PATIENT = { headersMs: 60_000, keepAliveMs: 60_000, stallMs: 60_000 };
 const MB = 1024 * 1024;
 
 test("events are framed to the byte", async (t) => {
-  const step = create(TraceStepSchema, { id: 1, kind: "answer", role: "fast", startedMs: 1 });
+  const step = create(TraceStepSchema, { id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 1 });
   const { url } = await serve(t, async function* () {
     yield { type: "trace", step };
     yield { type: "delta", text: "Grüße" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { test } from "vitest";
-import { GenerateRequestSchema, ResponseFormatType, Role } from "../../gen/chorus/v1/generation_pb.js";
+import { GenerateRequestSchema, Role } from "../../gen/chorus/v1/generation_pb.js";
 import { createValueCounter } from "../../src/transport/value-count.ts";
 
 /** The largest figure that the counter gives when the bytes come in pieces that end at the given places. */
@@ -36,9 +36,12 @@ const request = fc
     temperature: fc.option(fc.double({ noNaN: true }), { nil: undefined }),
     maxTokens: fc.option(fc.integer(), { nil: undefined }),
     attachments: fc.array(fc.record({ name: fc.string(), data: fc.uint8Array() })),
-    responseFormat: fc.option(fc.record({ type: fc.constant(ResponseFormatType.JSON_SCHEMA), schema: fc.json() }), {
-      nil: undefined,
-    }),
+    responseFormat: fc.option(
+      fc.json().map((schema) => ({ format: { case: "jsonSchema", value: { schema } } })),
+      {
+        nil: undefined,
+      },
+    ),
   })
   .map((init) => create(GenerateRequestSchema, init as Parameters<typeof create<typeof GenerateRequestSchema>>[1]));
 
@@ -52,7 +55,7 @@ test("each field of a message, and of the messages in it, counts once, however t
       const expected =
         set([message.prompt]) +
         [message.temperature, message.maxTokens, message.responseFormat].filter((value) => value !== undefined).length +
-        (message.responseFormat ? set([message.responseFormat.type, message.responseFormat.schema]) : 0) +
+        (message.responseFormat ? 2 : 0) +
         message.stopSequences.length +
         message.messages.reduce((sum, { role, content }) => sum + 1 + set([role, content]), 0) +
         message.attachments.reduce((sum, { name, data }) => sum + 1 + set([name]) + (data.length > 0 ? 1 : 0), 0);

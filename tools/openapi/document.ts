@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
+import { memberName } from "../../src/json-names.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import { FAILURE_SCHEMA, failureList, failureResponses } from "./failures.ts";
 import { commentOf, createSchemas, type Schema, type Schemas } from "./schema.ts";
@@ -19,10 +20,11 @@ interface HttpRule {
 export function createDocument(registry: FileRegistry): Schema {
   const service = registry.getService("chorus.v1.GenerationService");
   const json = registry.getExtension("chorus.v1.json");
+  const jsonTag = registry.getExtension("chorus.v1.json_tag");
   const http = registry.getExtension("google.api.http");
-  if (!service || !json || !http)
+  if (!service || !json || !jsonTag || !http)
     throw new TypeError("The descriptors lack chorus.v1.GenerationService or its options.");
-  const schemas = createSchemas(json);
+  const schemas = createSchemas(json, jsonTag);
   const paths: Record<string, Schema> = {};
   for (const method of service.methods) {
     const { pattern } = getOption(method, http) as unknown as HttpRule;
@@ -105,7 +107,7 @@ function parameters(method: DescMethod, verb: "get" | "post", schemas: Schemas):
   if (verb === "get") {
     const found = method.input.fields.map((field) => {
       const { description, ...schema } = schemas.field(field);
-      return { name: field.name, in: "query", description, schema };
+      return { name: memberName(field), in: "query", description, schema };
     });
     return found.length > 0 ? { parameters: found } : {};
   }

@@ -3,10 +3,12 @@ import {
   type DescExtension,
   type DescField,
   type DescMessage,
+  type DescOneof,
   getOption,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
+import { memberName, words } from "../../src/json-names.ts";
 import { BOUNDS } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */
@@ -18,6 +20,7 @@ interface JsonRule {
   required: boolean;
   nullable: boolean;
   nullBeside: string;
+  open: boolean;
 }
 
 /** Collects the schemas of messages and enums as the public facade speaks them, each under its own name. */
@@ -33,8 +36,9 @@ export interface Schemas {
 /**
  * Starts a collection. Names, numbers, enum words and null follow `src/transport/rest/decode.ts` and `src/transport/rest/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
+ * @param jsonTag the extension `chorus.v1.json_tag`, likewise
  */
-export function createSchemas(json: DescExtension): Schemas {
+export function createSchemas(json: DescExtension, jsonTag: DescExtension): Schemas {
   const named: Record<string, Schema> = {};
   return { named, message, field };
 
@@ -47,15 +51,37 @@ export function createSchemas(json: DescExtension): Schemas {
     if (!named[name]) {
       // Stands before its fields are read, so that a message may hold itself.
       named[name] = {};
-      const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+      const union = desc.oneofs.find((oneof) => getOption(oneof, jsonTag) !== "");
       Object.assign(named[name], {
         type: "object",
         ...described(desc),
-        ...(required.length > 0 ? { required: required.map((f) => f.name) } : {}),
-        properties: Object.fromEntries(desc.fields.map((f) => [f.name, field(f)])),
+        ...(union ? unionMembers(union) : members(desc)),
       });
     }
     return { $ref: `#/components/schemas/${name}` };
+  }
+
+  function members(desc: DescMessage): Schema {
+    const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+    return {
+      ...(required.length > 0 ? { required: required.map(memberName) } : {}),
+      properties: Object.fromEntries(desc.fields.map((f) => [memberName(f), field(f)])),
+    };
+  }
+
+  /** The tag that names the case, and the members of all cases, which stand beside it. */
+  function unionMembers(union: DescOneof): Schema {
+    const tag = String(getOption(union, jsonTag));
+    const name = `${schemaName(union.parent)}${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
+    named[name] = enumOf(union, new Map(union.fields.map((one) => [one.name, one])));
+    const fields = union.fields.flatMap(({ message }) => message?.fields ?? []);
+    return {
+      required: [tag],
+      properties: {
+        [tag]: { $ref: `#/components/schemas/${name}`, ...described(union) },
+        ...Object.fromEntries(fields.map((f) => [memberName(f), field(f)])),
+      },
+    };
   }
 
   function field(field: DescField): Schema {
@@ -74,7 +100,7 @@ export function createSchemas(json: DescExtension): Schemas {
     const { message: inner, enum: enumeration, scalar } = field;
     if (inner?.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
     if (inner) return message(inner);
-    if (enumeration) return enumSchema(enumeration);
+    if (enumeration) return rule(field).open ? { type: "string" } : enumSchema(enumeration);
     if (rule(field).inline) return { type: isRequest(field.parent) ? "object" : ["object", "null"] };
     switch (scalar) {
       case ScalarType.STRING:
@@ -95,15 +121,9 @@ export function createSchemas(json: DescExtension): Schemas {
   }
 
   function enumSchema(desc: DescEnum): Schema {
-    const prefix = desc.sharedPrefix ?? "";
-    const values = desc.values.filter(({ number }) => number !== 0);
-    const words = values.map(({ name }) => name.slice(prefix.length).toLowerCase());
-    const meanings = values.map((v, i) => `- \`${words[i]}\`: ${commentOf(v)}`);
-    named[desc.name] = {
-      type: "string",
-      enum: words,
-      description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
-    };
+    const known = words(desc);
+    const values = desc.values.filter(({ number }) => known.has(number));
+    named[desc.name] = enumOf(desc, new Map(values.map((value) => [known.get(value.number) ?? "", value])));
     return { $ref: `#/components/schemas/${desc.name}` };
   }
 
@@ -119,7 +139,16 @@ export function commentOf(desc: Parameters<typeof getComments>[0]): string {
   return text.replace(/\s*\n\s*/g, " ").trim();
 }
 
-function described(desc: DescMessage | DescField, more = ""): Schema {
+function enumOf(desc: DescEnum | DescOneof, values: ReadonlyMap<string, Parameters<typeof getComments>[0]>): Schema {
+  const meanings = [...values].map(([word, value]) => `- \`${word}\`: ${commentOf(value)}`);
+  return {
+    type: "string",
+    enum: [...values.keys()],
+    description: `${commentOf(desc)}\n\n${meanings.join("\n")}`,
+  };
+}
+
+function described(desc: DescMessage | DescField | DescOneof, more = ""): Schema {
   const description = commentOf(desc) + more;
   return description === "" ? {} : { description };
 }
@@ -136,7 +165,7 @@ function schemaName(desc: DescMessage): string {
 }
 
 function fullName(field: DescField): string {
-  return `${schemaName(field.parent)}.${field.name}`;
+  return `${schemaName(field.parent)}.${memberName(field)}`;
 }
 
 /** Messages that only callers send. */
@@ -145,6 +174,7 @@ const REQUESTS = new Set([
   "Message",
   "Attachment",
   "ResponseFormat",
+  "JsonSchema",
   "QuotasRequest",
   "MetricsRequest",
 ]);

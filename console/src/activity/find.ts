@@ -1,5 +1,13 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import {
+  AnswerShapeSchema,
+  type Generation,
+  type ListGenerationsRequestSchema,
+  OutcomeSchema,
+} from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { numberOf, wordOf } from "../../../src/json-names.ts";
 import { iso } from "../format.ts";
 import { MOST_ROWS, type Progress } from "../parts/export-button.tsx";
 import { boundsOf, type Period } from "../parts/period.tsx";
@@ -10,6 +18,7 @@ export interface Filter {
   readonly period: Period;
   /** Empty lets everything through, as with the rest. */
   readonly keyId: string;
+  /** Word of an outcome, or the code of a failure. */
   readonly outcome: string;
   readonly level: string;
 }
@@ -27,18 +36,32 @@ const STEPS = 10;
 
 /** Finds some more requests. A rare filter may give few, or none and a token to go on. */
 export async function find(filter: Filter, pageToken: string, pageSize: number, signal: AbortSignal): Promise<Found> {
-  const { period, ...rest } = filter;
+  const request = {
+    ...boundsOf(filter.period),
+    keyId: filter.keyId,
+    ended: endedOf(filter.outcome),
+    level: numberOf(EffortSchema, filter.level),
+    pageSize,
+  };
   let token = pageToken;
   for (let step = 1; ; step++) {
-    const page = await activity.listGenerations(
-      { ...boundsOf(period), ...rest, pageToken: token, pageSize },
-      { signal },
-    );
+    const page = await activity.listGenerations({ ...request, pageToken: token }, { signal });
     token = page.nextPageToken;
     if (page.generations.length > 0 || !token || step === STEPS) {
       return { generations: page.generations, next: token, searchedTo: page.searchedTo };
     }
   }
+}
+
+function endedOf(word: string): NonNullable<MessageInitShape<typeof ListGenerationsRequestSchema>["ended"]> {
+  if (word === "") return { case: undefined };
+  const outcome = numberOf(OutcomeSchema, word);
+  return outcome ? { case: "outcome", value: outcome } : { case: "failureCode", value: word };
+}
+
+/** How a request ended: the code of its failure, or the word of its outcome. */
+export function endOf({ outcome, failureCode }: Generation): string {
+  return failureCode || wordOf(OutcomeSchema, outcome);
 }
 
 /** Saves what the filter lets through as a CSV file. @returns a sentence about it */
@@ -73,16 +96,16 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       row.keyId,
       row.keyName,
       String(row.streamed),
-      row.shape,
-      row.effort,
-      row.level,
+      wordOf(AnswerShapeSchema, row.shape),
+      wordOf(EffortSchema, row.effort),
+      wordOf(EffortSchema, row.level),
       row.inputTokens,
       row.cachedTokens,
       row.outputTokens,
       row.credits,
       row.latencyMs,
-      row.outcome,
-      row.finishReason,
+      endOf(row),
+      wordOf(FinishReasonSchema, row.finishReason),
     ]),
   ]);
   const isCut = token !== "" || rows.length > MOST_ROWS;

@@ -1,8 +1,11 @@
-import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { columnAmount, count, duration, moment, words } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { pathOf } from "../route.ts";
+import { endOf } from "./find.ts";
 
 /** Requests, one a line. */
 export function GenerationTable({ generations }: { generations: readonly Generation[] }) {
@@ -38,9 +41,9 @@ export function GenerationTable({ generations }: { generations: readonly Generat
               <td class="name">
                 <Link to={pathOf("activity", { key: row.keyId })}>{row.keyName || row.keyId}</Link>
               </td>
-              <td title={`asked for ${row.effort}`}>{row.level}</td>
+              <td title={`asked for ${wordOf(EffortSchema, row.effort)}`}>{wordOf(EffortSchema, row.level)}</td>
               <td>
-                {words(row.shape)}
+                {words(wordOf(AnswerShapeSchema, row.shape))}
                 {row.streamed && <span class="soft"> · streamed</span>}
               </td>
               <td class="figure" title={`${count(row.cachedTokens)} cached`}>
@@ -50,7 +53,7 @@ export function GenerationTable({ generations }: { generations: readonly Generat
               <td class="figure">{columnAmount(row.credits, 6)}</td>
               <td class="figure">{duration(row.latencyMs)}</td>
               <td>
-                <Outcome row={row} />
+                <End row={row} />
               </td>
               <td>
                 <code>{row.requestId}</code>
@@ -63,8 +66,9 @@ export function GenerationTable({ generations }: { generations: readonly Generat
   );
 }
 
-function Outcome({ row: { outcome, finishReason } }: { row: Generation }) {
-  if (outcome === "ok") return <>{finishReason || "ok"}</>;
-  const isMild = outcome === "cut_short" || outcome === "caller_gone";
-  return <span class={isMild ? "tag half" : "tag full"}>{isMild ? words(outcome) : outcome}</span>;
+function End({ row }: { row: Generation }) {
+  const end = endOf(row);
+  if (row.outcome === Outcome.OK) return <>{wordOf(FinishReasonSchema, row.finishReason) || end}</>;
+  const isFailure = row.outcome === Outcome.FAILED;
+  return <span class={isFailure ? "tag full" : "tag half"}>{isFailure ? end : words(end)}</span>;
 }

@@ -1,5 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
+import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { numberOf } from "../../../src/json-names.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { keys } from "../rpc.ts";
@@ -45,7 +47,7 @@ export function CreateKey({ close, done, created }: Props) {
       const end = endOf(life, date);
       const made = await keys.createKey({
         name: name.trim(),
-        scopes: [...scopes],
+        scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
         ...(end ? { expiresAt: timestampFromDate(end) } : {}),
       });
       setSecret(made.secret);

@@ -1,5 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { columnAmount, count, day, moment } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Scroll } from "../parts/scroll.tsx";
@@ -59,7 +60,7 @@ function Row({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
         <Link to={pathOf("", { key: key.id, period: "30d" })}>{name}</Link>
         <p class="soft small">
           {key.console ? "playground" : <code>{key.prefix}…</code>}
-          {key.scopes.length === 1 && ` · ${key.scopes[0]} only`}
+          {key.scopes.length === 1 && ` · ${wordOf(ScopeSchema, key.scopes[0] ?? 0)} only`}
         </p>
       </th>
       <td>{day(key.createdAt)}</td>

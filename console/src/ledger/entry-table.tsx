@@ -1,4 +1,5 @@
-import type { LedgerEntry } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { type LedgerEntry, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { amount, moment } from "../format.ts";
 import { Scroll } from "../parts/scroll.tsx";
 
@@ -29,7 +30,7 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
           {entries.map((entry) => (
             <tr key={entry.id}>
               <td>{moment(entry.at)}</td>
-              <td>{entry.kind}</td>
+              <td>{wordOf(LedgerEntryKindSchema, entry.kind)}</td>
               <Change by={entry.granted} />
               <Change by={entry.purchased} />
               {holds && <Change by={entry.held} />}

@@ -50,7 +50,7 @@ export function LedgerPage() {
             {entries.length === 0 ? (
               <Empty title="Nothing moved in this period.">
                 <p>
-                  Since {timestampDate(boundsOf(period).from).toISOString().slice(0, 10)} no credit was granted,
+                  Since {timestampDate(boundsOf(period).startTime).toISOString().slice(0, 10)} no credit was granted,
                   purchased or spent.
                 </p>
               </Empty>

@@ -1,4 +1,5 @@
-import type { LedgerEntry } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { type LedgerEntry, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { day, iso } from "../format.ts";
 import { MOST_ROWS, type Progress } from "../parts/export-button.tsx";
 import { boundsOf, type Period } from "../parts/period.tsx";
@@ -21,7 +22,13 @@ export async function saveStatement(period: Period, progress: Progress, signal: 
   const kept = rows.slice(0, MOST_ROWS);
   saveCsv(`chorus-statement-${day(period.from)}.csv`, [
     ["time", "movement", "reference", "granted", "purchased"],
-    ...kept.map((row) => [row.at ? iso(row.at) : "", row.kind, row.reference, row.granted, row.purchased]),
+    ...kept.map((row) => [
+      row.at ? iso(row.at) : "",
+      wordOf(LedgerEntryKindSchema, row.kind),
+      row.reference,
+      row.granted,
+      row.purchased,
+    ]),
   ]);
   const isCut = token !== "" || rows.length > MOST_ROWS;
   return isCut

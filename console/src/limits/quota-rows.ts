@@ -1,5 +1,11 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Quota, QuotasResponse } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  type Quota,
+  type QuotasResponse,
+  SpendPeriod,
+  SpendPeriodSchema,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { count, roundAmount } from "../format.ts";
 
 /** One limit and what is used of it. */
@@ -38,7 +44,7 @@ export function quotaRows({ windows, concurrentRequests, spendLimits }: QuotasRe
       ];
     }),
     ...spendLimits.map(({ period, limit, used, resetsAt }) => ({
-      name: `Spending ${period === "day" ? "today" : `this ${period}`}`,
+      name: `Spending ${period === SpendPeriod.DAY ? "today" : `this ${wordOf(SpendPeriodSchema, period)}`}`,
       limit,
       used,
       resetsAt,

@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
-import type { SpendLimit } from "../../../gen/chorus/v1/generation_pb.js";
+import { type SpendLimit, type SpendPeriod, SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { amount, moment, roundAmount } from "../format.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { type Fill, fillOf, Meter } from "../parts/meter.tsx";
 import { credits } from "../rpc.ts";
 
 interface Props {
-  period: "day" | "week" | "month";
+  period: SpendPeriod;
   title: string;
   /** The limit as it is set; undefined when there is none. */
   set: string | undefined;
@@ -20,7 +21,7 @@ export function SpendLimitRow({ period, title, set, state, changed }: Props) {
   const [draft, setDraft] = useState<string>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const input = `limit-${period}`;
+  const input = `limit-${wordOf(SpendPeriodSchema, period)}`;
 
   const run = async (work: () => Promise<unknown>) => {
     setBusy(true);

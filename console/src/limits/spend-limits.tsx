@@ -1,11 +1,11 @@
 import type { Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { QuotasResponse } from "../../../gen/chorus/v1/generation_pb.js";
+import { type QuotasResponse, SpendPeriod } from "../../../gen/chorus/v1/generation_pb.js";
 import { SpendLimitRow } from "./spend-limit-row.tsx";
 
 const PERIODS = [
-  ["day", "Each day"],
-  ["week", "Each week, from Monday"],
-  ["month", "Each month"],
+  [SpendPeriod.DAY, "Each day"],
+  [SpendPeriod.WEEK, "Each week, from Monday"],
+  [SpendPeriod.MONTH, "Each month"],
 ] as const;
 
 /** The owner's limits on what of the purchased credit may be spent. */
@@ -31,7 +31,7 @@ export function SpendLimits({
           key={period}
           period={period}
           title={title}
-          set={workspace.spendLimits[period]}
+          set={workspace.spendLimits.find((limit) => limit.period === period)?.amount}
           state={quotas.spendLimits.find((limit) => limit.period === period)}
           changed={changed}
         />

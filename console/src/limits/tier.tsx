@@ -1,16 +1,33 @@
-import type { GetNextTierResponse, Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import {
+  type GetNextTierResponse,
+  type Limit,
+  LimitName,
+  LimitNameSchema,
+  type Workspace,
+} from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 import { amount, count, words } from "../format.ts";
 import { Scroll } from "../parts/scroll.tsx";
 
-const LIMITS = ["minute", "day", "month"].flatMap((span) =>
-  ["requests", "input_tokens", "output_tokens"].map((unit) => `${unit}_per_${span}`),
-);
+/** The order of the rows. */
+const NAMES = [
+  LimitName.CONCURRENT_REQUESTS,
+  LimitName.REQUESTS_PER_MINUTE,
+  LimitName.INPUT_TOKENS_PER_MINUTE,
+  LimitName.OUTPUT_TOKENS_PER_MINUTE,
+  LimitName.REQUESTS_PER_DAY,
+  LimitName.INPUT_TOKENS_PER_DAY,
+  LimitName.OUTPUT_TOKENS_PER_DAY,
+  LimitName.REQUESTS_PER_MONTH,
+  LimitName.INPUT_TOKENS_PER_MONTH,
+  LimitName.OUTPUT_TOKENS_PER_MONTH,
+];
 
 /** The tier in force, and what the next one takes and gives. */
 export function TierSection({ workspace, next }: { workspace: Workspace; next: GetNextTierResponse }) {
   const { tier } = next;
-  const names = ["concurrent_requests", ...LIMITS].filter(
-    (name) => workspace.limits[name] !== undefined || tier?.limits[name] !== undefined,
+  const names = NAMES.filter((name) =>
+    [...workspace.limits, ...(tier?.limits ?? [])].some((limit) => limit.name === name),
   );
   return (
     <section id="tier">
@@ -53,11 +70,11 @@ export function TierSection({ workspace, next }: { workspace: Workspace; next: G
               {names.map((name) => (
                 <tr key={name}>
                   <th scope="row">
-                    {capital(words(name))}
+                    {capital(words(wordOf(LimitNameSchema, name)))}
                     {workspace.overriddenLimits.includes(name) && <span class="soft"> · set by hand</span>}
                   </th>
-                  <td class="figure">{limitOf(workspace.limits[name])}</td>
-                  {tier && <td class="figure">{limitOf(tier.limits[name])}</td>}
+                  <td class="figure">{limitOf(workspace.limits, name)}</td>
+                  {tier && <td class="figure">{limitOf(tier.limits, name)}</td>}
                 </tr>
               ))}
             </tbody>
@@ -68,8 +85,9 @@ export function TierSection({ workspace, next }: { workspace: Workspace; next: G
   );
 }
 
-function limitOf(limit: bigint | undefined): string {
-  return limit === undefined ? "no limit" : count(limit);
+function limitOf(limits: readonly Limit[], name: LimitName): string {
+  const limit = limits.find((one) => one.name === name);
+  return limit ? count(limit.value) : "no limit";
 }
 
 function capital(text: string): string {

@@ -25,7 +25,7 @@ export function seriesOf(
   const points = new Map(usage.series.map((point) => [millis(point.start), point]));
   const speeds = new Map(performance?.series.map((point) => [millis(point.start), point.performance]));
   const starts: number[] = [];
-  for (let at = millis(usage.from); at < millis(usage.to); at += stepMs) starts.push(at);
+  for (let at = millis(usage.startTime); at < millis(usage.endTime); at += stepMs) starts.push(at);
   const of = (read: (point: MetricsResponse["series"][number]) => bigint | number) =>
     starts.map((start) => {
       const point = points.get(start);
@@ -44,6 +44,6 @@ export function seriesOf(
   };
 }
 
-function millis(at: MetricsResponse["from"]): number {
+function millis(at: MetricsResponse["startTime"]): number {
   return at === undefined ? 0 : timestampDate(at).getTime();
 }

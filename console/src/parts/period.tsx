@@ -35,7 +35,7 @@ export function periodOf(query: URLSearchParams, standard = "24h"): Period {
 
 /** Start and end as a request takes them. */
 export function boundsOf({ from, to }: Period) {
-  return { from: timestampFromDate(from), ...(to ? { to: timestampFromDate(to) } : {}) };
+  return { startTime: timestampFromDate(from), ...(to ? { endTime: timestampFromDate(to) } : {}) };
 }
 
 /** Width of a point: hours up to eight days, so that a chart has some two hundred points at most. */

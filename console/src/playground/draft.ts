@@ -1,4 +1,4 @@
-import { Effort, OutputShape, ResponseFormatType, Role } from "../../../gen/chorus/v1/generation_pb.js";
+import { Effort, OutputShape, Role } from "../../../gen/chorus/v1/generation_pb.js";
 
 export type Mode = "text" | "extract" | "json_schema";
 export type EffortName = "auto" | "low" | "medium" | "high";
@@ -80,7 +80,9 @@ export function requestOf(draft: Draft) {
     ...(maxTokens === "" ? {} : { maxTokens: Number(maxTokens) }),
     ...(mode === "json_schema" ? {} : { stopSequences }),
     ...(mode === "extract" ? { outputShape: OutputShape.EXTRACT } : {}),
-    ...(mode === "json_schema" ? { responseFormat: { type: ResponseFormatType.JSON_SCHEMA, schema } } : {}),
+    ...(mode === "json_schema"
+      ? { responseFormat: { format: { case: "jsonSchema" as const, value: { schema } } } }
+      : {}),
     attachments: files.map(({ name, mediaType, data }) => ({ name, mediaType, data })),
     intelligenceTrace: true,
   };

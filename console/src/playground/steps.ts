@@ -1,4 +1,10 @@
-import type { TraceStep } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  StepKindSchema,
+  StepOutcomeSchema,
+  StepRoleSchema,
+  type TraceStep,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
 
 /** One step of the Intelligence Trace. */
 export interface Step {
@@ -14,8 +20,16 @@ export interface Step {
 }
 
 /** Reads a step. */
-export function stepOf({ id, kind, role, startedMs, durationMs, outcome = "", detail = "" }: TraceStep): Step {
-  return { key: `${id}`, kind, role, startedMs, durationMs, outcome, detail };
+export function stepOf({ id, kind, role, startedMs, durationMs, outcome = 0, detail = "" }: TraceStep): Step {
+  return {
+    key: `${id}`,
+    kind: wordOf(StepKindSchema, kind),
+    role: wordOf(StepRoleSchema, role),
+    startedMs,
+    durationMs,
+    outcome: wordOf(StepOutcomeSchema, outcome),
+    detail,
+  };
 }
 
 /** Adds a step, or puts its end in the place of its beginning. */

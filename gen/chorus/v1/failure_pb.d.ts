@@ -11,34 +11,36 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_chorus_v1_failure: GenFile;
 
 /**
- * Attached to every Connect error of this service; the same figures as the flat body of a failed `/v1` request.
+ * Detail of every Connect error of this service. It has the fields of the body of a failed `/v1` request.
  *
  * @generated from message chorus.v1.FailureDetail
  */
 export declare type FailureDetail = Message<"chorus.v1.FailureDetail"> & {
   /**
-   * Stable, machine-readable code such as `invalid_request`. Empty for a plain rate limit, which has no code.
+   * Stable, machine-readable code such as `invalid_request`. Empty for a rate limit, which has no code. More codes may
+   * be added.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * Path of the field at fault, such as `messages[3].role`; empty when the failure is not about one field.
+   * Path of the field at fault, such as `messages[3].role`, with the names of the public JSON. Empty when the failure
+   * is not about one field.
    *
    * @generated from field: string field = 2;
    */
   field: string;
 
   /**
-   * Name of the limit that refused the request, such as `requests_per_minute`; empty otherwise.
+   * Name of the limit that refused the request, such as `requests_per_minute`. Empty for other failures.
    *
    * @generated from field: string limit = 3;
    */
   limit: string;
 
   /**
-   * Milliseconds after which it makes sense to send the request again; not set when waiting does not help.
+   * Milliseconds to wait before sending the request again. Not set when waiting does not help.
    *
    * @generated from field: optional int64 retry_after_ms = 4;
    */

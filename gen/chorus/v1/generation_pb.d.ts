@@ -18,14 +18,14 @@ export declare const file_chorus_v1_generation: GenFile;
  */
 export declare type Message = Message$1<"chorus.v1.Message"> & {
   /**
-   * Who wrote it. Required.
+   * Who wrote the message. Required.
    *
    * @generated from field: chorus.v1.Role role = 1;
    */
   role: Role;
 
   /**
-   * The text; may be empty, but not in every message of a request.
+   * The text of the message. It can be empty, but not in every message of a request.
    *
    * @generated from field: string content = 2;
    */
@@ -45,21 +45,22 @@ export declare const MessageSchema: GenMessage<Message>;
  */
 export declare type Attachment = Message$1<"chorus.v1.Attachment"> & {
   /**
-   * File name, shown to the model; up to 255 characters.
+   * File name, which the model sees; at most 255 characters.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Declared type, such as `text/plain`, `application/pdf` or `image/png`. Required.
+   * Media type of the bytes, such as `text/plain`, `application/pdf` or `image/png`. Required. Other types are refused
+   * with `invalid_request`.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
 
   /**
-   * The bytes; base64 in JSON. Required.
+   * The bytes of the file, base64 in JSON. Required, not empty.
    *
    * @generated from field: bytes data = 3;
    */
@@ -73,25 +74,33 @@ export declare type Attachment = Message$1<"chorus.v1.Attachment"> & {
 export declare const AttachmentSchema: GenMessage<Attachment>;
 
 /**
- * Asks for an answer in a given format.
+ * The requested format of the answer.
  *
  * @generated from message chorus.v1.ResponseFormat
  */
 export declare type ResponseFormat = Message$1<"chorus.v1.ResponseFormat"> & {
   /**
-   * Kind of format. Required.
+   * Kind of a `response_format`. Required.
    *
-   * @generated from field: chorus.v1.ResponseFormatType type = 1;
+   * @generated from oneof chorus.v1.ResponseFormat.format
    */
-  type: ResponseFormatType;
-
-  /**
-   * The JSON Schema as JSON text, used exactly as written; at most 32 KiB as compact JSON and 10 levels deep. Required with, and only
-   * read with, `json_schema`.
-   *
-   * @generated from field: string schema = 2;
-   */
-  schema: string;
+  format: {
+    /**
+     * An ordinary answer, the same as `output_shape` `text`.
+     *
+     * @generated from field: chorus.v1.ResponseFormat.Text text = 1;
+     */
+    value: ResponseFormat_Text;
+    case: "text";
+  } | {
+    /**
+     * An answer that is valid against `schema`, or the failure `structured_output_failed`.
+     *
+     * @generated from field: chorus.v1.ResponseFormat.JsonSchema json_schema = 2;
+     */
+    value: ResponseFormat_JsonSchema;
+    case: "jsonSchema";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -101,101 +110,140 @@ export declare type ResponseFormat = Message$1<"chorus.v1.ResponseFormat"> & {
 export declare const ResponseFormatSchema: GenMessage<ResponseFormat>;
 
 /**
- * What to answer, and how.
+ * An ordinary answer.
+ *
+ * @generated from message chorus.v1.ResponseFormat.Text
+ */
+export declare type ResponseFormat_Text = Message$1<"chorus.v1.ResponseFormat.Text"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ResponseFormat.Text.
+ * Use `create(ResponseFormat_TextSchema)` to create a new message.
+ */
+export declare const ResponseFormat_TextSchema: GenMessage<ResponseFormat_Text>;
+
+/**
+ * An answer in JSON that is valid against a schema.
+ *
+ * @generated from message chorus.v1.ResponseFormat.JsonSchema
+ */
+export declare type ResponseFormat_JsonSchema = Message$1<"chorus.v1.ResponseFormat.JsonSchema"> & {
+  /**
+   * The JSON Schema as JSON text, used exactly as written. At most 32 KiB as compact JSON and 10 levels deep; its
+   * root is an object. Required with `json_schema`, ignored with `text`. A schema that is not supported is refused
+   * with `invalid_response_schema`, which names the node.
+   *
+   * @generated from field: string schema = 1;
+   */
+  schema: string;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseFormat.JsonSchema.
+ * Use `create(ResponseFormat_JsonSchemaSchema)` to create a new message.
+ */
+export declare const ResponseFormat_JsonSchemaSchema: GenMessage<ResponseFormat_JsonSchema>;
+
+/**
+ * A prompt or a conversation, and how to answer it.
  *
  * @generated from message chorus.v1.GenerateRequest
  */
 export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   /**
-   * The prompt: 1 to 200,000 characters (Unicode code points). Send this or `messages`.
+   * The prompt: 1 to 200,000 characters (Unicode code points). Send either this or `messages`.
    *
    * @generated from field: string prompt = 1;
    */
   prompt: string;
 
   /**
-   * The conversation, oldest first: 1 to 40 messages. Send this or `prompt`.
+   * The conversation, oldest message first: 1 to 40 messages. Send either this or `prompt`.
    *
    * @generated from field: repeated chorus.v1.Message messages = 2;
    */
   messages: Message[];
 
   /**
-   * The caller's own instructions: persona, tone, format. The service's own instructions still apply. Up to 200,000 characters.
+   * Instructions such as persona, tone and format; at most 200,000 characters. The service adds its own instructions.
    *
    * @generated from field: string system = 3;
    */
   system: string;
 
   /**
-   * Up to 5 files.
+   * At most 5 files.
    *
    * @generated from field: repeated chorus.v1.Attachment attachments = 4;
    */
   attachments: Attachment[];
 
   /**
-   * Ceiling on the intelligence applied; does not change the rates. Default `auto`.
+   * The largest effort to spend. It does not change the rates. Default `auto`.
    *
    * @generated from field: chorus.v1.Effort effort = 5;
    */
   effort: Effort;
 
   /**
-   * Randomness, 0.0 to 2.0. Not set: the service chooses per question.
+   * Sampling temperature, 0.0 to 2.0. Default: the service chooses it for each request.
    *
    * @generated from field: optional double temperature = 6;
    */
   temperature?: number | undefined;
 
   /**
-   * Ceiling on the length of the answer in tokens, 1 to 32,000; can shorten an answer, never lengthen it.
+   * Largest length of the answer in tokens, 1 to 32,000. Default 32,000. The answer ends there with the finish reason
+   * `length`.
    *
    * @generated from field: optional int32 max_tokens = 7;
    */
   maxTokens?: number | undefined;
 
   /**
-   * Up to 4 strings, each 1 to 1,000 characters; the answer ends before the first of them.
+   * At most 4 strings of 1 to 1,000 characters each. The answer ends before the first of them. Not possible with a JSON
+   * Schema.
    *
    * @generated from field: repeated string stop_sequences = 8;
    */
   stopSequences: string[];
 
   /**
-   * Shape of the answer. Default `auto`.
+   * Shape of the answer. Default `auto`. Must be `auto` with a JSON Schema.
    *
    * @generated from field: chorus.v1.OutputShape output_shape = 9;
    */
   outputShape: OutputShape;
 
   /**
-   * Asks for text or for JSON that is valid against a schema.
+   * Requests text, or JSON that is valid against a schema. A JSON Schema cannot be streamed.
    *
    * @generated from field: chorus.v1.ResponseFormat response_format = 10;
    */
   responseFormat?: ResponseFormat | undefined;
 
   /**
-   * True searches the web first; false, or not set, never does.
+   * True searches the web before answering. Default false. When the search fails, the answer has a notice.
    *
    * @generated from field: optional bool web_search = 11;
    */
   webSearch?: boolean | undefined;
 
   /**
-   * True adds an Intelligence Trace to the response.
+   * True adds an Intelligence Trace to the response. Default false.
    *
    * @generated from field: optional bool intelligence_trace = 12;
    */
   intelligenceTrace?: boolean | undefined;
 
   /**
-   * True continues the last message, which must then have the role `assistant`, instead of opening a new turn.
+   * True continues the last message, which must have the role `assistant`, instead of starting a new turn. Default
+   * false. Not possible with a JSON Schema.
    *
-   * @generated from field: optional bool continue = 13;
+   * @generated from field: optional bool continue_last_message = 13 [json_name = "continue"];
    */
-  continue?: boolean | undefined;
+  continueLastMessage?: boolean | undefined;
 };
 
 /**
@@ -205,13 +253,14 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
 export declare const GenerateRequestSchema: GenMessage<GenerateRequest>;
 
 /**
- * What a request used up.
+ * The tokens and credits of a request.
  *
  * @generated from message chorus.v1.Usage
  */
 export declare type Usage = Message$1<"chorus.v1.Usage"> & {
   /**
-   * Tokens of the prompt, messages, system, attachments and schema, each counted once by the service's own tokenizer.
+   * Tokens of the prompt, messages, system, attachments and schema. The service counts each once, with its own
+   * tokenizer.
    *
    * @generated from field: int32 input_tokens = 1;
    */
@@ -225,14 +274,14 @@ export declare type Usage = Message$1<"chorus.v1.Usage"> & {
   outputTokens: number;
 
   /**
-   * The part of `input_tokens` that the model which answered reported as served from a cache.
+   * The part of `input_tokens` that the vendor of the answering model served from its cache.
    *
    * @generated from field: int32 cached_tokens = 3;
    */
   cachedTokens: number;
 
   /**
-   * Credits charged; exact to one millionth. 0 when the request is not charged.
+   * Credits charged, exact to one millionth. 0 when the request is not charged.
    *
    * @generated from field: double credits = 4;
    */
@@ -246,7 +295,7 @@ export declare type Usage = Message$1<"chorus.v1.Usage"> & {
 export declare const UsageSchema: GenMessage<Usage>;
 
 /**
- * Something the caller should know about an otherwise successful request.
+ * Additional information about a successful request, such as an ignored field.
  *
  * @generated from message chorus.v1.Notice
  */
@@ -259,14 +308,14 @@ export declare type Notice = Message$1<"chorus.v1.Notice"> & {
   code: string;
 
   /**
-   * The same in words.
+   * The notice as a sentence; its wording can change.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * Path of the request field that the notice is about; left out when it is about none.
+   * Path of the request field that the notice is about. Not set when the notice is about no field.
    *
    * @generated from field: optional string field = 3;
    */
@@ -280,56 +329,59 @@ export declare type Notice = Message$1<"chorus.v1.Notice"> & {
 export declare const NoticeSchema: GenMessage<Notice>;
 
 /**
- * One step of the way to an answer. Names roles, never models or vendors. Steps may run side by side.
+ * One step towards an answer. It names roles, never models or vendors. Steps can overlap in time.
  *
  * @generated from message chorus.v1.TraceStep
  */
 export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
   /**
-   * Number of the step within the answer, from 1. The message that tells of its end has the number of the one that told of its beginning.
+   * Number of the step within the answer, from 1. In a stream, a step is sent when it starts and again, with the same
+   * number, when it ends.
    *
    * @generated from field: int32 id = 1;
    */
   id: number;
 
   /**
-   * What was done: `attachments` and `search` before the models work; `answer` by one model; `draft`, `vote`, `judge`, `analysis` and `write`
-   * by several; `hedge`, `fallback`, `repair`, `reask` and `escalate` where something did not go as planned. More may be added.
+   * What the step did. `attachments` and `search` come before the models; one model makes an `answer`; several models
+   * make `draft`, `vote`, `judge`, `analysis` and `write`; `hedge`, `fallback`, `repair`, `reask` and `escalate`
+   * respond to a slow or failed step. More kinds may be added.
    *
-   * @generated from field: string kind = 2;
+   * @generated from field: chorus.v1.StepKind kind = 2;
    */
-  kind: string;
+  kind: StepKind;
 
   /**
-   * The role that did it: `fast`, `strong` or `service`. More may be added.
+   * Who did the step: `fast`, `strong` or `service`. More roles may be added.
    *
-   * @generated from field: string role = 3;
+   * @generated from field: chorus.v1.StepRole role = 3;
    */
-  role: string;
+  role: StepRole;
 
   /**
-   * Start, in milliseconds since the work on the request began.
+   * Start, in milliseconds since the service started to work on the request.
    *
    * @generated from field: int32 started_ms = 4;
    */
   startedMs: number;
 
   /**
-   * Duration in milliseconds; not set while the step runs.
+   * Duration in milliseconds. Not set while the step runs.
    *
    * @generated from field: optional int32 duration_ms = 5;
    */
   durationMs?: number | undefined;
 
   /**
-   * How it ended: `ok`, `failed`, or `dropped` when nobody waited for it any more. More may be added. Not set while it runs.
+   * How the step ended: `ok`, `failed`, or `dropped` when its result was no longer needed. More outcomes may be added.
+   * Not set while the step runs.
    *
-   * @generated from field: optional string outcome = 6;
+   * @generated from field: optional chorus.v1.StepOutcome outcome = 6;
    */
-  outcome?: string | undefined;
+  outcome?: StepOutcome | undefined;
 
   /**
-   * What came of it, in words for people; nothing of the prompt or the answer.
+   * The result as a phrase for people. It never quotes the prompt or the answer.
    *
    * @generated from field: optional string detail = 7;
    */
@@ -343,83 +395,83 @@ export declare type TraceStep = Message$1<"chorus.v1.TraceStep"> & {
 export declare const TraceStepSchema: GenMessage<TraceStep>;
 
 /**
- * How a request was handled. All figures are of this one answer.
+ * How the service made an answer. All figures are about this answer only.
  *
  * @generated from message chorus.v1.IntelligenceTrace
  */
 export declare type IntelligenceTrace = Message$1<"chorus.v1.IntelligenceTrace"> & {
   /**
-   * The level that was applied.
+   * The level that the service applied: `low`, `medium` or `high`.
    *
    * @generated from field: chorus.v1.Effort intelligence_level = 1;
    */
   intelligenceLevel: Effort;
 
   /**
-   * Why this level: what of the request spoke for it, in words for people; nothing of the prompt's text.
+   * Why the service chose this level, as phrases for people. They never quote the prompt.
    *
    * @generated from field: repeated string reasons = 2;
    */
   reasons: string[];
 
   /**
-   * Models that had a part in the answer.
+   * Number of models that were called.
    *
    * @generated from field: int32 models = 3;
    */
   models: number;
 
   /**
-   * Share of the votes that the answer got, 0.0 to 1.0; not set when nobody voted.
+   * The answer's share of the votes, 0.0 to 1.0. Not set without a vote.
    *
    * @generated from field: optional double agreement = 4;
    */
   agreement?: number | undefined;
 
   /**
-   * Times that disagreement or a failure took the work on to a stronger model.
+   * How often a stronger model took over after disagreement or a failure.
    *
    * @generated from field: int32 escalations = 5;
    */
   escalations: number;
 
   /**
-   * Members of a panel that failed, or were too late.
+   * Members of a panel that failed or were too late.
    *
    * @generated from field: int32 dropped_members = 6;
    */
   droppedMembers: number;
 
   /**
-   * Answers that did not satisfy the JSON Schema and were mended, or asked for again.
+   * Answers that did not satisfy the JSON Schema and were repaired or requested again.
    *
    * @generated from field: int32 repairs = 7;
    */
   repairs: number;
 
   /**
-   * Searches of the web.
+   * Number of web searches.
    *
    * @generated from field: int32 searches = 8;
    */
   searches: number;
 
   /**
-   * Input tokens of all calls of models, as the vendors count; they are not what is charged.
+   * Input tokens of all calls of models, as the vendors count them. They are not charged.
    *
    * @generated from field: int64 internal_input_tokens = 9;
    */
   internalInputTokens: bigint;
 
   /**
-   * Output tokens of the same.
+   * Output tokens of all calls of models, as the vendors count them. They are not charged.
    *
    * @generated from field: int64 internal_output_tokens = 10;
    */
   internalOutputTokens: bigint;
 
   /**
-   * The steps in the order in which they began.
+   * The steps, in the order in which they started.
    *
    * @generated from field: repeated chorus.v1.TraceStep steps = 11;
    */
@@ -433,7 +485,7 @@ export declare type IntelligenceTrace = Message$1<"chorus.v1.IntelligenceTrace">
 export declare const IntelligenceTraceSchema: GenMessage<IntelligenceTrace>;
 
 /**
- * The answer to a Generate call.
+ * An answer in one piece.
  *
  * @generated from message chorus.v1.GenerateResponse
  */
@@ -453,36 +505,36 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
   requestId: string;
 
   /**
-   * The answer as text; with a JSON Schema the validated object as compact JSON.
+   * The answer as text. With a JSON Schema, the validated object as compact JSON.
    *
    * @generated from field: string answer = 3;
    */
   answer: string;
 
   /**
-   * The answer as JSON text, in the two JSON modes: the validated object with a JSON Schema; with `extract` the object, or the JSON
-   * text `null` when the answer is no JSON object. Not set for text answers.
+   * The answer as JSON text. With a JSON Schema, the validated object; with `extract`, the object, or `null` when the
+   * answer is not a JSON object. Not set for text answers.
    *
    * @generated from field: optional string structured = 4;
    */
   structured?: string | undefined;
 
   /**
-   * Why `structured` is null; not set when there is no such failure.
+   * Why `structured` is null. Not set otherwise; REST then sends null.
    *
    * @generated from field: optional string structured_error = 5;
    */
   structuredError?: string | undefined;
 
   /**
-   * What the request used up.
+   * Tokens and credits of the request.
    *
    * @generated from field: chorus.v1.Usage usage = 6;
    */
   usage?: Usage | undefined;
 
   /**
-   * Time from the arrival of the request to the answer, in milliseconds.
+   * Time from the arrival of the request to the complete answer, in milliseconds.
    *
    * @generated from field: int32 latency_ms = 7;
    */
@@ -503,7 +555,7 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
   notices: Notice[];
 
   /**
-   * How the request was handled; only when asked for.
+   * How the service made the answer. Set only when `intelligence_trace` was requested.
    *
    * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 10;
    */
@@ -517,13 +569,13 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
 export declare const GenerateResponseSchema: GenMessage<GenerateResponse>;
 
 /**
- * One message of a streamed answer.
+ * One event of a streamed answer.
  *
  * @generated from message chorus.v1.StreamGenerateResponse
  */
 export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerateResponse"> & {
   /**
-   * Exactly one of these. A reader skips what it does not know.
+   * Exactly one of these. Skip events that you do not know; more may be added.
    *
    * @generated from oneof chorus.v1.StreamGenerateResponse.event
    */
@@ -537,7 +589,7 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
     case: "delta";
   } | {
     /**
-     * Progress.
+     * Progress of the Intelligence Trace.
      *
      * @generated from field: chorus.v1.StreamGenerateResponse.Trace trace = 2;
      */
@@ -545,7 +597,7 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
     case: "trace";
   } | {
     /**
-     * The end.
+     * The end of the answer.
      *
      * @generated from field: chorus.v1.StreamGenerateResponse.Done done = 3;
      */
@@ -553,7 +605,7 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
     case: "done";
   } | {
     /**
-     * The beginning of what takes long.
+     * The start of an answer that can take long.
      *
      * @generated from field: chorus.v1.StreamGenerateResponse.Open open = 4;
      */
@@ -569,13 +621,13 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
 export declare const StreamGenerateResponseSchema: GenMessage<StreamGenerateResponse>;
 
 /**
- * A piece of the answer: append the pieces in order.
+ * A piece of the answer. Append the pieces in order.
  *
  * @generated from message chorus.v1.StreamGenerateResponse.Delta
  */
 export declare type StreamGenerateResponse_Delta = Message$1<"chorus.v1.StreamGenerateResponse.Delta"> & {
   /**
-   * The piece; never empty.
+   * The text of the piece; never empty.
    *
    * @generated from field: string text = 1;
    */
@@ -589,8 +641,8 @@ export declare type StreamGenerateResponse_Delta = Message$1<"chorus.v1.StreamGe
 export declare const StreamGenerateResponse_DeltaSchema: GenMessage<StreamGenerateResponse_Delta>;
 
 /**
- * The request was admitted, and its answer may be a while; the first message of a stream at the level `high`. It carries nothing, and
- * is there so that the headers of the response go out.
+ * The first message of a stream at the level `high`, where the first text can take long. It is empty; it makes the
+ * server send the headers of the response at once.
  *
  * @generated from message chorus.v1.StreamGenerateResponse.Open
  */
@@ -604,13 +656,13 @@ export declare type StreamGenerateResponse_Open = Message$1<"chorus.v1.StreamGen
 export declare const StreamGenerateResponse_OpenSchema: GenMessage<StreamGenerateResponse_Open>;
 
 /**
- * Progress of the Intelligence Trace; only when it was asked for.
+ * Progress of the Intelligence Trace. Sent only when `intelligence_trace` was requested.
  *
  * @generated from message chorus.v1.StreamGenerateResponse.Trace
  */
 export declare type StreamGenerateResponse_Trace = Message$1<"chorus.v1.StreamGenerateResponse.Trace"> & {
   /**
-   * The step that began or ended.
+   * The step that started or ended.
    *
    * @generated from field: chorus.v1.TraceStep step = 1;
    */
@@ -644,7 +696,7 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
   requestId: string;
 
   /**
-   * What the request used up.
+   * Tokens and credits of the request.
    *
    * @generated from field: chorus.v1.Usage usage = 3;
    */
@@ -665,21 +717,21 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
   notices: Notice[];
 
   /**
-   * As in GenerateResponse; only when structured output was requested.
+   * As in GenerateResponse. Set only when structured output was requested.
    *
    * @generated from field: optional string structured = 6;
    */
   structured?: string | undefined;
 
   /**
-   * Why `structured` is null; the facade sends it (or null) beside `structured`.
+   * Why `structured` is null. In REST, it is sent (or null) whenever `structured` is.
    *
    * @generated from field: optional string structured_error = 7;
    */
   structuredError?: string | undefined;
 
   /**
-   * How the request was handled; only when asked for.
+   * How the service made the answer. Set only when `intelligence_trace` was requested.
    *
    * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 8;
    */
@@ -693,7 +745,7 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
 export declare const StreamGenerateResponse_DoneSchema: GenMessage<StreamGenerateResponse_Done>;
 
 /**
- * Asks for the limits of the key's workspace.
+ * Requests the limits of the key's workspace.
  *
  * @generated from message chorus.v1.QuotasRequest
  */
@@ -707,13 +759,13 @@ export declare type QuotasRequest = Message$1<"chorus.v1.QuotasRequest"> & {
 export declare const QuotasRequestSchema: GenMessage<QuotasRequest>;
 
 /**
- * A limit and how much of it is used. All figures are counts of the unit that the field's name says.
+ * A limit and its use. The field that contains it names the unit.
  *
  * @generated from message chorus.v1.Quota
  */
 export declare type Quota = Message$1<"chorus.v1.Quota"> & {
   /**
-   * The limit; not set (null) when there is none.
+   * The limit. Not set (null) when there is none.
    *
    * @generated from field: optional int64 limit = 1;
    */
@@ -727,7 +779,7 @@ export declare type Quota = Message$1<"chorus.v1.Quota"> & {
   used: bigint;
 
   /**
-   * Left, never below 0; not set (null) when there is no limit.
+   * The rest of the limit, never below 0. Not set (null) when there is no limit.
    *
    * @generated from field: optional int64 remaining = 3;
    */
@@ -754,7 +806,7 @@ export declare type QuotaWindow = Message$1<"chorus.v1.QuotaWindow"> & {
   resetsAt?: Timestamp | undefined;
 
   /**
-   * Requests that were admitted.
+   * Admitted requests.
    *
    * @generated from field: chorus.v1.Quota requests = 2;
    */
@@ -822,21 +874,21 @@ export declare const QuotaWindowsSchema: GenMessage<QuotaWindows>;
  */
 export declare type CreditQuota = Message$1<"chorus.v1.CreditQuota"> & {
   /**
-   * Granted and purchased credit together, less what was spent.
+   * Granted and purchased credit that is left.
    *
    * @generated from field: double balance = 1;
    */
   balance: number;
 
   /**
-   * Held for running requests.
+   * Credit held for running requests.
    *
    * @generated from field: double held = 2;
    */
   held: number;
 
   /**
-   * Balance less what is held.
+   * The balance minus the held credit.
    *
    * @generated from field: double available = 3;
    */
@@ -850,17 +902,17 @@ export declare type CreditQuota = Message$1<"chorus.v1.CreditQuota"> & {
 export declare const CreditQuotaSchema: GenMessage<CreditQuota>;
 
 /**
- * A limit on the purchased credit spent in a calendar period, UTC; weeks begin on Monday.
+ * A limit on the purchased credit that may be spent in a calendar period, UTC. Weeks start on Monday.
  *
  * @generated from message chorus.v1.SpendLimit
  */
 export declare type SpendLimit = Message$1<"chorus.v1.SpendLimit"> & {
   /**
-   * `day`, `week` or `month`.
+   * The period that the limit applies to.
    *
-   * @generated from field: string period = 1;
+   * @generated from field: chorus.v1.SpendPeriod period = 1;
    */
-  period: string;
+  period: SpendPeriod;
 
   /**
    * The limit, in credits.
@@ -877,7 +929,7 @@ export declare type SpendLimit = Message$1<"chorus.v1.SpendLimit"> & {
   used: number;
 
   /**
-   * Left, in credits.
+   * The rest of the limit, in credits; never below 0.
    *
    * @generated from field: double remaining = 4;
    */
@@ -898,7 +950,7 @@ export declare type SpendLimit = Message$1<"chorus.v1.SpendLimit"> & {
 export declare const SpendLimitSchema: GenMessage<SpendLimit>;
 
 /**
- * Limits and use of a workspace.
+ * Limits of a workspace and their use.
  *
  * @generated from message chorus.v1.QuotasResponse
  */
@@ -918,7 +970,7 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
   tier: string;
 
   /**
-   * The moment the figures are from.
+   * Time of the figures.
    *
    * @generated from field: google.protobuf.Timestamp as_of = 3;
    */
@@ -932,7 +984,7 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
   windows?: QuotaWindows | undefined;
 
   /**
-   * Requests that run now, on all replicas.
+   * Running requests, on all replicas together.
    *
    * @generated from field: chorus.v1.Quota concurrent_requests = 5;
    */
@@ -960,7 +1012,7 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
 export declare const QuotasResponseSchema: GenMessage<QuotasResponse>;
 
 /**
- * Asks for the use of the key's workspace.
+ * Requests the usage of the key's workspace.
  *
  * @generated from message chorus.v1.MetricsRequest
  */
@@ -968,26 +1020,26 @@ export declare type MetricsRequest = Message$1<"chorus.v1.MetricsRequest"> & {
   /**
    * Start, inclusive, widened to the start of its interval. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive, widened to the end of its minute. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
-   * Width of one point. Default `day`. A request may ask for 5,000 points at most.
+   * Width of one point. Default `day`. A request that would give more than 5,000 points is refused.
    *
    * @generated from field: chorus.v1.MetricsInterval interval = 3;
    */
   interval: MetricsInterval;
 
   /**
-   * What the series is split by. Default `none`.
+   * How the series is split. Default `none`.
    *
    * @generated from field: chorus.v1.MetricsGroupBy group_by = 4;
    */
@@ -1007,7 +1059,7 @@ export declare const MetricsRequestSchema: GenMessage<MetricsRequest>;
  */
 export declare type MetricsTotals = Message$1<"chorus.v1.MetricsTotals"> & {
   /**
-   * Requests that gave an answer.
+   * Requests that were answered.
    *
    * @generated from field: int64 requests = 1;
    */
@@ -1035,7 +1087,7 @@ export declare type MetricsTotals = Message$1<"chorus.v1.MetricsTotals"> & {
   outputTokens: bigint;
 
   /**
-   * The cached part of the input tokens.
+   * The part of the input tokens that was served from a vendor's cache.
    *
    * @generated from field: int64 cached_tokens = 5;
    */
@@ -1056,7 +1108,7 @@ export declare type MetricsTotals = Message$1<"chorus.v1.MetricsTotals"> & {
 export declare const MetricsTotalsSchema: GenMessage<MetricsTotals>;
 
 /**
- * One interval of a series; intervals without requests are left out.
+ * One interval of a series. Intervals without requests are left out.
  *
  * @generated from message chorus.v1.MetricsPoint
  */
@@ -1069,14 +1121,14 @@ export declare type MetricsPoint = Message$1<"chorus.v1.MetricsPoint"> & {
   start?: Timestamp | undefined;
 
   /**
-   * Identifier of the key; only when the series is split by key.
+   * Identifier of the key. Set only when the series is split by key.
    *
    * @generated from field: optional string key_id = 2;
    */
   keyId?: string | undefined;
 
   /**
-   * Requests that gave an answer.
+   * Requests that were answered.
    *
    * @generated from field: int64 requests = 3;
    */
@@ -1104,7 +1156,7 @@ export declare type MetricsPoint = Message$1<"chorus.v1.MetricsPoint"> & {
   outputTokens: bigint;
 
   /**
-   * The cached part of the input tokens.
+   * The part of the input tokens that was served from a vendor's cache.
    *
    * @generated from field: int64 cached_tokens = 7;
    */
@@ -1125,27 +1177,27 @@ export declare type MetricsPoint = Message$1<"chorus.v1.MetricsPoint"> & {
 export declare const MetricsPointSchema: GenMessage<MetricsPoint>;
 
 /**
- * Use of a workspace over a period.
+ * Usage of a workspace over a period.
  *
  * @generated from message chorus.v1.MetricsResponse
  */
 export declare type MetricsResponse = Message$1<"chorus.v1.MetricsResponse"> & {
   /**
-   * Start of the period, as used.
+   * Start of the period, widened to the start of its interval.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
-   * End of the period, as used.
+   * End of the period, widened to the end of its minute.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
-   * Width of one point, as used.
+   * Width of one point.
    *
    * @generated from field: chorus.v1.MetricsInterval interval = 3;
    */
@@ -1173,7 +1225,7 @@ export declare type MetricsResponse = Message$1<"chorus.v1.MetricsResponse"> & {
 export declare const MetricsResponseSchema: GenMessage<MetricsResponse>;
 
 /**
- * A ceiling on the intelligence applied to a request; no promise about how many models are used.
+ * The largest effort that the service spends on a request. The number of models is not part of the contract.
  *
  * @generated from enum chorus.v1.Effort
  */
@@ -1186,28 +1238,28 @@ export enum Effort {
   UNSPECIFIED = 0,
 
   /**
-   * The service judges from the request.
+   * The service chooses the level from the difficulty of the request.
    *
    * @generated from enum value: EFFORT_AUTO = 1;
    */
   AUTO = 1,
 
   /**
-   * A quick model; the shortest deadline.
+   * One fast model, with the shortest deadline.
    *
    * @generated from enum value: EFFORT_LOW = 2;
    */
   LOW = 2,
 
   /**
-   * Somewhat more.
+   * More than `low`: a stronger model where the fast one is not enough.
    *
    * @generated from enum value: EFFORT_MEDIUM = 3;
    */
   MEDIUM = 3,
 
   /**
-   * The deepest reasoning available.
+   * The most thorough answer available, with the longest deadline.
    *
    * @generated from enum value: EFFORT_HIGH = 4;
    */
@@ -1247,7 +1299,7 @@ export enum OutputShape {
   TEXT = 2,
 
   /**
-   * A JSON object whose members the prompt defines; best effort, not checked against a schema.
+   * A JSON object whose members the prompt defines. It is not validated against a schema.
    *
    * @generated from enum value: OUTPUT_SHAPE_EXTRACT = 3;
    */
@@ -1328,39 +1380,6 @@ export enum Role {
 export declare const RoleSchema: GenEnum<Role>;
 
 /**
- * Kind of a `response_format`.
- *
- * @generated from enum chorus.v1.ResponseFormatType
- */
-export enum ResponseFormatType {
-  /**
-   * Not allowed in a request.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * An ordinary answer, the same as `output_shape` `text`.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_TEXT = 1;
-   */
-  TEXT = 1,
-
-  /**
-   * An answer that is valid against `schema`, or a failure.
-   *
-   * @generated from enum value: RESPONSE_FORMAT_TYPE_JSON_SCHEMA = 2;
-   */
-  JSON_SCHEMA = 2,
-}
-
-/**
- * Describes the enum chorus.v1.ResponseFormatType.
- */
-export declare const ResponseFormatTypeSchema: GenEnum<ResponseFormatType>;
-
-/**
  * Why an answer ended.
  *
  * @generated from enum chorus.v1.FinishReason
@@ -1381,7 +1400,7 @@ export enum FinishReason {
   STOP = 1,
 
   /**
-   * `max_tokens` was reached, or the service cut the answer short (then the notice `cut_short` stands beside it).
+   * `max_tokens` was reached, or the service cut the answer short and added the notice `cut_short`.
    *
    * @generated from enum value: FINISH_REASON_LENGTH = 2;
    */
@@ -1392,6 +1411,236 @@ export enum FinishReason {
  * Describes the enum chorus.v1.FinishReason.
  */
 export declare const FinishReasonSchema: GenEnum<FinishReason>;
+
+/**
+ * What a step did. More kinds may be added.
+ *
+ * @generated from enum chorus.v1.StepKind
+ */
+export enum StepKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The attached files were read.
+   *
+   * @generated from enum value: STEP_KIND_ATTACHMENTS = 1;
+   */
+  ATTACHMENTS = 1,
+
+  /**
+   * The web was searched.
+   *
+   * @generated from enum value: STEP_KIND_SEARCH = 2;
+   */
+  SEARCH = 2,
+
+  /**
+   * One model answered.
+   *
+   * @generated from enum value: STEP_KIND_ANSWER = 3;
+   */
+  ANSWER = 3,
+
+  /**
+   * A member of a panel wrote a draft.
+   *
+   * @generated from enum value: STEP_KIND_DRAFT = 4;
+   */
+  DRAFT = 4,
+
+  /**
+   * The drafts were compared by vote.
+   *
+   * @generated from enum value: STEP_KIND_VOTE = 5;
+   */
+  VOTE = 5,
+
+  /**
+   * A judge chose one of the drafts.
+   *
+   * @generated from enum value: STEP_KIND_JUDGE = 6;
+   */
+  JUDGE = 6,
+
+  /**
+   * A model analysed the drafts.
+   *
+   * @generated from enum value: STEP_KIND_ANALYSIS = 7;
+   */
+  ANALYSIS = 7,
+
+  /**
+   * A model wrote the answer from the drafts.
+   *
+   * @generated from enum value: STEP_KIND_WRITE = 8;
+   */
+  WRITE = 8,
+
+  /**
+   * A second model started because the first one was slow.
+   *
+   * @generated from enum value: STEP_KIND_HEDGE = 9;
+   */
+  HEDGE = 9,
+
+  /**
+   * Another model took over from a model that failed.
+   *
+   * @generated from enum value: STEP_KIND_FALLBACK = 10;
+   */
+  FALLBACK = 10,
+
+  /**
+   * An answer that did not satisfy the JSON Schema was repaired.
+   *
+   * @generated from enum value: STEP_KIND_REPAIR = 11;
+   */
+  REPAIR = 11,
+
+  /**
+   * A model was asked again because its answer did not satisfy the JSON Schema.
+   *
+   * @generated from enum value: STEP_KIND_REASK = 12;
+   */
+  REASK = 12,
+
+  /**
+   * A stronger model took over.
+   *
+   * @generated from enum value: STEP_KIND_ESCALATE = 13;
+   */
+  ESCALATE = 13,
+}
+
+/**
+ * Describes the enum chorus.v1.StepKind.
+ */
+export declare const StepKindSchema: GenEnum<StepKind>;
+
+/**
+ * Who did a step. More roles may be added.
+ *
+ * @generated from enum chorus.v1.StepRole
+ */
+export enum StepRole {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A model of the fast tier.
+   *
+   * @generated from enum value: STEP_ROLE_FAST = 1;
+   */
+  FAST = 1,
+
+  /**
+   * A model of the strong tier.
+   *
+   * @generated from enum value: STEP_ROLE_STRONG = 2;
+   */
+  STRONG = 2,
+
+  /**
+   * The service itself, without a model.
+   *
+   * @generated from enum value: STEP_ROLE_SERVICE = 3;
+   */
+  SERVICE = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.StepRole.
+ */
+export declare const StepRoleSchema: GenEnum<StepRole>;
+
+/**
+ * How a step ended. More outcomes may be added.
+ *
+ * @generated from enum chorus.v1.StepOutcome
+ */
+export enum StepOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The step succeeded.
+   *
+   * @generated from enum value: STEP_OUTCOME_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The step failed.
+   *
+   * @generated from enum value: STEP_OUTCOME_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * The step was aborted because its result was no longer needed.
+   *
+   * @generated from enum value: STEP_OUTCOME_DROPPED = 3;
+   */
+  DROPPED = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.StepOutcome.
+ */
+export declare const StepOutcomeSchema: GenEnum<StepOutcome>;
+
+/**
+ * Calendar period of a spend limit, UTC.
+ *
+ * @generated from enum chorus.v1.SpendPeriod
+ */
+export enum SpendPeriod {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: SPEND_PERIOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A day.
+   *
+   * @generated from enum value: SPEND_PERIOD_DAY = 1;
+   */
+  DAY = 1,
+
+  /**
+   * A week, from Monday.
+   *
+   * @generated from enum value: SPEND_PERIOD_WEEK = 2;
+   */
+  WEEK = 2,
+
+  /**
+   * A month.
+   *
+   * @generated from enum value: SPEND_PERIOD_MONTH = 3;
+   */
+  MONTH = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.SpendPeriod.
+ */
+export declare const SpendPeriodSchema: GenEnum<SpendPeriod>;
 
 /**
  * Width of one point of a series.
@@ -1441,7 +1690,7 @@ export enum MetricsInterval {
 export declare const MetricsIntervalSchema: GenEnum<MetricsInterval>;
 
 /**
- * What a series is split by.
+ * How a series is split.
  *
  * @generated from enum chorus.v1.MetricsGroupBy
  */
@@ -1474,14 +1723,15 @@ export enum MetricsGroupBy {
 export declare const MetricsGroupBySchema: GenEnum<MetricsGroupBy>;
 
 /**
- * Turns a prompt or a conversation into one answer, and tells what that used up.
- * Every call carries the API key in the header (RPC metadata) `x-api-key`.
+ * Turns a prompt or a conversation into one answer and reports its usage. Every call carries the API key in the header
+ * (RPC metadata) `x-api-key`.
  *
  * @generated from service chorus.v1.GenerationService
  */
 export declare const GenerationService: GenService<{
   /**
-   * Answers in one piece. The whole answer is made, validated where a JSON Schema was given, and charged before it is sent.
+   * Answers in one piece. The answer is complete, validated against the JSON Schema if there is one, and charged before
+   * it is sent.
    *
    * @generated from rpc chorus.v1.GenerationService.Generate
    */
@@ -1491,9 +1741,9 @@ export declare const GenerationService: GenService<{
     output: typeof GenerateResponseSchema;
   },
   /**
-   * Answers piece by piece: at the level `high` one `open`, then any number of `delta` and `trace` messages, then exactly one `done`. A
-   * failure ends the stream as an error.
-   * A JSON Schema is refused here, because a valid answer is only known when it is whole.
+   * Answers piece by piece: at the level `high` one `open`, then any number of `delta` and `trace` messages, then
+   * exactly one `done`. A failure ends the stream as an error. A JSON Schema is refused here, because only a complete
+   * answer can be validated.
    *
    * @generated from rpc chorus.v1.GenerationService.StreamGenerate
    */
@@ -1503,7 +1753,7 @@ export declare const GenerationService: GenService<{
     output: typeof StreamGenerateResponseSchema;
   },
   /**
-   * Limits and use of the current minute, day and month. Needs a key with the `metrics` scope.
+   * Returns the limits and their use in the current minute, day and month. Needs a key with the `metrics` scope.
    *
    * @generated from rpc chorus.v1.GenerationService.Quotas
    */
@@ -1513,7 +1763,7 @@ export declare const GenerationService: GenService<{
     output: typeof QuotasResponseSchema;
   },
   /**
-   * Token use over a period, in total and as a series. Needs a key with the `metrics` scope.
+   * Returns requests, tokens and credits over a period, in total and as a series. Needs a key with the `metrics` scope.
    *
    * @generated from rpc chorus.v1.GenerationService.Metrics
    */

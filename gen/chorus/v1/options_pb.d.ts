@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions, OneofOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/v1/options.proto.
@@ -18,8 +18,8 @@ export declare const file_chorus_v1_options: GenFile;
  */
 export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
   /**
-   * The string field holds JSON text. In the facade the text stands inline, as the value itself. It is copied character by
-   * character in both directions, which keeps the order of names and the spelling of numbers.
+   * The string field holds JSON text. In the facade the text stands inline, as the value itself. It is copied character
+   * by character in both directions, which keeps the order of names and the spelling of numbers.
    *
    * @generated from field: bool inline = 1;
    */
@@ -45,6 +45,14 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: string null_beside = 4;
    */
   nullBeside: string;
+
+  /**
+   * More values of the enum may be added at any time. The OpenAPI document therefore describes the member as a string,
+   * without a closed list of words.
+   *
+   * @generated from field: bool open = 5;
+   */
+  open: boolean;
 };
 
 /**
@@ -113,4 +121,14 @@ export declare const json: GenExtension<FieldOptions, JsonRule>;
  * @generated from extension: chorus.v1.Access access = 51235;
  */
 export declare const access: GenExtension<MethodOptions, Access>;
+
+/**
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's
+ * message stand beside it: with the tag `type`, `json_schema { schema }` is `{"type": "json_schema", "schema": …}`.
+ * Every field of the oneof must be a message, and the message of the oneof must have no other fields. A request must
+ * have the member. Members of the other fields of the oneof are ignored.
+ *
+ * @generated from extension: string json_tag = 51234;
+ */
+export declare const json_tag: GenExtension<OneofOptions, string>;
 

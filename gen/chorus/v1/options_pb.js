@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/v1/options.proto.
  */
 export const file_chorus_v1_options = /*@__PURE__*/
-  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIlMKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCSpwCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASEwoPQUNDRVNTX0dFTkVSQVRFEAESEgoOQUNDRVNTX01FVFJJQ1MQAhIQCgxBQ0NFU1NfT1dORVIQAxITCg9BQ0NFU1NfT1BFUkFUT1IQBDpICgRqc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiikAMgASgLMhMuY2hvcnVzLnYxLkpzb25SdWxlUgRqc29uOksKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKOQAyABKA4yES5jaG9ydXMudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxImEKCEpzb25SdWxlEg4KBmlubGluZRgBIAEoCBIQCghyZXF1aXJlZBgCIAEoCBIQCghudWxsYWJsZRgDIAEoCBITCgtudWxsX2Jlc2lkZRgEIAEoCRIMCgRvcGVuGAUgASgIKnAKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABITCg9BQ0NFU1NfR0VORVJBVEUQARISCg5BQ0NFU1NfTUVUUklDUxACEhAKDEFDQ0VTU19PV05FUhADEhMKD0FDQ0VTU19PUEVSQVRPUhAEOkgKBGpzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKKQAyABKAsyEy5jaG9ydXMudjEuSnNvblJ1bGVSBGpzb246SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYo5ADIAEoDjIRLmNob3J1cy52MS5BY2Nlc3NSBmFjY2Vzczo6Cghqc29uX3RhZxIdLmdvb2dsZS5wcm90b2J1Zi5PbmVvZk9wdGlvbnMYopADIAEoCVIHanNvblRhZ2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message chorus.v1.JsonRule.
@@ -47,4 +47,15 @@ export const json = /*@__PURE__*/
  */
 export const access = /*@__PURE__*/
   extDesc(file_chorus_v1_options, 1);
+
+/**
+ * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's
+ * message stand beside it: with the tag `type`, `json_schema { schema }` is `{"type": "json_schema", "schema": …}`.
+ * Every field of the oneof must be a message, and the message of the oneof must have no other fields. A request must
+ * have the member. Members of the other fields of the oneof are ignored.
+ *
+ * @generated from extension: string json_tag = 51234;
+ */
+export const json_tag = /*@__PURE__*/
+  extDesc(file_chorus_v1_options, 2);
 

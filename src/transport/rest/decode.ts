@@ -3,6 +3,7 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
+  type DescOneof,
   getOption,
   hasOption,
   type Message,
@@ -10,10 +11,10 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { json } from "../../../gen/chorus/v1/options_pb.js";
+import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../failure.ts";
 import { memberText } from "../../json.ts";
-import { words } from "./encode.ts";
+import { memberName, words } from "../../json-names.ts";
 
 /** Most unknown members that one request reports, and the length of a reported path. */
 const MAX_UNKNOWN = 100;
@@ -51,9 +52,10 @@ export function decode<D extends DescMessage>(
 export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchParams): MessageShape<D> {
   const message = create(desc) as Record<string, unknown>;
   for (const field of desc.fields) {
-    const text = query.get(field.name);
+    const name = memberName(field);
+    const text = query.get(name);
     if (text !== null && text !== "")
-      message[field.localName] = readValue(field, text, [field.name], { text: "", unknown: [], more: 0 });
+      message[field.localName] = readValue(field, text, [name], { text: "", unknown: [], more: 0 });
   }
   return message as MessageShape<D>;
 }
@@ -72,20 +74,33 @@ const fieldsByName = new WeakMap<DescMessage, Map<string, DescField>>();
 function fieldsOf(desc: DescMessage): Map<string, DescField> {
   let fields = fieldsByName.get(desc);
   if (!fields) {
-    fields = new Map(desc.fields.map((field) => [field.name, field]));
+    fields = new Map(desc.fields.map((field) => [memberName(field), field]));
     fieldsByName.set(desc, fields);
   }
   return fields;
 }
 
-function readMessage(desc: DescMessage, value: unknown, path: Path, source: Source): Message {
+/** @param ignored names that are no fields of the message and are skipped without a report */
+function readMessage(
+  desc: DescMessage,
+  value: unknown,
+  path: Path,
+  source: Source,
+  ignored?: ReadonlySet<string>,
+): Message {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(path, "an object");
   const message = create(desc) as Message & Record<string, unknown>;
+  const union = desc.oneofs.find((oneof) => hasOption(oneof, json_tag));
+  if (union) {
+    message[union.localName] = readUnion(union, value as Record<string, unknown>, path, source);
+    return message;
+  }
   const fields = fieldsOf(desc);
   for (const name of Object.keys(value)) {
     const field = fields.get(name);
     const at = [...path, name];
     if (!field) {
+      if (ignored?.has(name)) continue;
       if (source.unknown.length === MAX_UNKNOWN) source.more++;
       else source.unknown.push(pathText(at).slice(0, MAX_PATH).toWellFormed());
       continue;
@@ -93,13 +108,24 @@ function readMessage(desc: DescMessage, value: unknown, path: Path, source: Sour
     const member = (value as Record<string, unknown>)[name];
     if (member !== null) message[field.localName] = readField(field, member, at, source);
   }
-  for (const field of desc.fields) {
+  for (const [name, field] of fields) {
     if (!hasOption(field, json) || !getOption(field, json).required) continue;
-    const member = Object.hasOwn(value, field.name) ? (value as Record<string, unknown>)[field.name] : null;
-    if (member === null)
-      throw invalid(pathText([...path, field.name]), `${pathText([...path, field.name])} is required. Add it.`);
+    const member = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null;
+    if (member === null) throw missing([...path, name]);
   }
   return message;
+}
+
+/** Reads a oneof whose option `json_tag` names the member that chooses the case. */
+function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path, source: Source): unknown {
+  const tag = getOption(union, json_tag);
+  const word = Object.hasOwn(value, tag) ? value[tag] : null;
+  if (word === null) throw missing([...path, tag]);
+  const chosen = union.fields.find(({ name }) => name === word);
+  if (!chosen?.message) throw wrong([...path, tag], oneOf(union.fields.map(({ name }) => name)));
+  const members = union.fields.flatMap(({ message }) => (message ? [...fieldsOf(message).keys()] : []));
+  const ignored = new Set([tag, ...members]);
+  return { case: chosen.localName, value: readMessage(chosen.message, value, path, source, ignored) };
 }
 
 function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
@@ -137,9 +163,12 @@ function readValue(field: DescField, value: unknown, path: Path, source: Source)
 }
 
 function readEnum(desc: DescEnum, value: unknown, path: Path): number {
-  const allowed = words(desc);
-  for (const [number, word] of allowed) if (word === value) return number;
-  throw wrong(path, `one of ${[...allowed.values()].map((word) => `"${word}"`).join(", ")}`);
+  for (const [number, word] of words(desc)) if (word === value) return number;
+  throw wrong(path, oneOf([...words(desc).values()]));
+}
+
+function oneOf(allowed: readonly string[]): string {
+  return `one of ${allowed.map((word) => `"${word}"`).join(", ")}`;
 }
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/i;
@@ -161,6 +190,11 @@ function readBytes(value: unknown, path: Path): Uint8Array {
   const digits = value.length - (value.endsWith("==") ? 2 : value.endsWith("=") ? 1 : 0);
   if (bytes.length !== Math.floor((digits * 3) / 4) || digits % 4 === 1) throw wrong(path, "a base64 string");
   return bytes;
+}
+
+function missing(path: Path): Error {
+  const field = pathText(path);
+  return invalid(field, `${field} is required. Add it.`);
 }
 
 function wrong(path: Path, expected: string): Error {

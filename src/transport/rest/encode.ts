@@ -1,13 +1,7 @@
-import {
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  getOption,
-  hasOption,
-  type Message,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { json } from "../../../gen/chorus/v1/options_pb.js";
+import { memberName, words } from "../../json-names.ts";
 
 type Write = (message: Message) => string;
 type WriteField = (message: Record<string, unknown>) => string | undefined;
@@ -28,25 +22,12 @@ export function encode(desc: DescMessage, message: Message): string {
   return write(message);
 }
 
-/** The word of an enum value in the public contract: `EFFORT_LOW` is `low`. */
-export function enumWord(desc: DescEnum, number: number): string {
-  return words(desc).get(number) ?? "unspecified";
-}
-
-/** The words of an enum by number, without the unspecified one. */
-export function words(desc: DescEnum): ReadonlyMap<number, string> {
-  const prefix = desc.sharedPrefix ?? "";
-  return new Map(
-    desc.values.filter((v) => v.number !== 0).map((v) => [v.number, v.name.slice(prefix.length).toLowerCase()]),
-  );
-}
-
 function messageWriter(desc: DescMessage): Write {
   if (desc.typeName === "google.protobuf.Timestamp") {
     return (message) => JSON.stringify(timestampDate(message as Timestamp).toISOString());
   }
   const fields: Array<[name: string, write: WriteField]> = desc.fields.map((field) => [
-    JSON.stringify(field.name),
+    JSON.stringify(memberName(field)),
     fieldWriter(desc, field),
   ]);
   return (message) => {

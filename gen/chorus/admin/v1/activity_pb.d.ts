@@ -2,9 +2,10 @@
 // @generated from file chorus/admin/v1/activity.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Effort, FinishReason } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/activity.proto.
@@ -12,7 +13,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chorus_admin_v1_activity: GenFile;
 
 /**
- * One request.
+ * An admitted request that has ended.
  *
  * @generated from message chorus.admin.v1.Generation
  */
@@ -32,7 +33,7 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   requestId: string;
 
   /**
-   * When it was admitted.
+   * Time of admission.
    *
    * @generated from field: google.protobuf.Timestamp at = 3;
    */
@@ -46,7 +47,7 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   keyId: string;
 
   /**
-   * Name of the key as it is now; may be empty.
+   * Current name of the key; can be empty.
    *
    * @generated from field: string key_name = 5;
    */
@@ -60,25 +61,25 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   streamed: boolean;
 
   /**
-   * What was asked for: `text`, `extract` or `json_schema`.
+   * The requested shape.
    *
-   * @generated from field: string shape = 7;
+   * @generated from field: chorus.admin.v1.AnswerShape shape = 7;
    */
-  shape: string;
+  shape: AnswerShape;
 
   /**
-   * Effort as asked: `auto`, `low`, `medium` or `high`.
+   * The requested effort.
    *
-   * @generated from field: string effort = 8;
+   * @generated from field: chorus.v1.Effort effort = 8;
    */
-  effort: string;
+  effort: Effort;
 
   /**
-   * Level as applied: `low`, `medium` or `high`.
+   * The applied level: low, medium or high.
    *
-   * @generated from field: string level = 9;
+   * @generated from field: chorus.v1.Effort level = 9;
    */
-  level: string;
+  level: Effort;
 
   /**
    * Input tokens.
@@ -95,7 +96,7 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   outputTokens: bigint;
 
   /**
-   * The part of the input tokens that came from a cache.
+   * The part of the input tokens that was served from a vendor's cache.
    *
    * @generated from field: int64 cached_tokens = 12;
    */
@@ -116,18 +117,25 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
   latencyMs: number;
 
   /**
-   * How it ended: `ok`, `cut_short`, `caller_gone`, or the code of the failure, such as `upstream_failed`.
+   * How the request ended.
    *
-   * @generated from field: string outcome = 15;
+   * @generated from field: chorus.admin.v1.Outcome outcome = 15;
    */
-  outcome: string;
+  outcome: Outcome;
 
   /**
-   * Why the answer ended, `stop` or `length`; empty when there was none.
+   * Why the answer ended; unspecified when there was none.
    *
-   * @generated from field: string finish_reason = 16;
+   * @generated from field: chorus.v1.FinishReason finish_reason = 16;
    */
-  finishReason: string;
+  finishReason: FinishReason;
+
+  /**
+   * Code of the failure, such as `upstream_failed`; empty unless the outcome is `failed`.
+   *
+   * @generated from field: string failure_code = 17;
+   */
+  failureCode: string;
 };
 
 /**
@@ -137,7 +145,7 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
 export declare const GenerationSchema: GenMessage<Generation>;
 
 /**
- * Asks for requests. Filters that are left out let everything through; those that are given must all hold.
+ * Selects requests. A request must match every filter that is set.
  *
  * @generated from message chorus.admin.v1.ListGenerationsRequest
  */
@@ -150,53 +158,69 @@ export declare type ListGenerationsRequest = Message<"chorus.admin.v1.ListGenera
   workspace: string;
 
   /**
-   * Largest number of requests in the response, 1 to 1,000. Default 100.
+   * Largest number of requests in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before, with the same filters; empty for the first page.
+   * `next_page_token` of the previous page, with the same filters. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Start, inclusive.
+   * Start of the period, inclusive. Default: the oldest request.
    *
-   * @generated from field: google.protobuf.Timestamp from = 4;
+   * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
-   * End, exclusive.
+   * End of the period, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 5;
+   * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
-   * Identifier of a key.
+   * Identifier of a key. Empty: every key.
    *
    * @generated from field: string key_id = 6;
    */
   keyId: string;
 
   /**
-   * How the request ended, as in `Generation.outcome`; or `failed`: every failure, and unary callers who did not wait.
+   * How the request ended. Not set: any end.
    *
-   * @generated from field: string outcome = 7;
+   * @generated from oneof chorus.admin.v1.ListGenerationsRequest.ended
    */
-  outcome: string;
+  ended: {
+    /**
+     * With this outcome. `failed` also finds unary requests whose caller did not wait.
+     *
+     * @generated from field: chorus.admin.v1.Outcome outcome = 7;
+     */
+    value: Outcome;
+    case: "outcome";
+  } | {
+    /**
+     * With this failure code, such as `upstream_failed`.
+     *
+     * @generated from field: string failure_code = 9;
+     */
+    value: string;
+    case: "failureCode";
+  } | { case: undefined; value?: undefined };
 
   /**
-   * Level as applied: `low`, `medium` or `high`.
+   * The applied level: low, medium or high. Unspecified: any level.
    *
-   * @generated from field: string level = 8;
+   * @generated from field: chorus.v1.Effort level = 8;
    */
-  level: string;
+  level: Effort;
 };
 
 /**
@@ -212,22 +236,22 @@ export declare const ListGenerationsRequestSchema: GenMessage<ListGenerationsReq
  */
 export declare type ListGenerationsResponse = Message<"chorus.admin.v1.ListGenerationsResponse"> & {
   /**
-   * The requests. A page may have fewer than asked for, even none, and yet not be the last: a filter that lets little through is searched
-   * in bounded steps.
+   * The requests. A page can have fewer than `page_size` requests, or none, without being the last, because one call
+   * searches a bounded number of rows.
    *
    * @generated from field: repeated chorus.admin.v1.Generation generations = 1;
    */
   generations: Generation[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * The time down to which this page has searched; not set on the last page.
+   * The search has covered the period back to this time. Not set on the last page.
    *
    * @generated from field: google.protobuf.Timestamp searched_to = 3;
    */
@@ -241,48 +265,49 @@ export declare type ListGenerationsResponse = Message<"chorus.admin.v1.ListGener
 export declare const ListGenerationsResponseSchema: GenMessage<ListGenerationsResponse>;
 
 /**
- * One change.
+ * An entry of the audit log.
  *
  * @generated from message chorus.admin.v1.AuditEntry
  */
 export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
   /**
-   * Position; unique in the workspace.
+   * Identifier, unique in the workspace.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When.
+   * Time of the change.
    *
    * @generated from field: google.protobuf.Timestamp at = 2;
    */
   at?: Timestamp | undefined;
 
   /**
-   * Who: `operator`, `owner` or `service`.
+   * Who made the change.
    *
-   * @generated from field: string actor_kind = 3;
+   * @generated from field: chorus.admin.v1.ActorKind actor_kind = 3;
    */
-  actorKind: string;
+  actorKind: ActorKind;
 
   /**
-   * Identifier of the token, prefix `tok_`; or what the service did it for.
+   * Identifier of the token, prefix `tok_`. For the service, the reason of the change.
    *
    * @generated from field: string actor_id = 4;
    */
   actorId: string;
 
   /**
-   * What, such as `key.create`.
+   * What was done, such as `key.create`. More actions may be added.
    *
    * @generated from field: string action = 5;
    */
   action: string;
 
   /**
-   * What was changed to what, as the JSON text of one object. Never a secret; names in it are what people typed.
+   * The old and new values, as the JSON text of an object. It contains no secrets. Names in it are untrusted text that
+   * people entered.
    *
    * @generated from field: string details = 6;
    */
@@ -296,7 +321,7 @@ export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
 export declare const AuditEntrySchema: GenMessage<AuditEntry>;
 
 /**
- * Asks for changes.
+ * Selects audit entries.
  *
  * @generated from message chorus.admin.v1.ListAuditRequest
  */
@@ -309,14 +334,14 @@ export declare type ListAuditRequest = Message<"chorus.admin.v1.ListAuditRequest
   workspace: string;
 
   /**
-   * Largest number of entries in the response, 1 to 1,000. Default 100.
+   * Largest number of entries in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -330,20 +355,20 @@ export declare type ListAuditRequest = Message<"chorus.admin.v1.ListAuditRequest
 export declare const ListAuditRequestSchema: GenMessage<ListAuditRequest>;
 
 /**
- * One page of changes.
+ * One page of audit entries.
  *
  * @generated from message chorus.admin.v1.ListAuditResponse
  */
 export declare type ListAuditResponse = Message<"chorus.admin.v1.ListAuditResponse"> & {
   /**
-   * The changes.
+   * The entries.
    *
    * @generated from field: repeated chorus.admin.v1.AuditEntry entries = 1;
    */
   entries: AuditEntry[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -357,14 +382,143 @@ export declare type ListAuditResponse = Message<"chorus.admin.v1.ListAuditRespon
 export declare const ListAuditResponseSchema: GenMessage<ListAuditResponse>;
 
 /**
- * What happened in a workspace. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
+ * Shape of an answer.
+ *
+ * @generated from enum chorus.admin.v1.AnswerShape
+ */
+export enum AnswerShape {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ANSWER_SHAPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Text.
+   *
+   * @generated from enum value: ANSWER_SHAPE_TEXT = 1;
+   */
+  TEXT = 1,
+
+  /**
+   * A JSON object whose members the prompt defines.
+   *
+   * @generated from enum value: ANSWER_SHAPE_EXTRACT = 2;
+   */
+  EXTRACT = 2,
+
+  /**
+   * JSON that is valid against a JSON Schema.
+   *
+   * @generated from enum value: ANSWER_SHAPE_JSON_SCHEMA = 3;
+   */
+  JSON_SCHEMA = 3,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.AnswerShape.
+ */
+export declare const AnswerShapeSchema: GenEnum<AnswerShape>;
+
+/**
+ * How an admitted request ended.
+ *
+ * @generated from enum chorus.admin.v1.Outcome
+ */
+export enum Outcome {
+  /**
+   * In a request: any outcome.
+   *
+   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The whole answer was delivered.
+   *
+   * @generated from enum value: OUTCOME_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The service ended the answer early; it is not charged.
+   *
+   * @generated from enum value: OUTCOME_CUT_SHORT = 2;
+   */
+  CUT_SHORT = 2,
+
+  /**
+   * The caller closed the connection before the end.
+   *
+   * @generated from enum value: OUTCOME_CALLER_GONE = 3;
+   */
+  CALLER_GONE = 3,
+
+  /**
+   * The request failed; `failure_code` says how.
+   *
+   * @generated from enum value: OUTCOME_FAILED = 4;
+   */
+  FAILED = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.Outcome.
+ */
+export declare const OutcomeSchema: GenEnum<Outcome>;
+
+/**
+ * Who made a change.
+ *
+ * @generated from enum chorus.admin.v1.ActorKind
+ */
+export enum ActorKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ACTOR_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An operator, by token.
+   *
+   * @generated from enum value: ACTOR_KIND_OPERATOR = 1;
+   */
+  OPERATOR = 1,
+
+  /**
+   * The owner of the workspace, by token.
+   *
+   * @generated from enum value: ACTOR_KIND_OWNER = 2;
+   */
+  OWNER = 2,
+
+  /**
+   * The service itself.
+   *
+   * @generated from enum value: ACTOR_KIND_SERVICE = 3;
+   */
+  SERVICE = 3,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.ActorKind.
+ */
+export declare const ActorKindSchema: GenEnum<ActorKind>;
+
+/**
+ * Lists the requests and the audit log of a workspace. Every call carries a token as `authorization: Bearer <token>`:
+ * the operator's or the workspace's owner token.
  *
  * @generated from service chorus.admin.v1.ActivityService
  */
 export declare const ActivityService: GenService<{
   /**
-   * Lists admitted requests that have ended, newest first, in pages. No prompts and no answers are kept. What was refused before it was
-   * admitted (a bad request, a limit, too little credit) is not among them, nor is what is older than the service's retention.
+   * Lists admitted requests that have ended, newest first, in pages. The service stores no prompts and no answers. The
+   * list omits requests that were refused before admission (an invalid request, a limit, too little credit) and
+   * requests older than the service's retention.
    *
    * @generated from rpc chorus.admin.v1.ActivityService.ListGenerations
    */
@@ -374,7 +528,7 @@ export declare const ActivityService: GenService<{
     output: typeof ListGenerationsResponseSchema;
   },
   /**
-   * Lists what operators, the owner and the service itself changed, newest first, in pages.
+   * Lists the changes that operators, the owner and the service itself made, newest first, in pages.
    *
    * @generated from rpc chorus.admin.v1.ActivityService.ListAudit
    */

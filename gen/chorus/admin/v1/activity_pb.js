@@ -2,7 +2,8 @@
 // @generated from file chorus/admin/v1/activity.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_chorus_v1_generation } from "../../v1/generation_pb.js";
 import { file_chorus_v1_options } from "../../v1/options_pb.js";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
@@ -10,7 +11,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/activity.proto.
  */
 export const file_chorus_admin_v1_activity = /*@__PURE__*/
-  fileDesc("Ch5jaG9ydXMvYWRtaW4vdjEvYWN0aXZpdHkucHJvdG8SD2Nob3J1cy5hZG1pbi52MSLHAgoKR2VuZXJhdGlvbhIKCgJpZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYBCABKAkSEAoIa2V5X25hbWUYBSABKAkSEAoIc3RyZWFtZWQYBiABKAgSDQoFc2hhcGUYByABKAkSDgoGZWZmb3J0GAggASgJEg0KBWxldmVsGAkgASgJEhQKDGlucHV0X3Rva2VucxgKIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAsgASgDEhUKDWNhY2hlZF90b2tlbnMYDCABKAMSDwoHY3JlZGl0cxgNIAEoCRISCgpsYXRlbmN5X21zGA4gASgFEg8KB291dGNvbWUYDyABKAkSFQoNZmluaXNoX3JlYXNvbhgQIAEoCSLUAQoWTGlzdEdlbmVyYXRpb25zUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSKAoEZnJvbRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmtleV9pZBgGIAEoCRIPCgdvdXRjb21lGAcgASgJEg0KBWxldmVsGAggASgJIpUBChdMaXN0R2VuZXJhdGlvbnNSZXNwb25zZRIwCgtnZW5lcmF0aW9ucxgBIAMoCzIbLmNob3J1cy5hZG1pbi52MS5HZW5lcmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIvCgtzZWFyY2hlZF90bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAihwEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSJgoCYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmFjdG9yX2tpbmQYAyABKAkSEAoIYWN0b3JfaWQYBCABKAkSDgoGYWN0aW9uGAUgASgJEg8KB2RldGFpbHMYBiABKAkiTAoQTGlzdEF1ZGl0UmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoRTGlzdEF1ZGl0UmVzcG9uc2USLAoHZW50cmllcxgBIAMoCzIbLmNob3J1cy5hZG1pbi52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLdAQoPQWN0aXZpdHlTZXJ2aWNlEm0KD0xpc3RHZW5lcmF0aW9ucxInLmNob3J1cy5hZG1pbi52MS5MaXN0R2VuZXJhdGlvbnNSZXF1ZXN0GiguY2hvcnVzLmFkbWluLnYxLkxpc3RHZW5lcmF0aW9uc1Jlc3BvbnNlIgeQAgGYghkDElsKCUxpc3RBdWRpdBIhLmNob3J1cy5hZG1pbi52MS5MaXN0QXVkaXRSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLkxpc3RBdWRpdFJlc3BvbnNlIgeQAgGYghkDYgZwcm90bzM", [file_chorus_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("Ch5jaG9ydXMvYWRtaW4vdjEvYWN0aXZpdHkucHJvdG8SD2Nob3J1cy5hZG1pbi52MSLUAwoKR2VuZXJhdGlvbhIKCgJpZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZrZXlfaWQYBCABKAkSEAoIa2V5X25hbWUYBSABKAkSEAoIc3RyZWFtZWQYBiABKAgSKwoFc2hhcGUYByABKA4yHC5jaG9ydXMuYWRtaW4udjEuQW5zd2VyU2hhcGUSIQoGZWZmb3J0GAggASgOMhEuY2hvcnVzLnYxLkVmZm9ydBIgCgVsZXZlbBgJIAEoDjIRLmNob3J1cy52MS5FZmZvcnQSFAoMaW5wdXRfdG9rZW5zGAogASgDEhUKDW91dHB1dF90b2tlbnMYCyABKAMSFQoNY2FjaGVkX3Rva2VucxgMIAEoAxIPCgdjcmVkaXRzGA0gASgJEhIKCmxhdGVuY3lfbXMYDiABKAUSKQoHb3V0Y29tZRgPIAEoDjIYLmNob3J1cy5hZG1pbi52MS5PdXRjb21lEi4KDWZpbmlzaF9yZWFzb24YECABKA4yFy5jaG9ydXMudjEuRmluaXNoUmVhc29uEhQKDGZhaWx1cmVfY29kZRgRIAEoCSK6AgoWTGlzdEdlbmVyYXRpb25zUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSNAoKc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSBGZyb20SMAoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgJ0bxIOCgZrZXlfaWQYBiABKAkSKwoHb3V0Y29tZRgHIAEoDjIYLmNob3J1cy5hZG1pbi52MS5PdXRjb21lSAASFgoMZmFpbHVyZV9jb2RlGAkgASgJSAASIAoFbGV2ZWwYCCABKA4yES5jaG9ydXMudjEuRWZmb3J0QgcKBWVuZGVkIpUBChdMaXN0R2VuZXJhdGlvbnNSZXNwb25zZRIwCgtnZW5lcmF0aW9ucxgBIAMoCzIbLmNob3J1cy5hZG1pbi52MS5HZW5lcmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIvCgtzZWFyY2hlZF90bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiowEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSJgoCYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmFjdG9yX2tpbmQYAyABKA4yGi5jaG9ydXMuYWRtaW4udjEuQWN0b3JLaW5kEhAKCGFjdG9yX2lkGAQgASgJEg4KBmFjdGlvbhgFIAEoCRIPCgdkZXRhaWxzGAYgASgJIkwKEExpc3RBdWRpdFJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIloKEUxpc3RBdWRpdFJlc3BvbnNlEiwKB2VudHJpZXMYASADKAsyGy5jaG9ydXMuYWRtaW4udjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqegoLQW5zd2VyU2hhcGUSHAoYQU5TV0VSX1NIQVBFX1VOU1BFQ0lGSUVEEAASFQoRQU5TV0VSX1NIQVBFX1RFWFQQARIYChRBTlNXRVJfU0hBUEVfRVhUUkFDVBACEhwKGEFOU1dFUl9TSEFQRV9KU09OX1NDSEVNQRADKnYKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEg4KCk9VVENPTUVfT0sQARIVChFPVVRDT01FX0NVVF9TSE9SVBACEhcKE09VVENPTUVfQ0FMTEVSX0dPTkUQAxISCg5PVVRDT01FX0ZBSUxFRBAEKm4KCUFjdG9yS2luZBIaChZBQ1RPUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQUNUT1JfS0lORF9PUEVSQVRPUhABEhQKEEFDVE9SX0tJTkRfT1dORVIQAhIWChJBQ1RPUl9LSU5EX1NFUlZJQ0UQAzLdAQoPQWN0aXZpdHlTZXJ2aWNlEm0KD0xpc3RHZW5lcmF0aW9ucxInLmNob3J1cy5hZG1pbi52MS5MaXN0R2VuZXJhdGlvbnNSZXF1ZXN0GiguY2hvcnVzLmFkbWluLnYxLkxpc3RHZW5lcmF0aW9uc1Jlc3BvbnNlIgeQAgGYghkDElsKCUxpc3RBdWRpdBIhLmNob3J1cy5hZG1pbi52MS5MaXN0QXVkaXRSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLkxpc3RBdWRpdFJlc3BvbnNlIgeQAgGYghkDYgZwcm90bzM", [file_chorus_v1_generation, file_chorus_v1_options, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chorus.admin.v1.Generation.
@@ -55,7 +56,50 @@ export const ListAuditResponseSchema = /*@__PURE__*/
   messageDesc(file_chorus_admin_v1_activity, 5);
 
 /**
- * What happened in a workspace. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
+ * Describes the enum chorus.admin.v1.AnswerShape.
+ */
+export const AnswerShapeSchema = /*@__PURE__*/
+  enumDesc(file_chorus_admin_v1_activity, 0);
+
+/**
+ * Shape of an answer.
+ *
+ * @generated from enum chorus.admin.v1.AnswerShape
+ */
+export const AnswerShape = /*@__PURE__*/
+  tsEnum(AnswerShapeSchema);
+
+/**
+ * Describes the enum chorus.admin.v1.Outcome.
+ */
+export const OutcomeSchema = /*@__PURE__*/
+  enumDesc(file_chorus_admin_v1_activity, 1);
+
+/**
+ * How an admitted request ended.
+ *
+ * @generated from enum chorus.admin.v1.Outcome
+ */
+export const Outcome = /*@__PURE__*/
+  tsEnum(OutcomeSchema);
+
+/**
+ * Describes the enum chorus.admin.v1.ActorKind.
+ */
+export const ActorKindSchema = /*@__PURE__*/
+  enumDesc(file_chorus_admin_v1_activity, 2);
+
+/**
+ * Who made a change.
+ *
+ * @generated from enum chorus.admin.v1.ActorKind
+ */
+export const ActorKind = /*@__PURE__*/
+  tsEnum(ActorKindSchema);
+
+/**
+ * Lists the requests and the audit log of a workspace. Every call carries a token as `authorization: Bearer <token>`:
+ * the operator's or the workspace's owner token.
  *
  * @generated from service chorus.admin.v1.ActivityService
  */

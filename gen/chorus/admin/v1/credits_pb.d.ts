@@ -2,9 +2,10 @@
 // @generated from file chorus/admin/v1/credits.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { SpendPeriod } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/credits.proto.
@@ -18,11 +19,11 @@ export declare const file_chorus_admin_v1_credits: GenFile;
  */
 export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
   /**
-   * `grant`, `purchase` or `adjustment`.
+   * Grant, purchase or adjustment.
    *
-   * @generated from field: string kind = 1;
+   * @generated from field: chorus.admin.v1.LedgerEntryKind kind = 1;
    */
-  kind: string;
+  kind: LedgerEntryKind;
 
   /**
    * The operator's reference.
@@ -32,14 +33,14 @@ export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
   reference: string;
 
   /**
-   * Amount; of an adjustment below 0.
+   * The amount. Negative for an adjustment.
    *
    * @generated from field: string amount = 3;
    */
   amount: string;
 
   /**
-   * When it was booked.
+   * Time of the booking.
    *
    * @generated from field: google.protobuf.Timestamp at = 4;
    */
@@ -53,7 +54,7 @@ export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
 export declare const BookingSchema: GenMessage<Booking>;
 
 /**
- * A balance; granted credit is used first.
+ * A balance. Granted credit is spent before purchased credit.
  *
  * @generated from message chorus.admin.v1.Balance
  */
@@ -73,7 +74,7 @@ export declare type Balance = Message<"chorus.admin.v1.Balance"> & {
   purchased: string;
 
   /**
-   * Held for running requests.
+   * Credit held for running requests.
    *
    * @generated from field: string held = 3;
    */
@@ -87,7 +88,7 @@ export declare type Balance = Message<"chorus.admin.v1.Balance"> & {
 export declare const BalanceSchema: GenMessage<Balance>;
 
 /**
- * Asks for a grant.
+ * A grant to book.
  *
  * @generated from message chorus.admin.v1.GrantRequest
  */
@@ -100,14 +101,14 @@ export declare type GrantRequest = Message<"chorus.admin.v1.GrantRequest"> & {
   workspace: string;
 
   /**
-   * Amount, 0.000001 to 1,000,000,000. Required.
+   * The amount, 0.000001 to 1,000,000,000 credits. Required.
    *
    * @generated from field: string amount = 2;
    */
   amount: string;
 
   /**
-   * The operator's own reference, 1 to 200 characters; a reference is booked once in a workspace. Required.
+   * The operator's reference, 1 to 200 characters, which makes the call safe to repeat. Required.
    *
    * @generated from field: string reference = 3;
    */
@@ -121,7 +122,7 @@ export declare type GrantRequest = Message<"chorus.admin.v1.GrantRequest"> & {
 export declare const GrantRequestSchema: GenMessage<GrantRequest>;
 
 /**
- * Asks for granted credit to be taken back.
+ * Granted credit to take back.
  *
  * @generated from message chorus.admin.v1.DeductRequest
  */
@@ -134,14 +135,14 @@ export declare type DeductRequest = Message<"chorus.admin.v1.DeductRequest"> & {
   workspace: string;
 
   /**
-   * Amount to take back, 0.000001 to 1,000,000,000. Required.
+   * The amount to take back, 0.000001 to 1,000,000,000 credits. Required.
    *
    * @generated from field: string amount = 2;
    */
   amount: string;
 
   /**
-   * The operator's own reference, 1 to 200 characters; a reference is booked once in a workspace. Required.
+   * The operator's reference, 1 to 200 characters, which makes the call safe to repeat. Required.
    *
    * @generated from field: string reference = 3;
    */
@@ -155,7 +156,7 @@ export declare type DeductRequest = Message<"chorus.admin.v1.DeductRequest"> & {
 export declare const DeductRequestSchema: GenMessage<DeductRequest>;
 
 /**
- * The adjustment.
+ * The booked adjustment.
  *
  * @generated from message chorus.admin.v1.DeductResponse
  */
@@ -168,7 +169,7 @@ export declare type DeductResponse = Message<"chorus.admin.v1.DeductResponse"> &
   booking?: Booking | undefined;
 
   /**
-   * The balance after it.
+   * The balance after the booking.
    *
    * @generated from field: chorus.admin.v1.Balance balance = 2;
    */
@@ -182,7 +183,7 @@ export declare type DeductResponse = Message<"chorus.admin.v1.DeductResponse"> &
 export declare const DeductResponseSchema: GenMessage<DeductResponse>;
 
 /**
- * The grant.
+ * The booked grant.
  *
  * @generated from message chorus.admin.v1.GrantResponse
  */
@@ -195,7 +196,7 @@ export declare type GrantResponse = Message<"chorus.admin.v1.GrantResponse"> & {
   booking?: Booking | undefined;
 
   /**
-   * The balance after it.
+   * The balance after the booking.
    *
    * @generated from field: chorus.admin.v1.Balance balance = 2;
    */
@@ -209,7 +210,7 @@ export declare type GrantResponse = Message<"chorus.admin.v1.GrantResponse"> & {
 export declare const GrantResponseSchema: GenMessage<GrantResponse>;
 
 /**
- * Asks for a purchase to be booked.
+ * A purchase to book.
  *
  * @generated from message chorus.admin.v1.PurchaseRequest
  */
@@ -222,14 +223,15 @@ export declare type PurchaseRequest = Message<"chorus.admin.v1.PurchaseRequest">
   workspace: string;
 
   /**
-   * Amount, above 0, up to 1,000,000,000. Required.
+   * The amount, 0.000001 to 1,000,000,000 credits. Required.
    *
    * @generated from field: string amount = 2;
    */
   amount: string;
 
   /**
-   * The operator's own reference, such as a payment's, 1 to 200 characters; a reference is booked once in a workspace. Required.
+   * The operator's reference, such as that of the payment, 1 to 200 characters, which makes the call safe to repeat.
+   * Required.
    *
    * @generated from field: string reference = 3;
    */
@@ -243,7 +245,7 @@ export declare type PurchaseRequest = Message<"chorus.admin.v1.PurchaseRequest">
 export declare const PurchaseRequestSchema: GenMessage<PurchaseRequest>;
 
 /**
- * The purchase.
+ * The booked purchase.
  *
  * @generated from message chorus.admin.v1.PurchaseResponse
  */
@@ -256,7 +258,7 @@ export declare type PurchaseResponse = Message<"chorus.admin.v1.PurchaseResponse
   booking?: Booking | undefined;
 
   /**
-   * The balance after it.
+   * The balance after the booking.
    *
    * @generated from field: chorus.admin.v1.Balance balance = 2;
    */
@@ -270,55 +272,55 @@ export declare type PurchaseResponse = Message<"chorus.admin.v1.PurchaseResponse
 export declare const PurchaseResponseSchema: GenMessage<PurchaseResponse>;
 
 /**
- * One movement.
+ * An entry of the ledger.
  *
  * @generated from message chorus.admin.v1.LedgerEntry
  */
 export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
   /**
-   * Position; grows with time.
+   * Identifier, which increases with time.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When.
+   * Time of the movement.
    *
    * @generated from field: google.protobuf.Timestamp at = 2;
    */
   at?: Timestamp | undefined;
 
   /**
-   * `grant`, `purchase`, `adjustment` (a grant taken back), `hold`, `settlement` or `release`.
+   * Kind of the movement.
    *
-   * @generated from field: string kind = 3;
+   * @generated from field: chorus.admin.v1.LedgerEntryKind kind = 3;
    */
-  kind: string;
+  kind: LedgerEntryKind;
 
   /**
-   * The operator's reference, or the request's identifier.
+   * The operator's reference, or the identifier of the request.
    *
    * @generated from field: string reference = 4;
    */
   reference: string;
 
   /**
-   * Change of the granted part.
+   * Change of the granted credit.
    *
    * @generated from field: string granted = 5;
    */
   granted: string;
 
   /**
-   * Change of the purchased part.
+   * Change of the purchased credit.
    *
    * @generated from field: string purchased = 6;
    */
   purchased: string;
 
   /**
-   * Change of what is held.
+   * Change of the held credit.
    *
    * @generated from field: string held = 7;
    */
@@ -332,7 +334,7 @@ export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
 export declare const LedgerEntrySchema: GenMessage<LedgerEntry>;
 
 /**
- * Asks for movements.
+ * Selects ledger entries.
  *
  * @generated from message chorus.admin.v1.ListLedgerRequest
  */
@@ -345,39 +347,39 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
   workspace: string;
 
   /**
-   * Largest number of entries in the response, 1 to 1,000. Default 100.
+   * Largest number of entries in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * True leaves out holds and releases, which move nothing for good.
+   * True omits holds and releases, which do not change the balance.
    *
    * @generated from field: bool charges_only = 4;
    */
   chargesOnly: boolean;
 
   /**
-   * Start, inclusive. Default: the beginning.
+   * Start of the period, inclusive. Default: the oldest entry.
    *
-   * @generated from field: google.protobuf.Timestamp from = 5;
+   * @generated from field: google.protobuf.Timestamp start_time = 5 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
-   * End, exclusive. Default: now.
+   * End of the period, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 6;
+   * @generated from field: google.protobuf.Timestamp end_time = 6 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 };
 
 /**
@@ -387,20 +389,20 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
 export declare const ListLedgerRequestSchema: GenMessage<ListLedgerRequest>;
 
 /**
- * One page of movements.
+ * One page of the ledger.
  *
  * @generated from message chorus.admin.v1.ListLedgerResponse
  */
 export declare type ListLedgerResponse = Message<"chorus.admin.v1.ListLedgerResponse"> & {
   /**
-   * The movements.
+   * The entries.
    *
    * @generated from field: repeated chorus.admin.v1.LedgerEntry entries = 1;
    */
   entries: LedgerEntry[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -434,34 +436,34 @@ export declare type CheckLedgerRequest = Message<"chorus.admin.v1.CheckLedgerReq
 export declare const CheckLedgerRequestSchema: GenMessage<CheckLedgerRequest>;
 
 /**
- * One figure that admission goes by.
+ * One figure of the account, with the sums that it must equal.
  *
  * @generated from message chorus.admin.v1.CheckedFigure
  */
 export declare type CheckedFigure = Message<"chorus.admin.v1.CheckedFigure"> & {
   /**
-   * `granted`, `purchased`, `purchased_total` and `held`, in credits, and `running`, a count.
+   * Which figure.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: chorus.admin.v1.AccountFigure name = 1;
    */
-  name: string;
+  name: AccountFigure;
 
   /**
-   * As it stands.
+   * The figure in the account.
    *
    * @generated from field: string account = 2;
    */
   account: string;
 
   /**
-   * What the movements of the ledger add up to; empty for `running`, which is not in the ledger.
+   * The sum of the ledger. Empty for `running`, which is not in the ledger.
    *
    * @generated from field: string ledger = 3;
    */
   ledger: string;
 
   /**
-   * What the running requests add up to; empty where they do not matter.
+   * The sum over the running requests. Empty for figures that do not depend on them.
    *
    * @generated from field: string leases = 4;
    */
@@ -475,13 +477,13 @@ export declare type CheckedFigure = Message<"chorus.admin.v1.CheckedFigure"> & {
 export declare const CheckedFigureSchema: GenMessage<CheckedFigure>;
 
 /**
- * The outcome of the check.
+ * The result of the check.
  *
  * @generated from message chorus.admin.v1.CheckLedgerResponse
  */
 export declare type CheckLedgerResponse = Message<"chorus.admin.v1.CheckLedgerResponse"> & {
   /**
-   * Whether everything agrees.
+   * Whether all figures equal their sums.
    *
    * @generated from field: bool consistent = 1;
    */
@@ -502,7 +504,34 @@ export declare type CheckLedgerResponse = Message<"chorus.admin.v1.CheckLedgerRe
 export declare const CheckLedgerResponseSchema: GenMessage<CheckLedgerResponse>;
 
 /**
- * Asks for a spend limit.
+ * A spend limit as its owner has set it.
+ *
+ * @generated from message chorus.admin.v1.SpendLimitSetting
+ */
+export declare type SpendLimitSetting = Message<"chorus.admin.v1.SpendLimitSetting"> & {
+  /**
+   * The period that the limit applies to.
+   *
+   * @generated from field: chorus.v1.SpendPeriod period = 1;
+   */
+  period: SpendPeriod;
+
+  /**
+   * The limit, in credits.
+   *
+   * @generated from field: string amount = 2;
+   */
+  amount: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.SpendLimitSetting.
+ * Use `create(SpendLimitSettingSchema)` to create a new message.
+ */
+export declare const SpendLimitSettingSchema: GenMessage<SpendLimitSetting>;
+
+/**
+ * A spend limit to set.
  *
  * @generated from message chorus.admin.v1.SetSpendLimitRequest
  */
@@ -515,14 +544,14 @@ export declare type SetSpendLimitRequest = Message<"chorus.admin.v1.SetSpendLimi
   workspace: string;
 
   /**
-   * `day`, `week` or `month`. Required.
+   * The period to limit. Required.
    *
-   * @generated from field: string period = 2;
+   * @generated from field: chorus.v1.SpendPeriod period = 2;
    */
-  period: string;
+  period: SpendPeriod;
 
   /**
-   * Amount, from 0 (which stops all spending of purchased credit) to 1,000,000,000. Required.
+   * The limit, 0 to 1,000,000,000 credits. With 0, no purchased credit may be spent. Required.
    *
    * @generated from field: string amount = 3;
    */
@@ -542,11 +571,11 @@ export declare const SetSpendLimitRequestSchema: GenMessage<SetSpendLimitRequest
  */
 export declare type SetSpendLimitResponse = Message<"chorus.admin.v1.SetSpendLimitResponse"> & {
   /**
-   * `day`, `week`, `month` → credits.
+   * The spend limits, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 1;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 1;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -556,7 +585,7 @@ export declare type SetSpendLimitResponse = Message<"chorus.admin.v1.SetSpendLim
 export declare const SetSpendLimitResponseSchema: GenMessage<SetSpendLimitResponse>;
 
 /**
- * Names the spend limit to take away.
+ * The spend limit to remove.
  *
  * @generated from message chorus.admin.v1.ClearSpendLimitRequest
  */
@@ -569,11 +598,11 @@ export declare type ClearSpendLimitRequest = Message<"chorus.admin.v1.ClearSpend
   workspace: string;
 
   /**
-   * `day`, `week` or `month`. Required.
+   * The period to limit. Required.
    *
-   * @generated from field: string period = 2;
+   * @generated from field: chorus.v1.SpendPeriod period = 2;
    */
-  period: string;
+  period: SpendPeriod;
 };
 
 /**
@@ -589,11 +618,11 @@ export declare const ClearSpendLimitRequestSchema: GenMessage<ClearSpendLimitReq
  */
 export declare type ClearSpendLimitResponse = Message<"chorus.admin.v1.ClearSpendLimitResponse"> & {
   /**
-   * `day`, `week`, `month` → credits.
+   * The spend limits, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 1;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 1;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -603,14 +632,130 @@ export declare type ClearSpendLimitResponse = Message<"chorus.admin.v1.ClearSpen
 export declare const ClearSpendLimitResponseSchema: GenMessage<ClearSpendLimitResponse>;
 
 /**
- * Credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's for Grant, Purchase, Deduct and CheckLedger,
- * the operator's or the workspace's owner token for the rest. Amounts are in credits, as exact decimal strings with up to six decimals.
+ * Kind of a movement of credit.
+ *
+ * @generated from enum chorus.admin.v1.LedgerEntryKind
+ */
+export enum LedgerEntryKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An operator granted credit.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_GRANT = 1;
+   */
+  GRANT = 1,
+
+  /**
+   * An operator booked a purchase.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_PURCHASE = 2;
+   */
+  PURCHASE = 2,
+
+  /**
+   * An operator took granted credit back.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_ADJUSTMENT = 3;
+   */
+  ADJUSTMENT = 3,
+
+  /**
+   * A request was admitted, and its worst-case price was held.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_HOLD = 4;
+   */
+  HOLD = 4,
+
+  /**
+   * A request ended: its hold was released and its price charged.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_SETTLEMENT = 5;
+   */
+  SETTLEMENT = 5,
+
+  /**
+   * A request ended without a charge, and its hold was released.
+   *
+   * @generated from enum value: LEDGER_ENTRY_KIND_RELEASE = 6;
+   */
+  RELEASE = 6,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.LedgerEntryKind.
+ */
+export declare const LedgerEntryKindSchema: GenEnum<LedgerEntryKind>;
+
+/**
+ * A figure of an account.
+ *
+ * @generated from enum chorus.admin.v1.AccountFigure
+ */
+export enum AccountFigure {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Granted credit that is left, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_GRANTED = 1;
+   */
+  GRANTED = 1,
+
+  /**
+   * Purchased credit that is left, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED = 2;
+   */
+  PURCHASED = 2,
+
+  /**
+   * Total ever purchased, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED_TOTAL = 3;
+   */
+  PURCHASED_TOTAL = 3,
+
+  /**
+   * Held for running requests, in credits.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_HELD = 4;
+   */
+  HELD = 4,
+
+  /**
+   * Number of running requests.
+   *
+   * @generated from enum value: ACCOUNT_FIGURE_RUNNING = 5;
+   */
+  RUNNING = 5,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.AccountFigure.
+ */
+export declare const AccountFigureSchema: GenEnum<AccountFigure>;
+
+/**
+ * Books and shows the credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's for Grant, Purchase, Deduct and CheckLedger, the operator's or the workspace's owner token for the rest.
+ * Amounts are in credits, as exact decimal strings with up to six decimals.
  *
  * @generated from service chorus.admin.v1.CreditService
  */
 export declare const CreditService: GenService<{
   /**
-   * Adds granted credit. A reference that was booked before gives the same booking again, and books nothing.
+   * Adds granted credit. A repeated reference returns the first booking and books nothing.
    *
    * @generated from rpc chorus.admin.v1.CreditService.Grant
    */
@@ -620,8 +765,8 @@ export declare const CreditService: GenService<{
     output: typeof GrantResponseSchema;
   },
   /**
-   * Takes granted credit back, as far as it is neither spent nor held by requests that run. A reference that was booked before gives the
-   * same booking again, and books nothing.
+   * Takes granted credit back. Refused when the amount exceeds the granted credit that is not held for running
+   * requests. A repeated reference returns the first booking and books nothing.
    *
    * @generated from rpc chorus.admin.v1.CreditService.Deduct
    */
@@ -631,8 +776,8 @@ export declare const CreditService: GenService<{
     output: typeof DeductResponseSchema;
   },
   /**
-   * Adds purchased credit; limits rise at once when it leads into a higher tier. A reference that was booked before gives the same booking
-   * again, and books nothing.
+   * Adds purchased credit. The limits rise at once when the total reaches a higher tier. A repeated reference returns
+   * the first booking and books nothing.
    *
    * @generated from rpc chorus.admin.v1.CreditService.Purchase
    */
@@ -642,7 +787,7 @@ export declare const CreditService: GenService<{
     output: typeof PurchaseResponseSchema;
   },
   /**
-   * Lists the movements of a workspace's credit, newest first, in pages.
+   * Lists the ledger of a workspace, newest entry first, in pages.
    *
    * @generated from rpc chorus.admin.v1.CreditService.ListLedger
    */
@@ -652,7 +797,7 @@ export declare const CreditService: GenService<{
     output: typeof ListLedgerResponseSchema;
   },
   /**
-   * Compares the figures of a workspace with what its ledger and its running requests add up to. Reads the whole ledger.
+   * Compares the figures of an account with the sums of its ledger and of its running requests. Reads the whole ledger.
    *
    * @generated from rpc chorus.admin.v1.CreditService.CheckLedger
    */
@@ -662,7 +807,8 @@ export declare const CreditService: GenService<{
     output: typeof CheckLedgerResponseSchema;
   },
   /**
-   * Limits what of the purchased credit may be spent in a calendar period, UTC; weeks begin on Monday. It binds requests admitted from now on.
+   * Limits the purchased credit that may be spent in a calendar period, UTC. Weeks start on Monday. The limit applies
+   * to requests admitted from now on.
    *
    * @generated from rpc chorus.admin.v1.CreditService.SetSpendLimit
    */
@@ -672,7 +818,7 @@ export declare const CreditService: GenService<{
     output: typeof SetSpendLimitResponseSchema;
   },
   /**
-   * Takes a spend limit away.
+   * Removes a spend limit.
    *
    * @generated from rpc chorus.admin.v1.CreditService.ClearSpendLimit
    */

@@ -2,9 +2,9 @@
 // @generated from file chorus/admin/v1/keys.proto (package chorus.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/admin/v1/keys.proto.
@@ -32,56 +32,57 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
   workspace: string;
 
   /**
-   * Name given by its owner; may be empty.
+   * Name for people; can be empty.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * First characters of the secret, to recognise it by.
+   * First characters of the secret, by which people recognise it.
    *
    * @generated from field: string prefix = 4;
    */
   prefix: string;
 
   /**
-   * What the key may do: `generate`, `metrics`.
+   * What the key may do.
    *
-   * @generated from field: repeated string scopes = 5;
+   * @generated from field: repeated chorus.admin.v1.Scope scopes = 5;
    */
-  scopes: string[];
+  scopes: Scope[];
 
   /**
-   * When it was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it stops working; not set when it does not expire.
+   * Time at which the key stops working. Not set when the key does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 7;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When it was revoked; not set while it is not.
+   * Time of revocation. Not set unless the key is revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 8;
    */
   revokedAt?: Timestamp | undefined;
 
   /**
-   * Whether this is the console's own key, under which requests from its playground count. It has no secret and cannot be changed.
+   * Whether this is the console's own key, which is charged for requests from its playground. It has no secret and
+   * cannot be changed.
    *
    * @generated from field: bool console = 9;
    */
   console: boolean;
 
   /**
-   * What it used lately; only in a list that was asked for it.
+   * Recent usage of the key. Set only in lists requested with `with_use`.
    *
    * @generated from field: chorus.admin.v1.KeyUse use = 10;
    */
@@ -95,27 +96,28 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
 export declare const KeySchema: GenMessage<Key>;
 
 /**
- * What a key used lately, by the records of admitted requests.
+ * Recent usage of a key, from the records of admitted requests.
  *
  * @generated from message chorus.admin.v1.KeyUse
  */
 export declare type KeyUse = Message<"chorus.admin.v1.KeyUse"> & {
   /**
-   * Start of the minute of its last request (of the day, when that is older than the service's retention); not set: never used.
+   * Time of the last request, to the minute; to the day when the request is older than the service's retention. Not set
+   * when the key was never used.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 1;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * Start of the period of the figures below: midnight, UTC, 29 days ago.
+   * Start of the period of the figures below: midnight UTC, 29 days ago.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
-   * Requests that gave an answer since then.
+   * Requests that were answered.
    *
    * @generated from field: int64 requests = 3;
    */
@@ -157,7 +159,7 @@ export declare type KeyUse = Message<"chorus.admin.v1.KeyUse"> & {
 export declare const KeyUseSchema: GenMessage<KeyUse>;
 
 /**
- * Asks for a new key.
+ * A key to create.
  *
  * @generated from message chorus.admin.v1.CreateKeyRequest
  */
@@ -170,21 +172,21 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
   workspace: string;
 
   /**
-   * Name for people; up to 200 characters, none of them a control character.
+   * Name for people: at most 200 characters, without control characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Scopes: `generate`, `metrics`. None means all of them.
+   * What the key may do. Empty: everything.
    *
-   * @generated from field: repeated string scopes = 3;
+   * @generated from field: repeated chorus.admin.v1.Scope scopes = 3;
    */
-  scopes: string[];
+  scopes: Scope[];
 
   /**
-   * When the key stops working; must be in the future. Not set: never.
+   * Time at which the key stops working; must be in the future. Default: never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -198,7 +200,7 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
 export declare const CreateKeyRequestSchema: GenMessage<CreateKeyRequest>;
 
 /**
- * The new key.
+ * The created key.
  *
  * @generated from message chorus.admin.v1.CreateKeyResponse
  */
@@ -225,7 +227,7 @@ export declare type CreateKeyResponse = Message<"chorus.admin.v1.CreateKeyRespon
 export declare const CreateKeyResponseSchema: GenMessage<CreateKeyResponse>;
 
 /**
- * Names the key and what to change; what is not set stays as it is.
+ * Changes of a key. Fields that are not set keep their value.
  *
  * @generated from message chorus.admin.v1.UpdateKeyRequest
  */
@@ -238,14 +240,14 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
   id: string;
 
   /**
-   * New name; up to 200 characters, none of them a control character; may be empty.
+   * New name: at most 200 characters, without control characters; can be empty.
    *
    * @generated from field: optional string name = 2;
    */
   name?: string | undefined;
 
   /**
-   * When the key stops working.
+   * When the key stops working. Not set: unchanged.
    *
    * @generated from oneof chorus.admin.v1.UpdateKeyRequest.expiry
    */
@@ -259,11 +261,11 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
     case: "expiresAt";
   } | {
     /**
-     * Never (true).
+     * Never.
      *
-     * @generated from field: bool never_expires = 4;
+     * @generated from field: google.protobuf.Empty never_expires = 4;
      */
-    value: boolean;
+    value: Empty;
     case: "neverExpires";
   } | { case: undefined; value?: undefined };
 };
@@ -295,34 +297,34 @@ export declare type UpdateKeyResponse = Message<"chorus.admin.v1.UpdateKeyRespon
 export declare const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse>;
 
 /**
- * Asks for keys.
+ * Selects keys.
  *
  * @generated from message chorus.admin.v1.ListKeysRequest
  */
 export declare type ListKeysRequest = Message<"chorus.admin.v1.ListKeysRequest"> & {
   /**
-   * Identifier or name of the workspace. Empty: the keys of all workspaces that the token reaches.
+   * Identifier or name of the workspace. Empty: every workspace that the token gives access to.
    *
    * @generated from field: string workspace = 1;
    */
   workspace: string;
 
   /**
-   * Largest number of keys in the response, 1 to 1,000. Default 100.
+   * Largest number of keys in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Lists only keys whose name begins with this text, in whatever case, or whose prefix does, and the key whose secret it is; up to 200
+   * Lists only keys whose name (ignoring case) or prefix starts with this text, or whose secret equals it; at most 200
    * characters.
    *
    * @generated from field: string search = 4;
@@ -330,7 +332,7 @@ export declare type ListKeysRequest = Message<"chorus.admin.v1.ListKeysRequest">
   search: string;
 
   /**
-   * True leaves out keys that are revoked or have expired.
+   * True omits keys that are revoked or have expired.
    *
    * @generated from field: bool active_only = 5;
    */
@@ -364,7 +366,7 @@ export declare type ListKeysResponse = Message<"chorus.admin.v1.ListKeysResponse
   keys: Key[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -378,7 +380,7 @@ export declare type ListKeysResponse = Message<"chorus.admin.v1.ListKeysResponse
 export declare const ListKeysResponseSchema: GenMessage<ListKeysResponse>;
 
 /**
- * Names the key to revoke.
+ * The key to revoke.
  *
  * @generated from message chorus.admin.v1.RevokeKeyRequest
  */
@@ -418,14 +420,47 @@ export declare type RevokeKeyResponse = Message<"chorus.admin.v1.RevokeKeyRespon
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
- * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the operator's, or a
- * workspace's owner token, which reaches the keys of that workspace alone.
+ * What a key may do.
+ *
+ * @generated from enum chorus.admin.v1.Scope
+ */
+export enum Scope {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: SCOPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Call Generate and StreamGenerate.
+   *
+   * @generated from enum value: SCOPE_GENERATE = 1;
+   */
+  GENERATE = 1,
+
+  /**
+   * Call Quotas and Metrics.
+   *
+   * @generated from enum value: SCOPE_METRICS = 2;
+   */
+  METRICS = 2,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.Scope.
+ */
+export declare const ScopeSchema: GenEnum<Scope>;
+
+/**
+ * Creates, changes, lists and revokes API keys. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's, or a workspace's owner token, which gives access to the keys of that workspace only.
  *
  * @generated from service chorus.admin.v1.KeyService
  */
 export declare const KeyService: GenService<{
   /**
-   * Creates a key. The secret is in this response and nowhere else: only its hash is kept.
+   * Creates a key. Only this response contains the secret, because the service stores only its hash.
    *
    * @generated from rpc chorus.admin.v1.KeyService.CreateKey
    */
@@ -435,7 +470,7 @@ export declare const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Renames a key, or changes when it stops working; in force on every replica within a second.
+   * Renames a key, or changes its expiry. Takes effect on every replica within a second.
    *
    * @generated from rpc chorus.admin.v1.KeyService.UpdateKey
    */
@@ -455,7 +490,7 @@ export declare const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Revokes a key; it stops working on every replica within a second. Revoking a revoked key changes nothing.
+   * Revokes a key, which stops working on every replica within a second. Revoking a revoked key has no effect.
    *
    * @generated from rpc chorus.admin.v1.KeyService.RevokeKey
    */

@@ -13,7 +13,7 @@ import type { MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, Q
 export declare const file_chorus_admin_v1_usage: GenFile;
 
 /**
- * Asks for the use of a workspace.
+ * Selects the usage of a workspace.
  *
  * @generated from message chorus.admin.v1.GetUsageRequest
  */
@@ -28,16 +28,16 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
   /**
    * Start, inclusive, widened to the start of its interval. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Width of one point. Default `day`.
@@ -47,14 +47,14 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
   interval: MetricsInterval;
 
   /**
-   * What the series is split by. Default `none`.
+   * How the series is split. Default `none`.
    *
    * @generated from field: chorus.v1.MetricsGroupBy group_by = 5;
    */
   groupBy: MetricsGroupBy;
 
   /**
-   * Identifier of a key, whose use alone is counted; empty: the use of all keys.
+   * Identifier of the only key to count. Empty: all keys.
    *
    * @generated from field: string key_id = 6;
    */
@@ -68,7 +68,7 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
 export declare const GetUsageRequestSchema: GenMessage<GetUsageRequest>;
 
 /**
- * Use of a workspace over a period.
+ * Usage of a workspace over a period.
  *
  * @generated from message chorus.admin.v1.GetUsageResponse
  */
@@ -115,20 +115,20 @@ export declare type GetQuotasRequest = Message<"chorus.admin.v1.GetQuotasRequest
 export declare const GetQuotasRequestSchema: GenMessage<GetQuotasRequest>;
 
 /**
- * What tokens cost, in credits per million.
+ * Prices of tokens, in credits per million.
  *
  * @generated from message chorus.admin.v1.Rates
  */
 export declare type Rates = Message<"chorus.admin.v1.Rates"> & {
   /**
-   * Input tokens that did not come from a vendor's cache.
+   * Input tokens that were not served from a vendor's cache.
    *
    * @generated from field: double input = 1;
    */
   input: number;
 
   /**
-   * Input tokens that did.
+   * Input tokens that were served from a vendor's cache.
    *
    * @generated from field: double cached = 2;
    */
@@ -149,7 +149,7 @@ export declare type Rates = Message<"chorus.admin.v1.Rates"> & {
 export declare const RatesSchema: GenMessage<Rates>;
 
 /**
- * Limits and use of a workspace.
+ * Limits of a workspace and their use.
  *
  * @generated from message chorus.admin.v1.GetQuotasResponse
  */
@@ -162,7 +162,7 @@ export declare type GetQuotasResponse = Message<"chorus.admin.v1.GetQuotasRespon
   quotas?: QuotasResponse | undefined;
 
   /**
-   * What its requests cost.
+   * The prices of its requests.
    *
    * @generated from field: chorus.admin.v1.Rates rates = 2;
    */
@@ -176,7 +176,7 @@ export declare type GetQuotasResponse = Message<"chorus.admin.v1.GetQuotasRespon
 export declare const GetQuotasResponseSchema: GenMessage<GetQuotasResponse>;
 
 /**
- * Asks how requests went.
+ * Selects the performance of requests.
  *
  * @generated from message chorus.admin.v1.GetPerformanceRequest
  */
@@ -191,26 +191,26 @@ export declare type GetPerformanceRequest = Message<"chorus.admin.v1.GetPerforma
   /**
    * Start, inclusive, widened to the start of its interval. Default: 24 hours before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
-   * Width of one point; not `month`. Default `hour`. A request may ask for 800 points at most, and 92 days.
+   * Width of one point, except `month`. Default `hour`. A request for more than 800 points or 92 days is refused.
    *
    * @generated from field: chorus.v1.MetricsInterval interval = 4;
    */
   interval: MetricsInterval;
 
   /**
-   * Identifier of a key, whose requests alone are counted; empty: those of all keys.
+   * Identifier of the only key to count. Empty: all keys.
    *
    * @generated from field: string key_id = 5;
    */
@@ -224,13 +224,13 @@ export declare type GetPerformanceRequest = Message<"chorus.admin.v1.GetPerforma
 export declare const GetPerformanceRequestSchema: GenMessage<GetPerformanceRequest>;
 
 /**
- * Requests of one code.
+ * Number of failures with one code.
  *
  * @generated from message chorus.admin.v1.FailureCount
  */
 export declare type FailureCount = Message<"chorus.admin.v1.FailureCount"> & {
   /**
-   * Code of the failure, such as `upstream_failed`, or `caller_gone` for unary callers who did not wait.
+   * Code of the failure, such as `upstream_failed`; `caller_gone` for unary requests whose caller did not wait.
    *
    * @generated from field: string code = 1;
    */
@@ -251,28 +251,28 @@ export declare type FailureCount = Message<"chorus.admin.v1.FailureCount"> & {
 export declare const FailureCountSchema: GenMessage<FailureCount>;
 
 /**
- * How requests went that were admitted within one stretch of time.
+ * Latency and failures of the requests that were admitted in a period.
  *
  * @generated from message chorus.admin.v1.Performance
  */
 export declare type Performance = Message<"chorus.admin.v1.Performance"> & {
   /**
-   * Half of the answers took no longer than this, in milliseconds; not set when there was no answer. Where there were very many answers
-   * it is that of a sample, spread evenly over the time.
+   * Median latency of the answers, in milliseconds. Not set without answers. For very many answers it is estimated from
+   * a sample spread evenly over the period.
    *
    * @generated from field: optional int32 latency_p50_ms = 1;
    */
   latencyP50Ms?: number | undefined;
 
   /**
-   * Nineteen of twenty answers took no longer than this, in milliseconds; likewise.
+   * 95th percentile of the latency of the answers, in milliseconds, with the same exceptions.
    *
    * @generated from field: optional int32 latency_p95_ms = 2;
    */
   latencyP95Ms?: number | undefined;
 
   /**
-   * Failures by code, the most frequent first; exact. At most 25 codes.
+   * Exact number of failures by code, the most frequent first; at most 25 codes.
    *
    * @generated from field: repeated chorus.admin.v1.FailureCount failures = 3;
    */
@@ -299,7 +299,7 @@ export declare type PerformancePoint = Message<"chorus.admin.v1.PerformancePoint
   start?: Timestamp | undefined;
 
   /**
-   * What it saw.
+   * Latency and failures in the interval.
    *
    * @generated from field: chorus.admin.v1.Performance performance = 2;
    */
@@ -313,34 +313,34 @@ export declare type PerformancePoint = Message<"chorus.admin.v1.PerformancePoint
 export declare const PerformancePointSchema: GenMessage<PerformancePoint>;
 
 /**
- * How requests went over a period.
+ * Latency and failures over a period.
  *
  * @generated from message chorus.admin.v1.GetPerformanceResponse
  */
 export declare type GetPerformanceResponse = Message<"chorus.admin.v1.GetPerformanceResponse"> & {
   /**
-   * Start, widened to the start of its interval.
+   * Start of the period, widened to the start of its interval.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
-   * End.
+   * End of the period.
    *
-   * @generated from field: google.protobuf.Timestamp to = 2;
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
-   * The period as a whole.
+   * The whole period.
    *
    * @generated from field: chorus.admin.v1.Performance total = 3;
    */
   total?: Performance | undefined;
 
   /**
-   * Oldest first; intervals without answers and failures are left out.
+   * The points, oldest first. Intervals without answers and failures are left out.
    *
    * @generated from field: repeated chorus.admin.v1.PerformancePoint series = 4;
    */
@@ -354,7 +354,7 @@ export declare type GetPerformanceResponse = Message<"chorus.admin.v1.GetPerform
 export declare const GetPerformanceResponseSchema: GenMessage<GetPerformanceResponse>;
 
 /**
- * What one key used.
+ * Usage of one key.
  *
  * @generated from message chorus.admin.v1.KeyUsage
  */
@@ -367,14 +367,14 @@ export declare type KeyUsage = Message<"chorus.admin.v1.KeyUsage"> & {
   keyId: string;
 
   /**
-   * Name of the key as it is now; may be empty.
+   * Current name of the key; can be empty.
    *
    * @generated from field: string key_name = 2;
    */
   keyName: string;
 
   /**
-   * What it used.
+   * Requests, tokens and credits of the key.
    *
    * @generated from field: chorus.v1.MetricsTotals totals = 3;
    */
@@ -388,7 +388,7 @@ export declare type KeyUsage = Message<"chorus.admin.v1.KeyUsage"> & {
 export declare const KeyUsageSchema: GenMessage<KeyUsage>;
 
 /**
- * Asks for the keys that used most.
+ * Selects the keys that used the most credit.
  *
  * @generated from message chorus.admin.v1.ListTopKeysRequest
  */
@@ -403,16 +403,16 @@ export declare type ListTopKeysRequest = Message<"chorus.admin.v1.ListTopKeysReq
   /**
    * Start, inclusive, widened to the start of its hour. Default: 30 days before `to`.
    *
-   * @generated from field: google.protobuf.Timestamp from = 2;
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
    */
-  from?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * End, exclusive. Default: now.
    *
-   * @generated from field: google.protobuf.Timestamp to = 3;
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
    */
-  to?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Largest number of keys in the response, 1 to 100. Default 10.
@@ -429,13 +429,13 @@ export declare type ListTopKeysRequest = Message<"chorus.admin.v1.ListTopKeysReq
 export declare const ListTopKeysRequestSchema: GenMessage<ListTopKeysRequest>;
 
 /**
- * The keys that used most.
+ * The keys that used the most credit.
  *
  * @generated from message chorus.admin.v1.ListTopKeysResponse
  */
 export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysResponse"> & {
   /**
-   * The keys, largest credits first, then by requests.
+   * The keys, by credits and then by requests, the largest first.
    *
    * @generated from field: repeated chorus.admin.v1.KeyUsage keys = 1;
    */
@@ -449,13 +449,14 @@ export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysRe
 export declare const ListTopKeysResponseSchema: GenMessage<ListTopKeysResponse>;
 
 /**
- * What workspaces use. Every call carries a token as `authorization: Bearer <token>`: the operator's or the workspace's owner token.
+ * Reports the usage of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's or the
+ * workspace's owner token.
  *
  * @generated from service chorus.admin.v1.UsageService
  */
 export declare const UsageService: GenService<{
   /**
-   * Requests, tokens and credits over a period, in total and as a series, by key where asked for; as `GET /v1/metrics` gives them.
+   * Returns requests, tokens and credits over a period, in total and as a series, like `GET /v1/metrics`.
    *
    * @generated from rpc chorus.admin.v1.UsageService.GetUsage
    */
@@ -465,7 +466,7 @@ export declare const UsageService: GenService<{
     output: typeof GetUsageResponseSchema;
   },
   /**
-   * Limits in force and what is used of them, as `GET /v1/quotas` gives them.
+   * Returns the limits and their use, like `GET /v1/quotas`.
    *
    * @generated from rpc chorus.admin.v1.UsageService.GetQuotas
    */
@@ -475,7 +476,7 @@ export declare const UsageService: GenService<{
     output: typeof GetQuotasResponseSchema;
   },
   /**
-   * How long requests took and how they failed, in total and as a series. What was refused before it was admitted is not counted.
+   * Returns latencies and failures, in total and as a series. Requests refused before admission are not counted.
    *
    * @generated from rpc chorus.admin.v1.UsageService.GetPerformance
    */
@@ -485,7 +486,7 @@ export declare const UsageService: GenService<{
     output: typeof GetPerformanceResponseSchema;
   },
   /**
-   * The keys that used most credit over a period, the largest first.
+   * Lists the keys that used the most credit over a period.
    *
    * @generated from rpc chorus.admin.v1.UsageService.ListTopKeys
    */

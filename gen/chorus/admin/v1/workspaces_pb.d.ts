@@ -4,12 +4,40 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { SpendLimitSetting } from "./credits_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/workspaces.proto.
  */
 export declare const file_chorus_admin_v1_workspaces: GenFile;
+
+/**
+ * A limit of a workspace or tier.
+ *
+ * @generated from message chorus.admin.v1.Limit
+ */
+export declare type Limit = Message<"chorus.admin.v1.Limit"> & {
+  /**
+   * Which limit.
+   *
+   * @generated from field: chorus.admin.v1.LimitName name = 1;
+   */
+  name: LimitName;
+
+  /**
+   * The largest number that is admitted; 0 refuses every request.
+   *
+   * @generated from field: int64 value = 2;
+   */
+  value: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.Limit.
+ * Use `create(LimitSchema)` to create a new message.
+ */
+export declare const LimitSchema: GenMessage<Limit>;
 
 /**
  * A workspace. Amounts are in credits, as exact decimal strings with up to six decimals.
@@ -39,39 +67,39 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   kind: WorkspaceKind;
 
   /**
-   * When it was created.
+   * Time of creation.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * Tier in force.
+   * Name of its tier.
    *
    * @generated from field: string tier = 5;
    */
   tier: string;
 
   /**
-   * Whether an operator gave the tier, rather than the purchases.
+   * Whether an operator assigned the tier; otherwise it follows from the purchases.
    *
    * @generated from field: bool tier_overridden = 6;
    */
   tierOverridden: boolean;
 
   /**
-   * Limits in force, by name, such as `requests_per_minute`; a limit that is not named does not exist.
+   * The limits. A limit that is not listed does not exist.
    *
-   * @generated from field: map<string, int64> limits = 7;
+   * @generated from field: repeated chorus.admin.v1.Limit limits = 7;
    */
-  limits: { [key: string]: bigint };
+  limits: Limit[];
 
   /**
-   * Names of the limits that an operator has overridden.
+   * Limits that an operator has overridden.
    *
-   * @generated from field: repeated string overridden_limits = 8;
+   * @generated from field: repeated chorus.admin.v1.LimitName overridden_limits = 8;
    */
-  overriddenLimits: string[];
+  overriddenLimits: LimitName[];
 
   /**
    * Granted credit that is left.
@@ -88,7 +116,7 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   purchased: string;
 
   /**
-   * Held for running requests.
+   * Credit held for running requests.
    *
    * @generated from field: string held = 11;
    */
@@ -102,18 +130,18 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
   purchasedTotal: string;
 
   /**
-   * Requests that run now.
+   * Number of running requests.
    *
    * @generated from field: int32 running = 13;
    */
   running: number;
 
   /**
-   * Spend limits that the owner has set: `day`, `week`, `month` → credits.
+   * Spend limits that the owner has set, the shortest period first.
    *
-   * @generated from field: map<string, string> spend_limits = 14;
+   * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 14;
    */
-  spendLimits: { [key: string]: string };
+  spendLimits: SpendLimitSetting[];
 };
 
 /**
@@ -123,14 +151,14 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
 export declare const WorkspaceSchema: GenMessage<Workspace>;
 
 /**
- * Asks for a new workspace.
+ * A workspace to create.
  *
  * @generated from message chorus.admin.v1.CreateWorkspaceRequest
  */
 export declare type CreateWorkspaceRequest = Message<"chorus.admin.v1.CreateWorkspaceRequest"> & {
   /**
-   * Name: 1 to 100 of `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`, the first a letter or digit; unique, and not beginning with `ws_`,
-   * as identifiers do. Required.
+   * Unique name: 1 to 100 of the characters `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`, the first a letter or
+   * digit. It must not start with `ws_`, the prefix of identifiers. Required.
    *
    * @generated from field: string name = 1;
    */
@@ -151,7 +179,7 @@ export declare type CreateWorkspaceRequest = Message<"chorus.admin.v1.CreateWork
 export declare const CreateWorkspaceRequestSchema: GenMessage<CreateWorkspaceRequest>;
 
 /**
- * The new workspace.
+ * The created workspace.
  *
  * @generated from message chorus.admin.v1.CreateWorkspaceResponse
  */
@@ -171,20 +199,20 @@ export declare type CreateWorkspaceResponse = Message<"chorus.admin.v1.CreateWor
 export declare const CreateWorkspaceResponseSchema: GenMessage<CreateWorkspaceResponse>;
 
 /**
- * Asks for workspaces.
+ * Selects workspaces.
  *
  * @generated from message chorus.admin.v1.ListWorkspacesRequest
  */
 export declare type ListWorkspacesRequest = Message<"chorus.admin.v1.ListWorkspacesRequest"> & {
   /**
-   * Largest number of workspaces in the response, 1 to 1,000. Default 100.
+   * Largest number of workspaces in the page, 1 to 1,000. Default 100.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -211,7 +239,7 @@ export declare type ListWorkspacesResponse = Message<"chorus.admin.v1.ListWorksp
   workspaces: Workspace[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token of the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -298,18 +326,18 @@ export declare type Tier = Message<"chorus.admin.v1.Tier"> & {
   name: string;
 
   /**
-   * Total of purchases from which it applies, in credits, as an exact decimal string.
+   * Total of purchases from which the tier applies, in credits, as an exact decimal string.
    *
    * @generated from field: string purchased = 2;
    */
   purchased: string;
 
   /**
-   * Its limits, by name, such as `requests_per_minute`; a limit that is not named does not exist.
+   * The limits of the tier. A limit that is not listed does not exist.
    *
-   * @generated from field: map<string, int64> limits = 3;
+   * @generated from field: repeated chorus.admin.v1.Limit limits = 3;
    */
-  limits: { [key: string]: bigint };
+  limits: Limit[];
 };
 
 /**
@@ -325,14 +353,14 @@ export declare const TierSchema: GenMessage<Tier>;
  */
 export declare type GetNextTierResponse = Message<"chorus.admin.v1.GetNextTierResponse"> & {
   /**
-   * Not set when there is none: purchases lead no higher, or an operator gave the tier.
+   * Not set when purchases lead to no higher tier, or when an operator assigned the current one.
    *
    * @generated from field: chorus.admin.v1.Tier tier = 1;
    */
   tier?: Tier | undefined;
 
   /**
-   * What is still to be purchased for it, in credits, as an exact decimal string; empty when there is no next tier.
+   * Credit still to be purchased for the tier, as an exact decimal string. Empty when there is no next tier.
    *
    * @generated from field: string missing = 2;
    */
@@ -346,7 +374,7 @@ export declare type GetNextTierResponse = Message<"chorus.admin.v1.GetNextTierRe
 export declare const GetNextTierResponseSchema: GenMessage<GetNextTierResponse>;
 
 /**
- * Asks for a tier.
+ * The tier to assign.
  *
  * @generated from message chorus.admin.v1.SetTierRequest
  */
@@ -359,7 +387,7 @@ export declare type SetTierRequest = Message<"chorus.admin.v1.SetTierRequest"> &
   workspace: string;
 
   /**
-   * Name of a tier of the configuration; empty: the one that follows from the purchases.
+   * Name of a tier of the configuration. Empty: the tier that follows from the purchases.
    *
    * @generated from field: string tier = 2;
    */
@@ -399,15 +427,14 @@ export declare const SetTierResponseSchema: GenMessage<SetTierResponse>;
  */
 export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
   /**
-   * Name: `requests_per_minute`, `input_tokens_per_minute`, `output_tokens_per_minute`, the same `_per_day` and `_per_month`, or
-   * `concurrent_requests`.
+   * Which limit. Required.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: chorus.admin.v1.LimitName name = 1;
    */
-  name: string;
+  name: LimitName;
 
   /**
-   * What the limit becomes.
+   * What the limit becomes. Required.
    *
    * @generated from oneof chorus.admin.v1.LimitOverride.change
    */
@@ -421,19 +448,19 @@ export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
     case: "value";
   } | {
     /**
-     * There is no such limit (true).
+     * No limit.
      *
-     * @generated from field: bool unlimited = 3;
+     * @generated from field: google.protobuf.Empty unlimited = 3;
      */
-    value: boolean;
+    value: Empty;
     case: "unlimited";
   } | {
     /**
-     * The tier's own limit again (true).
+     * The limit of the tier again.
      *
-     * @generated from field: bool reset = 4;
+     * @generated from field: google.protobuf.Empty reset = 4;
      */
-    value: boolean;
+    value: Empty;
     case: "reset";
   } | { case: undefined; value?: undefined };
 };
@@ -445,7 +472,7 @@ export declare type LimitOverride = Message<"chorus.admin.v1.LimitOverride"> & {
 export declare const LimitOverrideSchema: GenMessage<LimitOverride>;
 
 /**
- * Asks for overrides.
+ * Limits to override.
  *
  * @generated from message chorus.admin.v1.SetLimitsRequest
  */
@@ -458,7 +485,7 @@ export declare type SetLimitsRequest = Message<"chorus.admin.v1.SetLimitsRequest
   workspace: string;
 
   /**
-   * The overrides, each limit once; all of them or none are made. Required.
+   * The overrides, with each limit at most once. Either all of them take effect or none. Required.
    *
    * @generated from field: repeated chorus.admin.v1.LimitOverride overrides = 2;
    */
@@ -492,7 +519,7 @@ export declare type SetLimitsResponse = Message<"chorus.admin.v1.SetLimitsRespon
 export declare const SetLimitsResponseSchema: GenMessage<SetLimitsResponse>;
 
 /**
- * Asks for an owner token.
+ * An owner token to create.
  *
  * @generated from message chorus.admin.v1.CreateOwnerTokenRequest
  */
@@ -505,7 +532,7 @@ export declare type CreateOwnerTokenRequest = Message<"chorus.admin.v1.CreateOwn
   workspace: string;
 
   /**
-   * When the token stops working; must be in the future. Not set: never.
+   * Time at which the token stops working; must be in the future. Default: never.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 2;
    */
@@ -519,7 +546,7 @@ export declare type CreateOwnerTokenRequest = Message<"chorus.admin.v1.CreateOwn
 export declare const CreateOwnerTokenRequestSchema: GenMessage<CreateOwnerTokenRequest>;
 
 /**
- * The new owner token.
+ * The created owner token.
  *
  * @generated from message chorus.admin.v1.CreateOwnerTokenResponse
  */
@@ -532,7 +559,7 @@ export declare type CreateOwnerTokenResponse = Message<"chorus.admin.v1.CreateOw
   token: string;
 
   /**
-   * Identifier, prefix `tok_`, under which the audit table names what is done with the token.
+   * Identifier, prefix `tok_`, by which the audit log names the token.
    *
    * @generated from field: string id = 2;
    */
@@ -546,7 +573,7 @@ export declare type CreateOwnerTokenResponse = Message<"chorus.admin.v1.CreateOw
   workspace?: Workspace | undefined;
 
   /**
-   * When the token stops working; not set when it does not expire.
+   * Time at which the token stops working. Not set when it does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -573,14 +600,14 @@ export enum WorkspaceKind {
   UNSPECIFIED = 0,
 
   /**
-   * Of one person.
+   * A workspace of one person.
    *
    * @generated from enum value: WORKSPACE_KIND_PERSONAL = 1;
    */
   PERSONAL = 1,
 
   /**
-   * Of an organization; all its members share one set of limits.
+   * A workspace of an organization, whose members share its limits.
    *
    * @generated from enum value: WORKSPACE_KIND_ORGANIZATION = 2;
    */
@@ -593,8 +620,97 @@ export enum WorkspaceKind {
 export declare const WorkspaceKindSchema: GenEnum<WorkspaceKind>;
 
 /**
- * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
- * GetNextTier the workspace's owner token too.
+ * Name of a limit. Windows are calendar minutes, days and months, UTC.
+ *
+ * @generated from enum chorus.admin.v1.LimitName
+ */
+export enum LimitName {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: LIMIT_NAME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Admitted requests, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_MINUTE = 1;
+   */
+  REQUESTS_PER_MINUTE = 1,
+
+  /**
+   * Admitted requests, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_DAY = 2;
+   */
+  REQUESTS_PER_DAY = 2,
+
+  /**
+   * Admitted requests, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_REQUESTS_PER_MONTH = 3;
+   */
+  REQUESTS_PER_MONTH = 3,
+
+  /**
+   * Input tokens, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_MINUTE = 4;
+   */
+  INPUT_TOKENS_PER_MINUTE = 4,
+
+  /**
+   * Input tokens, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_DAY = 5;
+   */
+  INPUT_TOKENS_PER_DAY = 5,
+
+  /**
+   * Input tokens, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_INPUT_TOKENS_PER_MONTH = 6;
+   */
+  INPUT_TOKENS_PER_MONTH = 6,
+
+  /**
+   * Output tokens, per minute.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_MINUTE = 7;
+   */
+  OUTPUT_TOKENS_PER_MINUTE = 7,
+
+  /**
+   * Output tokens, per day.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_DAY = 8;
+   */
+  OUTPUT_TOKENS_PER_DAY = 8,
+
+  /**
+   * Output tokens, per month.
+   *
+   * @generated from enum value: LIMIT_NAME_OUTPUT_TOKENS_PER_MONTH = 9;
+   */
+  OUTPUT_TOKENS_PER_MONTH = 9,
+
+  /**
+   * Requests that run at the same time.
+   *
+   * @generated from enum value: LIMIT_NAME_CONCURRENT_REQUESTS = 10;
+   */
+  CONCURRENT_REQUESTS = 10,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.LimitName.
+ */
+export declare const LimitNameSchema: GenEnum<LimitName>;
+
+/**
+ * Manages workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's; for GetWorkspace and GetNextTier, the workspace's owner token is accepted too.
  *
  * @generated from service chorus.admin.v1.WorkspaceService
  */
@@ -620,7 +736,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof ListWorkspacesResponseSchema;
   },
   /**
-   * Shows a workspace with its balance and the limits in force.
+   * Returns a workspace with its balance and limits.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.GetWorkspace
    */
@@ -630,7 +746,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof GetWorkspaceResponseSchema;
   },
   /**
-   * Tells which tier purchases lead to next, and what it takes.
+   * Returns the next tier that purchases lead to, and the credit still to be purchased for it.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.GetNextTier
    */
@@ -640,7 +756,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof GetNextTierResponseSchema;
   },
   /**
-   * Puts a workspace into a tier, whatever it has purchased; or back into the one that follows from its purchases.
+   * Assigns a tier to a workspace, regardless of its purchases, or restores the tier that follows from its purchases.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.SetTier
    */
@@ -650,7 +766,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof SetTierResponseSchema;
   },
   /**
-   * Overrides limits of a workspace; limits that are not named stay as they are.
+   * Overrides limits of a workspace. Limits that are not named are unchanged.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.SetLimits
    */
@@ -660,7 +776,7 @@ export declare const WorkspaceService: GenService<{
     output: typeof SetLimitsResponseSchema;
   },
   /**
-   * Creates the owner token of a workspace. The secret is in this response and nowhere else. The earlier owner token stops working.
+   * Creates the owner token of a workspace and revokes the previous one. Only this response contains the secret.
    *
    * @generated from rpc chorus.admin.v1.WorkspaceService.CreateOwnerToken
    */

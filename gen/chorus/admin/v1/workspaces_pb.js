@@ -3,133 +3,141 @@
 /* eslint-disable */
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_chorus_admin_v1_credits } from "./credits_pb.js";
 import { file_chorus_v1_options } from "../../v1/options_pb.js";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/admin/v1/workspaces.proto.
  */
 export const file_chorus_admin_v1_workspaces = /*@__PURE__*/
-  fileDesc("CiBjaG9ydXMvYWRtaW4vdjEvd29ya3NwYWNlcy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIv8DCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIsCgRraW5kGAMgASgOMh4uY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZUtpbmQSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGllchgFIAEoCRIXCg90aWVyX292ZXJyaWRkZW4YBiABKAgSNgoGbGltaXRzGAcgAygLMiYuY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZS5MaW1pdHNFbnRyeRIZChFvdmVycmlkZGVuX2xpbWl0cxgIIAMoCRIPCgdncmFudGVkGAkgASgJEhEKCXB1cmNoYXNlZBgKIAEoCRIMCgRoZWxkGAsgASgJEhcKD3B1cmNoYXNlZF90b3RhbBgMIAEoCRIPCgdydW5uaW5nGA0gASgFEkEKDHNwZW5kX2xpbWl0cxgOIAMoCzIrLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UuU3BlbmRMaW1pdHNFbnRyeRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGjIKEFNwZW5kTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2VLaW5kIkgKF0NyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UiPgoVTGlzdFdvcmtzcGFjZXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJImEKFkxpc3RXb3Jrc3BhY2VzUmVzcG9uc2USLgoKd29ya3NwYWNlcxgBIAMoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0dldFdvcmtzcGFjZVJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJIkUKFEdldFdvcmtzcGFjZVJlc3BvbnNlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UiJwoSR2V0TmV4dFRpZXJSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCSKJAQoEVGllchIMCgRuYW1lGAEgASgJEhEKCXB1cmNoYXNlZBgCIAEoCRIxCgZsaW1pdHMYAyADKAsyIS5jaG9ydXMuYWRtaW4udjEuVGllci5MaW1pdHNFbnRyeRotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIksKE0dldE5leHRUaWVyUmVzcG9uc2USIwoEdGllchgBIAEoCzIVLmNob3J1cy5hZG1pbi52MS5UaWVyEg8KB21pc3NpbmcYAiABKAkiMQoOU2V0VGllclJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJEgwKBHRpZXIYAiABKAkiQAoPU2V0VGllclJlc3BvbnNlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UiXgoNTGltaXRPdmVycmlkZRIMCgRuYW1lGAEgASgJEg8KBXZhbHVlGAIgASgDSAASEwoJdW5saW1pdGVkGAMgASgISAASDwoFcmVzZXQYBCABKAhIAEIICgZjaGFuZ2UiWAoQU2V0TGltaXRzUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSMQoJb3ZlcnJpZGVzGAIgAygLMh4uY2hvcnVzLmFkbWluLnYxLkxpbWl0T3ZlcnJpZGUiQgoRU2V0TGltaXRzUmVzcG9uc2USLQoJd29ya3NwYWNlGAEgASgLMhouY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZSJcChdDcmVhdGVPd25lclRva2VuUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAilAEKGENyZWF0ZU93bmVyVG9rZW5SZXNwb25zZRINCgV0b2tlbhgBIAEoCRIKCgJpZBgCIAEoCRItCgl3b3Jrc3BhY2UYAyABKAsyGi5jaG9ydXMuYWRtaW4udjEuV29ya3NwYWNlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKm0KDVdvcmtzcGFjZUtpbmQSHgoaV09SS1NQQUNFX0tJTkRfVU5TUEVDSUZJRUQQABIbChdXT1JLU1BBQ0VfS0lORF9QRVJTT05BTBABEh8KG1dPUktTUEFDRV9LSU5EX09SR0FOSVpBVElPThACMtAFChBXb3Jrc3BhY2VTZXJ2aWNlEmoKD0NyZWF0ZVdvcmtzcGFjZRInLmNob3J1cy5hZG1pbi52MS5DcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0GiguY2hvcnVzLmFkbWluLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgSYghkEEmoKDkxpc3RXb3Jrc3BhY2VzEiYuY2hvcnVzLmFkbWluLnYxLkxpc3RXb3Jrc3BhY2VzUmVxdWVzdBonLmNob3J1cy5hZG1pbi52MS5MaXN0V29ya3NwYWNlc1Jlc3BvbnNlIgeQAgGYghkEEmQKDEdldFdvcmtzcGFjZRIkLmNob3J1cy5hZG1pbi52MS5HZXRXb3Jrc3BhY2VSZXF1ZXN0GiUuY2hvcnVzLmFkbWluLnYxLkdldFdvcmtzcGFjZVJlc3BvbnNlIgeQAgGYghkDEmEKC0dldE5leHRUaWVyEiMuY2hvcnVzLmFkbWluLnYxLkdldE5leHRUaWVyUmVxdWVzdBokLmNob3J1cy5hZG1pbi52MS5HZXROZXh0VGllclJlc3BvbnNlIgeQAgGYghkDElIKB1NldFRpZXISHy5jaG9ydXMuYWRtaW4udjEuU2V0VGllclJlcXVlc3QaIC5jaG9ydXMuYWRtaW4udjEuU2V0VGllclJlc3BvbnNlIgSYghkEElgKCVNldExpbWl0cxIhLmNob3J1cy5hZG1pbi52MS5TZXRMaW1pdHNSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlNldExpbWl0c1Jlc3BvbnNlIgSYghkEEm0KEENyZWF0ZU93bmVyVG9rZW4SKC5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlT3duZXJUb2tlblJlcXVlc3QaKS5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlT3duZXJUb2tlblJlc3BvbnNlIgSYghkEYgZwcm90bzM", [file_chorus_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("CiBjaG9ydXMvYWRtaW4vdjEvd29ya3NwYWNlcy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIkAKBUxpbWl0EigKBG5hbWUYASABKA4yGi5jaG9ydXMuYWRtaW4udjEuTGltaXROYW1lEg0KBXZhbHVlGAIgASgDIp8DCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIsCgRraW5kGAMgASgOMh4uY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZUtpbmQSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGllchgFIAEoCRIXCg90aWVyX292ZXJyaWRkZW4YBiABKAgSJgoGbGltaXRzGAcgAygLMhYuY2hvcnVzLmFkbWluLnYxLkxpbWl0EjUKEW92ZXJyaWRkZW5fbGltaXRzGAggAygOMhouY2hvcnVzLmFkbWluLnYxLkxpbWl0TmFtZRIPCgdncmFudGVkGAkgASgJEhEKCXB1cmNoYXNlZBgKIAEoCRIMCgRoZWxkGAsgASgJEhcKD3B1cmNoYXNlZF90b3RhbBgMIAEoCRIPCgdydW5uaW5nGA0gASgFEjgKDHNwZW5kX2xpbWl0cxgOIAMoCzIiLmNob3J1cy5hZG1pbi52MS5TcGVuZExpbWl0U2V0dGluZyJUChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2VLaW5kIkgKF0NyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UiPgoVTGlzdFdvcmtzcGFjZXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJImEKFkxpc3RXb3Jrc3BhY2VzUmVzcG9uc2USLgoKd29ya3NwYWNlcxgBIAMoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0dldFdvcmtzcGFjZVJlcXVlc3QSEQoJd29ya3NwYWNlGAEgASgJIkUKFEdldFdvcmtzcGFjZVJlc3BvbnNlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2UiJwoSR2V0TmV4dFRpZXJSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCSJPCgRUaWVyEgwKBG5hbWUYASABKAkSEQoJcHVyY2hhc2VkGAIgASgJEiYKBmxpbWl0cxgDIAMoCzIWLmNob3J1cy5hZG1pbi52MS5MaW1pdCJLChNHZXROZXh0VGllclJlc3BvbnNlEiMKBHRpZXIYASABKAsyFS5jaG9ydXMuYWRtaW4udjEuVGllchIPCgdtaXNzaW5nGAIgASgJIjEKDlNldFRpZXJSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgR0aWVyGAIgASgJIkAKD1NldFRpZXJSZXNwb25zZRItCgl3b3Jrc3BhY2UYASABKAsyGi5jaG9ydXMuYWRtaW4udjEuV29ya3NwYWNlIqoBCg1MaW1pdE92ZXJyaWRlEigKBG5hbWUYASABKA4yGi5jaG9ydXMuYWRtaW4udjEuTGltaXROYW1lEg8KBXZhbHVlGAIgASgDSAASKwoJdW5saW1pdGVkGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5SAASJwoFcmVzZXQYBCABKAsyFi5nb29nbGUucHJvdG9idWYuRW1wdHlIAEIICgZjaGFuZ2UiWAoQU2V0TGltaXRzUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSMQoJb3ZlcnJpZGVzGAIgAygLMh4uY2hvcnVzLmFkbWluLnYxLkxpbWl0T3ZlcnJpZGUiQgoRU2V0TGltaXRzUmVzcG9uc2USLQoJd29ya3NwYWNlGAEgASgLMhouY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZSJcChdDcmVhdGVPd25lclRva2VuUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAilAEKGENyZWF0ZU93bmVyVG9rZW5SZXNwb25zZRINCgV0b2tlbhgBIAEoCRIKCgJpZBgCIAEoCRItCgl3b3Jrc3BhY2UYAyABKAsyGi5jaG9ydXMuYWRtaW4udjEuV29ya3NwYWNlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKm0KDVdvcmtzcGFjZUtpbmQSHgoaV09SS1NQQUNFX0tJTkRfVU5TUEVDSUZJRUQQABIbChdXT1JLU1BBQ0VfS0lORF9QRVJTT05BTBABEh8KG1dPUktTUEFDRV9LSU5EX09SR0FOSVpBVElPThACKp4DCglMaW1pdE5hbWUSGgoWTElNSVRfTkFNRV9VTlNQRUNJRklFRBAAEiIKHkxJTUlUX05BTUVfUkVRVUVTVFNfUEVSX01JTlVURRABEh8KG0xJTUlUX05BTUVfUkVRVUVTVFNfUEVSX0RBWRACEiEKHUxJTUlUX05BTUVfUkVRVUVTVFNfUEVSX01PTlRIEAMSJgoiTElNSVRfTkFNRV9JTlBVVF9UT0tFTlNfUEVSX01JTlVURRAEEiMKH0xJTUlUX05BTUVfSU5QVVRfVE9LRU5TX1BFUl9EQVkQBRIlCiFMSU1JVF9OQU1FX0lOUFVUX1RPS0VOU19QRVJfTU9OVEgQBhInCiNMSU1JVF9OQU1FX09VVFBVVF9UT0tFTlNfUEVSX01JTlVURRAHEiQKIExJTUlUX05BTUVfT1VUUFVUX1RPS0VOU19QRVJfREFZEAgSJgoiTElNSVRfTkFNRV9PVVRQVVRfVE9LRU5TX1BFUl9NT05USBAJEiIKHkxJTUlUX05BTUVfQ09OQ1VSUkVOVF9SRVFVRVNUUxAKMtAFChBXb3Jrc3BhY2VTZXJ2aWNlEmoKD0NyZWF0ZVdvcmtzcGFjZRInLmNob3J1cy5hZG1pbi52MS5DcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0GiguY2hvcnVzLmFkbWluLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgSYghkEEmoKDkxpc3RXb3Jrc3BhY2VzEiYuY2hvcnVzLmFkbWluLnYxLkxpc3RXb3Jrc3BhY2VzUmVxdWVzdBonLmNob3J1cy5hZG1pbi52MS5MaXN0V29ya3NwYWNlc1Jlc3BvbnNlIgeQAgGYghkEEmQKDEdldFdvcmtzcGFjZRIkLmNob3J1cy5hZG1pbi52MS5HZXRXb3Jrc3BhY2VSZXF1ZXN0GiUuY2hvcnVzLmFkbWluLnYxLkdldFdvcmtzcGFjZVJlc3BvbnNlIgeQAgGYghkDEmEKC0dldE5leHRUaWVyEiMuY2hvcnVzLmFkbWluLnYxLkdldE5leHRUaWVyUmVxdWVzdBokLmNob3J1cy5hZG1pbi52MS5HZXROZXh0VGllclJlc3BvbnNlIgeQAgGYghkDElIKB1NldFRpZXISHy5jaG9ydXMuYWRtaW4udjEuU2V0VGllclJlcXVlc3QaIC5jaG9ydXMuYWRtaW4udjEuU2V0VGllclJlc3BvbnNlIgSYghkEElgKCVNldExpbWl0cxIhLmNob3J1cy5hZG1pbi52MS5TZXRMaW1pdHNSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlNldExpbWl0c1Jlc3BvbnNlIgSYghkEEm0KEENyZWF0ZU93bmVyVG9rZW4SKC5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlT3duZXJUb2tlblJlcXVlc3QaKS5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlT3duZXJUb2tlblJlc3BvbnNlIgSYghkEYgZwcm90bzM", [file_chorus_admin_v1_credits, file_chorus_v1_options, file_google_protobuf_empty, file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message chorus.admin.v1.Limit.
+ * Use `create(LimitSchema)` to create a new message.
+ */
+export const LimitSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_workspaces, 0);
 
 /**
  * Describes the message chorus.admin.v1.Workspace.
  * Use `create(WorkspaceSchema)` to create a new message.
  */
 export const WorkspaceSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 0);
+  messageDesc(file_chorus_admin_v1_workspaces, 1);
 
 /**
  * Describes the message chorus.admin.v1.CreateWorkspaceRequest.
  * Use `create(CreateWorkspaceRequestSchema)` to create a new message.
  */
 export const CreateWorkspaceRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 1);
+  messageDesc(file_chorus_admin_v1_workspaces, 2);
 
 /**
  * Describes the message chorus.admin.v1.CreateWorkspaceResponse.
  * Use `create(CreateWorkspaceResponseSchema)` to create a new message.
  */
 export const CreateWorkspaceResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 2);
+  messageDesc(file_chorus_admin_v1_workspaces, 3);
 
 /**
  * Describes the message chorus.admin.v1.ListWorkspacesRequest.
  * Use `create(ListWorkspacesRequestSchema)` to create a new message.
  */
 export const ListWorkspacesRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 3);
+  messageDesc(file_chorus_admin_v1_workspaces, 4);
 
 /**
  * Describes the message chorus.admin.v1.ListWorkspacesResponse.
  * Use `create(ListWorkspacesResponseSchema)` to create a new message.
  */
 export const ListWorkspacesResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 4);
+  messageDesc(file_chorus_admin_v1_workspaces, 5);
 
 /**
  * Describes the message chorus.admin.v1.GetWorkspaceRequest.
  * Use `create(GetWorkspaceRequestSchema)` to create a new message.
  */
 export const GetWorkspaceRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 5);
+  messageDesc(file_chorus_admin_v1_workspaces, 6);
 
 /**
  * Describes the message chorus.admin.v1.GetWorkspaceResponse.
  * Use `create(GetWorkspaceResponseSchema)` to create a new message.
  */
 export const GetWorkspaceResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 6);
+  messageDesc(file_chorus_admin_v1_workspaces, 7);
 
 /**
  * Describes the message chorus.admin.v1.GetNextTierRequest.
  * Use `create(GetNextTierRequestSchema)` to create a new message.
  */
 export const GetNextTierRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 7);
+  messageDesc(file_chorus_admin_v1_workspaces, 8);
 
 /**
  * Describes the message chorus.admin.v1.Tier.
  * Use `create(TierSchema)` to create a new message.
  */
 export const TierSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 8);
+  messageDesc(file_chorus_admin_v1_workspaces, 9);
 
 /**
  * Describes the message chorus.admin.v1.GetNextTierResponse.
  * Use `create(GetNextTierResponseSchema)` to create a new message.
  */
 export const GetNextTierResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 9);
+  messageDesc(file_chorus_admin_v1_workspaces, 10);
 
 /**
  * Describes the message chorus.admin.v1.SetTierRequest.
  * Use `create(SetTierRequestSchema)` to create a new message.
  */
 export const SetTierRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 10);
+  messageDesc(file_chorus_admin_v1_workspaces, 11);
 
 /**
  * Describes the message chorus.admin.v1.SetTierResponse.
  * Use `create(SetTierResponseSchema)` to create a new message.
  */
 export const SetTierResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 11);
+  messageDesc(file_chorus_admin_v1_workspaces, 12);
 
 /**
  * Describes the message chorus.admin.v1.LimitOverride.
  * Use `create(LimitOverrideSchema)` to create a new message.
  */
 export const LimitOverrideSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 12);
+  messageDesc(file_chorus_admin_v1_workspaces, 13);
 
 /**
  * Describes the message chorus.admin.v1.SetLimitsRequest.
  * Use `create(SetLimitsRequestSchema)` to create a new message.
  */
 export const SetLimitsRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 13);
+  messageDesc(file_chorus_admin_v1_workspaces, 14);
 
 /**
  * Describes the message chorus.admin.v1.SetLimitsResponse.
  * Use `create(SetLimitsResponseSchema)` to create a new message.
  */
 export const SetLimitsResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 14);
+  messageDesc(file_chorus_admin_v1_workspaces, 15);
 
 /**
  * Describes the message chorus.admin.v1.CreateOwnerTokenRequest.
  * Use `create(CreateOwnerTokenRequestSchema)` to create a new message.
  */
 export const CreateOwnerTokenRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 15);
+  messageDesc(file_chorus_admin_v1_workspaces, 16);
 
 /**
  * Describes the message chorus.admin.v1.CreateOwnerTokenResponse.
  * Use `create(CreateOwnerTokenResponseSchema)` to create a new message.
  */
 export const CreateOwnerTokenResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_workspaces, 16);
+  messageDesc(file_chorus_admin_v1_workspaces, 17);
 
 /**
  * Describes the enum chorus.admin.v1.WorkspaceKind.
@@ -146,8 +154,22 @@ export const WorkspaceKind = /*@__PURE__*/
   tsEnum(WorkspaceKindSchema);
 
 /**
- * Workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the operator's, or for GetWorkspace and
- * GetNextTier the workspace's owner token too.
+ * Describes the enum chorus.admin.v1.LimitName.
+ */
+export const LimitNameSchema = /*@__PURE__*/
+  enumDesc(file_chorus_admin_v1_workspaces, 1);
+
+/**
+ * Name of a limit. Windows are calendar minutes, days and months, UTC.
+ *
+ * @generated from enum chorus.admin.v1.LimitName
+ */
+export const LimitName = /*@__PURE__*/
+  tsEnum(LimitNameSchema);
+
+/**
+ * Manages workspaces, their tiers and limits. Every call carries a token as `authorization: Bearer <token>`: the
+ * operator's; for GetWorkspace and GetNextTier, the workspace's owner token is accepted too.
  *
  * @generated from service chorus.admin.v1.WorkspaceService
  */
