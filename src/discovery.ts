@@ -2,55 +2,60 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What the command line needs in order to find a service that runs beside it. */
+/** How the command line reaches a service that runs on the same machine. */
 export interface DiscoveredService {
   /** Address of the internal listener. */
   rpcUrl?: string;
   operatorToken?: string;
 }
 
-// A file for each, so that services that start at the same time cannot undo each other's.
+// One file per fact, so that services that start at the same time do not overwrite each other's facts.
 const rpcUrlFile = (dataDir: string) => join(dataDir, "rpc_url");
 
-/** The file under DATA_DIR in which a service leaves its operator token, if it knows it. */
+/** The file under DATA_DIR in which a service stores its operator token if it knows it. */
 export function operatorTokenFile(dataDir: string): string {
   return join(dataDir, "operator_token");
 }
 
-/** Reads what services left under `dataDir`; empty when there is nothing. */
+/** Reads what services stored under `dataDir`; members without a file are left out. */
 export async function readDiscovery(dataDir: string): Promise<DiscoveredService> {
   const [rpcUrl, operatorToken] = await Promise.all([rpcUrlFile, operatorTokenFile].map((file) => read(file(dataDir))));
   return { ...(rpcUrl ? { rpcUrl } : {}), ...(operatorToken ? { operatorToken } : {}) };
 }
 
-/** Leaves facts under `dataDir`, in files that their owner alone can read; what is not given stays as it was. */
+/** Stores facts under `dataDir`, in files that only their owner can read. A fact that is not given keeps its file unchanged. */
 export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }: DiscoveredService): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
 }
 
-/** How often a service looks whether its address is still there, in milliseconds. */
-const LOOK_MS = 2_000;
+/** How often a service checks that a file with an address exists, in milliseconds. */
+const CHECK_MS = 2_000;
 
 /**
- * Keeps the address of a service under `dataDir`, where a younger service that shares the folder may replace it: when that one leaves, the
- * older one's stands there again.
+ * Stores the address of a service under `dataDir` until `stop`. A service that starts later in the same folder replaces the address;
+ * when that service stops, this one stores its address again.
  */
 export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
   const file = rpcUrlFile(dataDir);
   await writeDiscovery(dataDir, { rpcUrl });
-  const look = async () => {
+  const restore = async () => {
     if ((await read(file)) === undefined) await write(file, rpcUrl);
   };
-  // A disk that is full or gone is no reason to stop answering.
-  const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS).unref();
+  // The service goes on when the disk is full or unavailable.
+  const timer = setInterval(() => void restore().catch(() => undefined), CHECK_MS).unref();
   return {
     async stop() {
       clearInterval(timer);
       if ((await read(file)) === rpcUrl) await rm(file, { force: true });
     },
   };
+}
+
+/** Replaces the address "all interfaces" in a listener's URL with the loopback address, which works from this machine. */
+export function reachableUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
 async function read(file: string): Promise<string | undefined> {
@@ -60,9 +65,9 @@ async function read(file: string): Promise<string | undefined> {
   );
 }
 
-/** Replaces a file as a whole, so that nobody reads half of it. */
+/** Replaces a file atomically, so that no reader sees a part of it. */
 async function write(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, `${text}\n`, { mode: 0o600 });
-  await rename(draft, file);
+  const temporary = `${file}.${randomUUID()}`;
+  await writeFile(temporary, `${text}\n`, { mode: 0o600 });
+  await rename(temporary, file);
 }

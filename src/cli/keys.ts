@@ -18,7 +18,7 @@ export function addKeys(program: Command): void {
 
   keys
     .command("create")
-    .description("create a key; its secret is shown this once")
+    .description("create a key; its secret is shown only once")
     .option("--workspace <workspace>", "name or identifier of the workspace; an owner may leave it out", "")
     .option("--name <name>", "name for people", "")
     .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", collect, [])
@@ -38,7 +38,7 @@ export function addKeys(program: Command): void {
         if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
         else {
           printKeys(response.key ? [response.key] : []);
-          console.log(`\nSecret (shown this once): ${response.secret}`);
+          console.log(`\nSecret (shown only once): ${response.secret}`);
         }
       },
     );

@@ -73,7 +73,7 @@ export function addOwners(program: Command): void {
     .command("owners")
     .description("create owner tokens")
     .command("create")
-    .description("create the owner token of a workspace, shown this once; the earlier one stops working")
+    .description("create the owner token of a workspace, shown only once; the previous token stops working")
     .argument("<workspace>", "name or identifier")
     .option(
       "--expires <time>",
@@ -91,7 +91,7 @@ export function addOwners(program: Command): void {
         printJson({ id: made.id, workspace: name, token: made.token, ...expires_at });
       } else {
         printTable(["ID", "WORKSPACE", "EXPIRES (UTC)"], [[made.id, name, timeText(made.expiresAt)]]);
-        console.log(`\nOwner token (shown this once): ${made.token}`);
+        console.log(`\nOwner token (shown only once): ${made.token}`);
       }
     });
 }

@@ -125,14 +125,14 @@ test("the command line does all that operators and owners do", async (t) => {
 
   await t.test("an owner, with a token that is shown once", async () => {
     const shown = await ok("owners create acme --expires 30d");
-    const [, token = ""] = /^Owner token \(shown this once\): (ow_\w+)$/m.exec(shown) ?? [];
+    const [, token = ""] = /^Owner token \(shown only once\): (ow_\w+)$/m.exec(shown) ?? [];
     const { token: newer } = await json("owners create acme");
     const owner = { OPERATOR_TOKEN: "", OWNER_TOKEN: newer };
     await wrong(["workspaces", "show"], /OWNER_TOKEN/, { OPERATOR_TOKEN: "", OWNER_TOKEN: token });
     assert.match(await ok("workspaces show", owner), /^name +acme$/m);
     const created = await ok("keys create --name app --scope generate --expires 12h", owner);
     const [, id = ""] = /^(key_\w+) +acme +app /m.exec(created) ?? [];
-    assert.match(created, /^Secret \(shown this once\): ck_\w{33}$/m);
+    assert.match(created, /^Secret \(shown only once\): ck_\w{33}$/m);
     const { key } = await json(`keys update ${id} --name renamed --expires never`, owner);
     assert.deepEqual([key.name, key.expires_at], ["renamed", undefined]);
     assert.match(await ok("keys list", owner), new RegExp(`^${id} +acme +renamed `, "m"));
