@@ -23,7 +23,10 @@ export async function readDiscovery(dataDir: string): Promise<DiscoveredService>
   return { ...(rpcUrl ? { rpcUrl } : {}), ...(operatorToken ? { operatorToken } : {}) };
 }
 
-/** Stores facts under `dataDir`, in files that only their owner can read. A fact that is not given keeps its file unchanged. */
+/**
+ * Stores facts under `dataDir`, in files that only their owner can read. A fact that is not given keeps its file
+ * unchanged.
+ */
 export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }: DiscoveredService): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
@@ -34,8 +37,8 @@ export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }:
 const CHECK_MS = 2_000;
 
 /**
- * Stores the address of a service under `dataDir` until `stop`. A service that starts later in the same folder replaces the address;
- * when that service stops, this one stores its address again.
+ * Stores the address of a service under `dataDir` until `stop`. A service that starts later in the same folder replaces
+ * the address; when that service stops, this one stores its address again.
  */
 export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
   const file = rpcUrlFile(dataDir);
@@ -53,7 +56,9 @@ export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ sto
   };
 }
 
-/** Replaces the address "all interfaces" in a listener's URL with the loopback address, which works from this machine. */
+/**
+ * Replaces the address "all interfaces" in a listener's URL with the loopback address, which works from this machine.
+ */
 export function reachableUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }

@@ -10,7 +10,7 @@ export interface Greeting {
   offline: boolean;
 }
 
-/** Text that the service prints on standard output when it is ready: addresses, new secrets and a command to try. */
+/** Text that the service prints on standard output when it is ready: addresses, new secrets, a command to try. */
 export function greeting({ restUrl, rpcUrl, dataDir, secrets, offline }: Greeting): string {
   const lines = ["Chorus is ready.", "", `  REST and SSE            ${restUrl}`, `  Connect, gRPC, gRPC-Web ${rpcUrl}`];
   if (offline) {

@@ -4,14 +4,17 @@ import type { Listener } from "./transport/listen.ts";
 
 /** Time for connections to close after the last request has ended, in milliseconds. */
 const CLOSE_MS = 1_000;
-/** npm repeats a terminal's Ctrl-C. A signal within this time is such a repetition; a later one ends the process at once. */
+/**
+ * npm repeats a terminal's Ctrl-C. A signal within this time is such a repetition; a later one ends the process at
+ * once.
+ */
 const REPEAT_MS = 1_000;
 /** How often a service that npm started checks whether npm still runs, in milliseconds. */
 const PARENT_MS = 500;
 
 /**
- * Aborts at the first SIGTERM or SIGINT, or when the npm that started the service has ended. A second signal ends the process with exit
- * code 1.
+ * Aborts at the first SIGTERM or SIGINT, or when the npm that started the service has ended. A second signal ends the
+ * process with exit code 1.
  * @param host the process of the service
  */
 export function stopSignal(host: NodeJS.Process, log: Log): AbortSignal {
@@ -27,7 +30,8 @@ export function stopSignal(host: NodeJS.Process, log: Log): AbortSignal {
     stopping.abort();
   };
   host.on("SIGTERM", onSignal).on("SIGINT", onSignal);
-  // npm sends SIGTERM to its shell only, which ends without passing it on. The service then gets another parent process.
+  // npm sends SIGTERM to its shell only, which ends without passing it on. The service then gets another parent
+  // process.
   const parent = host.env.npm_lifecycle_event ? host.ppid : undefined;
   const checkParent = () => {
     if (host.ppid !== parent && !stopping.signal.aborted) onSignal("SIGTERM");
@@ -37,8 +41,8 @@ export function stopSignal(host: NodeJS.Process, log: Log): AbortSignal {
 }
 
 /**
- * Stops servers gracefully: they refuse new requests, requests in flight get `drainMs` to finish, then connections are closed.
- * Resolves when every connection has ended.
+ * Stops servers gracefully: they refuse new requests, requests in flight get `drainMs` to finish, then connections are
+ * closed. Resolves when every connection has ended.
  */
 export async function drainServers(servers: readonly Listener[], inFlight: InFlight, drainMs: number): Promise<void> {
   for (const server of servers) server.drain();

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { errorFacts, type Log } from "../log.ts";
 
 /**
- * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new temporary folder
- * if this process may not write there.
+ * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new
+ * temporary folder if this process may not write there.
  */
 export async function journalFolder(dataDir: string, log: Log): Promise<string> {
   const folder = join(dataDir, "journal");

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { type LimitOverrideSchema, type Workspace, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable } from "./print.ts";
 import { limitsJson, printWorkspace } from "./workspaces.ts";
 
@@ -16,7 +16,7 @@ export function addLimits(program: Command): void {
   }));
   const set = limits
     .command("set")
-    .description("override limits of a workspace at once: with a number, none, or default for the tier's own")
+    .description("override limits of a workspace: a number, none, or default for the limit of the tier")
     .argument("<workspace>", "name or identifier")
     .action(async (workspace: string, given: Record<string, string>, command: Command) => {
       const overrides = options.flatMap(({ name, option }) => {
@@ -32,7 +32,7 @@ export function addLimits(program: Command): void {
   limits
     .command("show")
     .description("show the limits in force")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printLimits((await client.getWorkspace({ workspace })).workspace, command);
@@ -42,11 +42,11 @@ export function addLimits(program: Command): void {
 export function addTiers(program: Command): void {
   program
     .command("tiers")
-    .description("give tiers to workspaces")
+    .description("assign tiers to workspaces")
     .command("set")
-    .description("put a workspace into a tier at once, whatever it purchased")
+    .description("assign a tier to a workspace, regardless of its purchases")
     .argument("<workspace>", "name or identifier")
-    .argument("<tier>", "name of a tier of the configuration, or auto for the one that follows from the purchases")
+    .argument("<tier>", "name of a configured tier, or auto for the tier that results from the purchases")
     .action(async (workspace: string, tier: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.setTier({ workspace, tier: tier === "auto" ? "" : tier })).workspace, command);
@@ -63,7 +63,7 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("set")
     .description("set or replace the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .requiredOption("--period <period>", "day, week or month")
     .requiredOption("--amount <credits>", "credits, from 0")
     .action(async (workspace: string, options: { period: string; amount: string }, command: Command) => {
@@ -73,8 +73,8 @@ export function addSpendLimits(program: Command): void {
 
   limits
     .command("clear")
-    .description("take the limit of a period away")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .description("remove the limit of a period")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .requiredOption("--period <period>", "day, week or month")
     .action(async (workspace: string, options: { period: string }, command: Command) => {
       const client = await operatorClient(CreditService, command);
@@ -89,14 +89,14 @@ function flagOf(name: string): string {
 function overrideOf(name: string, text: string): MessageInitShape<typeof LimitOverrideSchema> {
   if (text === "none") return { name, change: { case: "unlimited", value: true } };
   if (text === "default") return { name, change: { case: "reset", value: true } };
-  // What is longer fits no int64, and is as wrong as what is no number.
+  // A longer number does not fit into an int64.
   if (/^-?\d{1,18}$/.test(text)) return { name, change: { case: "value", value: BigInt(text) } };
   throw new CliError(`${flagOf(name)} must be a whole number, none or default, but is "${text}".`);
 }
 
 function printLimits(of: Workspace | undefined, command: Command): void {
   if (!of) return;
-  if (json(command)) {
+  if (wantsJson(command)) {
     const { id, name, tier, overriddenLimits } = of;
     printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overriddenLimits });
     return;
@@ -106,11 +106,11 @@ function printLimits(of: Workspace | undefined, command: Command): void {
     `${of.limits[name] ?? "none"}`,
     of.overriddenLimits.includes(name) ? "an operator" : `tier ${of.tier}`,
   ]);
-  printTable(["LIMIT", "VALUE", "GIVEN BY"], rows);
+  printTable(["LIMIT", "VALUE", "SET BY"], rows);
 }
 
 function printSpendLimits(limits: Record<string, string>, command: Command): void {
-  if (json(command)) printJson({ spend_limits: limits });
+  if (wantsJson(command)) printJson({ spend_limits: limits });
   else
     printTable(
       ["PERIOD", "CREDITS"],

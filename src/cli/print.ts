@@ -1,15 +1,18 @@
 import { type DescMessage, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 
-/** What a terminal may take for a command to itself, and what turns the direction of text. New line and tab are let through. */
+/**
+ * Control characters, which a terminal may execute, and characters that change the direction of text. Allows newline
+ * and tab.
+ */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** Makes text safe for a terminal: what is not stands there as a JSON escape. */
+/** Makes text safe for a terminal: replaces unsafe characters with their JSON escapes. */
 export function safe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A message as JSON with the names of the contract. */
+/** A message as JSON with the field names of the contract. */
 export function messageJson<D extends DescMessage>(desc: D, message: MessageShape<D>): JsonObject {
   return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as JsonObject;
 }
@@ -33,7 +36,7 @@ function width(cell = ""): number {
   return [...cell].length;
 }
 
-/** A time to the second, UTC; `-` when there is none. */
+/** A time in UTC, to the second; `-` for undefined. */
 export function timeText(time: Timestamp | undefined): string {
   return time ? timestampDate(time).toISOString().replace("T", " ").slice(0, 19) : "-";
 }

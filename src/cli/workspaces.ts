@@ -6,7 +6,7 @@ import {
   WorkspaceSchema,
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
@@ -42,7 +42,7 @@ export function addWorkspaces(program: Command): void {
         all.push(...page.workspaces);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (json(command)) printJson({ workspaces: all.map(workspaceJson) });
+      if (wantsJson(command)) printJson({ workspaces: all.map(workspaceJson) });
       else {
         const rows = all.map((of) => [
           of.name,
@@ -61,7 +61,7 @@ export function addWorkspaces(program: Command): void {
   workspaces
     .command("show")
     .description("show a workspace, its balance and limits")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
@@ -77,7 +77,7 @@ export function addOwners(program: Command): void {
     .argument("<workspace>", "name or identifier")
     .option(
       "--expires <time>",
-      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a span such as 12h or 30d",
+      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
     )
     .action(async (workspace: string, { expires }: { expires?: string }, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
@@ -86,7 +86,7 @@ export function addOwners(program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: parseTime("--expires", expires, 1) }),
       });
       const name = made.workspace?.name ?? "";
-      if (json(command)) {
+      if (wantsJson(command)) {
         const expires_at = made.expiresAt ? { expires_at: timeText(made.expiresAt).replace(" ", "T").concat("Z") } : {};
         printJson({ id: made.id, workspace: name, token: made.token, ...expires_at });
       } else {
@@ -96,10 +96,10 @@ export function addOwners(program: Command): void {
     });
 }
 
-/** Prints one workspace, with all that there is to say about it. */
+/** Prints all details of one workspace. */
 export function printWorkspace(of: Workspace | undefined, command: Command): void {
   if (!of) return;
-  if (json(command)) {
+  if (wantsJson(command)) {
     printJson(workspaceJson(of));
     return;
   }
@@ -129,7 +129,7 @@ export function limitsJson(of: Workspace): JsonObject {
   return Object.fromEntries(Object.entries(of.limits).map(([name, limit]) => [name, Number(limit)]));
 }
 
-/** A workspace with the words and numbers of the contract. */
+/** A workspace as JSON, with the words and numbers of the contract. */
 function workspaceJson(of: Workspace): JsonObject {
   return { ...messageJson(WorkspaceSchema, of), kind: kindText(of), limits: limitsJson(of) };
 }

@@ -78,7 +78,7 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.match(await ok("credits deduct acme 2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
     const ledger = await ok("credits ledger acme --limit 2");
     assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
-    assert.match(ledger, /There are older ones/);
+    assert.match(ledger, /There are older movements/);
     const { entries } = await json("credits ledger acme --charges-only");
     assert.deepEqual(
       entries.map(({ kind }: { kind: string }) => kind),
