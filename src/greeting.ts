@@ -16,7 +16,7 @@ export function greeting({ restUrl, rpcUrl, dataDir, secrets, offline }: Greetin
   if (offline) {
     lines.push(
       "",
-      "  No vendor is configured, so the built-in offline models answer. They extract and calculate; they do not write.",
+      "  No vendor is configured, so the built-in offline models answer. They only extract and calculate.",
       "  To use real models, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write a catalogue file.",
     );
   }

@@ -22,7 +22,7 @@ const program = new Command("chorus")
     "after",
     [
       "",
-      "The operator token is read from OPERATOR_TOKEN. If that is not set, it is read from DATA_DIR (default: .chorus),",
+      "The operator token is read from OPERATOR_TOKEN. If that is not set, it is read from DATA_DIR (.chorus),",
       "where a service on this machine stores it.",
       "The owner of a workspace sets OWNER_TOKEN instead and can omit the workspace.",
     ].join("\n"),
