@@ -3,17 +3,17 @@ import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/fai
 import { duration } from "./format.ts";
 import { SignInError } from "./session/session.ts";
 
-/** A failure as a page shows it. */
+/** A failure as it is displayed. */
 export interface Described {
   /** What happened, in a few words. */
   readonly title: string;
-  /** What to do, or the service's own sentence. */
+  /** What to do, or the message of the service. */
   readonly text: string;
-  /** Stable code, such as `spend_limit_reached`; empty when there is none. */
+  /** Stable code, such as `spend_limit_reached`; may be empty. */
   readonly code: string;
-  /** Path of the field at fault; empty when it is about none. */
+  /** Path of the invalid field; may be empty. */
   readonly field: string;
-  /** For whoever looks it up in the service's log; may be empty. */
+  /** Identifier to find the request in the log of the service; may be empty. */
   readonly requestId: string;
 }
 
@@ -32,7 +32,7 @@ const TITLES: Record<string, string> = {
   internal: "Something went wrong in the service",
 };
 
-/** Puts anything that a call throws into words. */
+/** Describes any error that a call can throw. */
 export function describe(error: unknown): Described {
   if (error instanceof SignInError) return describeSignIn(error);
   if (!(error instanceof ConnectError))
@@ -43,16 +43,16 @@ export function describe(error: unknown): Described {
     detail?.retryAfterMs === undefined
       ? ""
       : ` It makes sense to try again in ${duration(Number(detail.retryAfterMs))}.`;
-  // The browser's own words for a connection that fails; the service always gives a detail.
+  // An error without a detail is not from the service: the connection failed.
   if (!detail && error.code !== Code.Unauthenticated) {
     return plain(
       "The service cannot be reached",
-      "Check the connection, then try again. If it goes on, the service may be restarting.",
+      "Check the connection, then try again. The service may be restarting.",
     );
   }
   const limited = error.code === Code.ResourceExhausted ? "A rate limit is reached" : "That did not work";
   const title = TITLES[code] ?? limited;
-  // Some of the service's sentences begin with what the title says.
+  // Some messages of the service start with the sentence of the title.
   const text = error.rawMessage.startsWith(`${title}.`) ? error.rawMessage.slice(title.length + 2) : error.rawMessage;
   return {
     title,

@@ -13,7 +13,7 @@ test("sign-in, by keyboard alone, and what ends a session", { skip: leftOut }, a
   await t.test("a token that opens nothing says so", async () => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("This token opens no workspace.").waitFor();
+    await page.getByRole("alert").getByText("This token is not valid.").waitFor();
   });
 
   await t.test("the keyboard is enough", async () => {

@@ -1,10 +1,10 @@
 import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { columnAmount, count, duration, moment, words } from "../format.ts";
+import { columnAmount, count, duration, timeText, words } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { pathOf } from "../route.ts";
 
-/** Requests, one a line. */
+/** A table of requests. */
 export function GenerationTable({ generations }: { generations: readonly Generation[] }) {
   return (
     <Scroll label="Requests">
@@ -34,11 +34,11 @@ export function GenerationTable({ generations }: { generations: readonly Generat
         <tbody>
           {generations.map((row) => (
             <tr key={row.id}>
-              <td>{moment(row.at)}</td>
+              <td>{timeText(row.at)}</td>
               <td class="name">
                 <Link to={pathOf("activity", { key: row.keyId })}>{row.keyName || row.keyId}</Link>
               </td>
-              <td title={`asked for ${row.effort}`}>{row.level}</td>
+              <td title={`requested effort: ${row.effort}`}>{row.level}</td>
               <td>
                 {words(row.shape)}
                 {row.streamed && <span class="soft"> · streamed</span>}

@@ -81,7 +81,7 @@ export function KeysPage() {
   );
 }
 
-/** Searches when typing pauses. */
+/** Searches after a pause in typing. */
 function Search({ search }: { search: string }) {
   const [text, setText] = useState(search);
   useEffect(() => {
@@ -108,7 +108,8 @@ function NoKeys({ search }: { search: string }) {
   return search ? (
     <Empty title="No key matches.">
       <p>
-        The search looks at how names and secrets begin. Revoked and expired keys are only found while they are shown.
+        The search compares the start of names and secrets. Revoked and expired keys are only found while they are
+        shown.
       </p>
     </Empty>
   ) : (

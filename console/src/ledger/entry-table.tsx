@@ -1,8 +1,8 @@
 import type { LedgerEntry } from "../../../gen/chorus/admin/v1/credits_pb.js";
-import { amount, moment } from "../format.ts";
+import { amount, timeText } from "../format.ts";
 import { Scroll } from "../parts/scroll.tsx";
 
-/** Movements, one a line. @param holds whether the column of held credit is of interest */
+/** A table of movements. @param holds whether to show the column of held credit */
 export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]; holds: boolean }) {
   return (
     <Scroll label="Movements">
@@ -28,7 +28,7 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.id}>
-              <td>{moment(entry.at)}</td>
+              <td>{timeText(entry.at)}</td>
               <td>{entry.kind}</td>
               <Change by={entry.granted} />
               <Change by={entry.purchased} />

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Copies a text, and says so for a while. */
+/** A button that copies a text and confirms it for a timeText. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
   const [said, setSaid] = useState("");
   useEffect(() => {
@@ -9,7 +9,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
     return () => clearTimeout(timer);
   }, [said]);
   const copy = () => {
-    // Not there on a page that came without TLS from another machine.
+    // Browsers have no clipboard on pages that were loaded without TLS from another machine.
     const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("no clipboard"));
     written.then(
       () => setSaid("Copied"),

@@ -5,16 +5,16 @@ import { count } from "../format.ts";
 /** Most rows of one file. */
 export const MOST_ROWS = 100_000;
 
-/** Takes the number of rows so far. */
+/** Receives the number of rows loaded so far. */
 export type Progress = (rows: number) => void;
 
 interface Props {
   label: string;
-  /** Makes and saves the file. @returns a sentence about it */
+  /** Creates and saves the file. @returns a sentence about the result */
   run: (progress: Progress, signal: AbortSignal) => Promise<string>;
 }
 
-/** Saves a file that takes many pages; says how far it is, and can be stopped. */
+/** A button that exports many pages to a file. It shows the progress and can be stopped. */
 export function ExportButton({ label, run }: Props) {
   const [said, setSaid] = useState("");
   const running = useRef<AbortController | undefined>(undefined);
