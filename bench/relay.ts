@@ -2,8 +2,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { Pool } from "undici";
 
 /**
- * The least that a gateway in Node can do, as the yardstick: `/v1/chat/completions` passes one JSON answer through unread, and
- * `/v1/generate:stream` reads the upstream's events and writes its own, one write for each event.
+ * A minimal gateway in Node, the baseline of the comparison. `/v1/chat/completions` passes a JSON response through
+ * without parsing it;
+ * `/v1/generate:stream` parses the events of the upstream and writes its own, with one write per event.
  */
 function serveRelay(port: number, upstream: string): void {
   const pool = new Pool(upstream, { connections: 256, pipelining: 1 });
