@@ -22,7 +22,7 @@ import { openPool } from "../src/store/pool.ts";
 import { createTelemetry } from "../src/telemetry.ts";
 import type { LeaseLoad } from "./leases.ts";
 
-const { values: given } = parseArgs({
+const { values: options } = parseArgs({
   options: {
     workspaces: { type: "string", default: "1" },
     concurrency: { type: "string", default: "1,16,64,256" },
@@ -31,13 +31,13 @@ const { values: given } = parseArgs({
     json: { type: "boolean", default: false },
   },
 });
-const workspaces = Number(given.workspaces);
+const workspaces = Number(options.workspaces);
 
 // Postgres is a child process and is therefore pinned as well.
-if (process.env.CHORUS_BENCH_PINNED === undefined && given.core !== "all") {
-  const { status, error } = spawnSync("taskset", ["-c", given.core, process.execPath, ...process.argv.slice(1)], {
+if (process.env.CHORUS_BENCH_PINNED === undefined && options.core !== "all") {
+  const { status, error } = spawnSync("taskset", ["-c", options.core, process.execPath, ...process.argv.slice(1)], {
     stdio: "inherit",
-    env: { ...process.env, CHORUS_BENCH_PINNED: given.core },
+    env: { ...process.env, CHORUS_BENCH_PINNED: options.core },
   });
   if (!error) process.exit(status ?? 1);
   console.log("taskset is not available; measuring on all cores.");
@@ -51,12 +51,12 @@ try {
   await prepare();
   await measure(64, 2);
   const results: LeaseLoad[] = [];
-  for (const concurrency of given.concurrency.split(",")) {
-    const result = await measure(Number(concurrency), Number(given.seconds));
+  for (const concurrency of options.concurrency.split(",")) {
+    const result = await measure(Number(concurrency), Number(options.seconds));
     results.push(result);
-    if (!given.json) console.log(line(result));
+    if (!options.json) console.log(line(result));
   }
-  if (given.json) console.log(JSON.stringify(results));
+  if (options.json) console.log(JSON.stringify(results));
   else await tables();
 } finally {
   await pool.end();

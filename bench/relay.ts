@@ -13,13 +13,13 @@ function serveRelay(port: number, upstream: string): void {
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
       const body = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-      const relay = request.url === "/v1/generate:stream" ? relayEvents : relayWhole;
+      const relay = request.url === "/v1/generate:stream" ? relayEvents : relayUnary;
       relay(pool, body, response).catch((error) => response.destroy(error));
     });
   }).listen(port, "127.0.0.1");
 }
 
-async function relayWhole(pool: Pool, body: Buffer, response: ServerResponse): Promise<void> {
+async function relayUnary(pool: Pool, body: Buffer, response: ServerResponse): Promise<void> {
   const answer = await call(pool, body);
   const bytes = Buffer.from(await answer.body.arrayBuffer());
   response.writeHead(answer.statusCode, { "Content-Type": "application/json", "Content-Length": bytes.length });

@@ -54,10 +54,10 @@ export function report(phases: Phase[], leases: LeaseLoad[], page: ConsoleLoad, 
     (["bare relay", "Chorus", "Chorus ungoverned", "Portkey", "upstream"] as const).map((name) => {
       const { rate, p50, p99, cpu } = row(mode, name);
       const label = name === "upstream" ? "upstream alone" : name;
-      const events = mode === "sse" ? [whole(rate * EVENTS)] : [];
+      const events = mode === "sse" ? [rounded(rate * EVENTS)] : [];
       return cells(
         label,
-        whole(rate),
+        rounded(rate),
         ...events,
         p50.toFixed(1),
         p99.toFixed(1),
@@ -87,8 +87,8 @@ Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.version
 | --- | --: | --: | --: |
 ${ratios.join("\n")}
 
-Leases of one workspace, opened and settled on one core together with Postgres: up to ${whole(most)} per second,
-target ${whole(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
+Leases of one workspace, opened and settled on one core together with Postgres: up to ${rounded(most)} per second,
+target ${rounded(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
 
 Unary, \`POST /v1/generate\`:
 
@@ -121,7 +121,7 @@ ${methodText(how)}
 }
 
 function consoleText({ scriptBytes, loadMs }: ConsoleLoad): string {
-  const size = `The scripts of the console have ${whole(scriptBytes)} bytes, gzipped (at most ${whole(MOST_SCRIPT)}).`;
+  const size = `The scripts of the console have ${rounded(scriptBytes)} bytes, gzipped (at most ${rounded(MOST_SCRIPT)}).`;
   const time =
     loadMs === undefined
       ? "Its load time was not measured, because Chromium was not found."
@@ -152,12 +152,12 @@ function leaseRow({ concurrency, rate, p50, p99, batch, serviceMicros, postgresM
   const cpu = `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)}`;
   return cells(
     String(concurrency),
-    whole(rate),
+    rounded(rate),
     p50.toFixed(1),
     p99.toFixed(1),
     batch.toFixed(1),
     cpu,
-    whole(walBytes),
+    rounded(walBytes),
   );
 }
 
@@ -165,7 +165,7 @@ function cells(...values: string[]): string {
   return `| ${values.join(" | ")} |`;
 }
 
-function whole(value: number): string {
+function rounded(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
 

@@ -11,7 +11,7 @@ const USAGE = { prompt_tokens: 20, completion_tokens: 120, total_tokens: 140 };
  * under test.
  */
 function serveUpstream(port: number): void {
-  const whole = answerBytes(
+  const unary = answerBytes(
     "application/json",
     JSON.stringify({
       ...SHARED,
@@ -34,7 +34,7 @@ function serveUpstream(port: number): void {
           return;
         }
         const stream = bytes.subarray(found.bodyStart, found.end).includes('"stream":true');
-        socket.write(stream ? streamed : whole);
+        socket.write(stream ? streamed : unary);
         bytes = bytes.subarray(found.end);
       }
     });

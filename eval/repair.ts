@@ -77,6 +77,6 @@ const RAW = /-raw-outputs(?=\.jsonl?$)/;
 export function originOf({ path, raw }: RecordedFile, files: readonly RecordedFile[]): Row[] {
   const ids = new Set(raw.map(({ id }) => id));
   const known = files.flatMap(({ rows }) => rows.filter(({ id }) => ids.has(id)));
-  const beside = path.replace(RAW, "");
-  return known.length === 0 && beside !== path && existsSync(beside) ? readRecorded(beside).rows : known;
+  const origin = path.replace(RAW, "");
+  return known.length === 0 && origin !== path && existsSync(origin) ? readRecorded(origin).rows : known;
 }

@@ -36,7 +36,7 @@ const TITLES: Record<string, string> = {
 export function describe(error: unknown): Described {
   if (error instanceof SignInError) return describeSignIn(error);
   if (!(error instanceof ConnectError))
-    return plain("The service cannot be reached", "Check the connection, then try again.");
+    return withoutCode("The service cannot be reached", "Check the connection, then try again.");
   const detail = detailOf(error);
   const code = detail?.code ?? "";
   const wait =
@@ -45,7 +45,7 @@ export function describe(error: unknown): Described {
       : ` It makes sense to try again in ${duration(Number(detail.retryAfterMs))}.`;
   // An error without a detail is not from the service: the connection failed.
   if (!detail && error.code !== Code.Unauthenticated) {
-    return plain(
+    return withoutCode(
       "The service cannot be reached",
       "Check the connection, then try again. The service may be restarting.",
     );
@@ -70,11 +70,11 @@ function detailOf(error: ConnectError): FailureDetail | undefined {
 function describeSignIn({ status, message, retryAfterS }: SignInError): Described {
   if (status === 429) {
     const wait = retryAfterS === undefined ? "a while" : duration(retryAfterS * 1000);
-    return plain("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
+    return withoutCode("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
   }
-  return plain("Signing in did not work", message);
+  return withoutCode("Signing in did not work", message);
 }
 
-function plain(title: string, text: string): Described {
+function withoutCode(title: string, text: string): Described {
   return { title, text, code: "", field: "", requestId: "" };
 }

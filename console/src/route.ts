@@ -28,8 +28,8 @@ export function useRoute(): Route {
 
 /** Address of a page, without undefined or empty query parameters. */
 export function pathOf(page: string, query: Record<string, string | undefined> = {}, hash = ""): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
-  const text = new URLSearchParams(given).toString();
+  const filled = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
+  const text = new URLSearchParams(filled).toString();
   return `${BASE}${page}${text && `?${text}`}${hash && `#${hash}`}`;
 }
 

@@ -60,10 +60,10 @@ export function createSchemas(json: DescExtension): Schemas {
 
   function field(field: DescField): Schema {
     const one = value(field);
-    const whole = field.fieldKind === "list" ? { type: "array", items: one } : one;
+    const schema = field.fieldKind === "list" ? { type: "array", items: one } : one;
     const { nullable, nullBeside, inline } = rule(field);
     return {
-      ...(nullable || nullBeside !== "" ? orNull(whole) : whole),
+      ...(nullable || nullBeside !== "" ? orNull(schema) : schema),
       // The comment describes the proto field, which is a string.
       ...described(field, inline ? " In JSON it is the value itself, not a string." : ""),
       ...BOUNDS[fullName(field)],

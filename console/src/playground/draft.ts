@@ -32,7 +32,7 @@ export interface Draft {
   readonly schema: string;
 }
 
-export const SCHEMA_EXAMPLE = `{
+const SCHEMA_EXAMPLE = `{
   "type": "object",
   "properties": {
     "number": {"type": "string"},

@@ -21,20 +21,20 @@ export function Files({
   files: readonly DraftFile[];
   change: (files: readonly DraftFile[]) => void;
 }) {
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const add = async (list: FileList | null) => {
     const chosen = [...(list ?? [])];
     const bytes = [...files.map((file) => file.data.length), ...chosen.map((file) => file.size)].reduce(
       (sum, one) => sum + one,
       0,
     );
-    if (files.length + chosen.length > MOST_FILES) return setSaid(`A request can have at most ${MOST_FILES} files.`);
-    if (bytes > MOST_BYTES) return setSaid(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`);
+    if (files.length + chosen.length > MOST_FILES) return setMessage(`A request can have at most ${MOST_FILES} files.`);
+    if (bytes > MOST_BYTES) return setMessage(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`);
     try {
       change([...files, ...(await Promise.all(chosen.map(read)))]);
-      setSaid("");
+      setMessage("");
     } catch {
-      setSaid("A file could not be read.");
+      setMessage("A file could not be read.");
     }
   };
   return (
@@ -50,9 +50,9 @@ export function Files({
         }}
       />
       <p class="help">Text, Markdown, CSV, JSON, HTML, XML, PDF, docx, and images.</p>
-      {said && (
+      {message && (
         <p class="note bad" role="alert">
-          {said}
+          {message}
         </p>
       )}
       {files.length > 0 && (

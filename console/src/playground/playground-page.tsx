@@ -97,7 +97,7 @@ export function PlaygroundPage() {
                 Ask
               </button>
             )}
-            <span role="status" class="said">
+            <span role="status" class="status">
               {message}
             </span>
           </div>
