@@ -4,18 +4,21 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
-/** What a person waits for at the console's door. */
+/** Size and load time of the console. */
 export interface ConsoleLoad {
-  /** Script of the built console, gzipped, in bytes. */
+  /** Scripts of the built console, gzipped, in bytes. */
   scriptBytes: number;
-  /** Median time from asking for the page to its load event, with an empty cache, in milliseconds; undefined without a Chromium. */
+  /**
+   * Median time from the request of the page to its load event, with an empty cache, in milliseconds. Undefined without
+   * Chromium.
+   */
   loadMs: number | undefined;
 }
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const LOADS = 9;
 
-/** Measures the console that a running service serves. @throws Error when it is not built. */
+/** Measures the console of a running service. @throws Error if the console is not built */
 export async function measureConsole(port: number): Promise<ConsoleLoad> {
   const assets = fileURLToPath(new URL("../console/dist/assets", import.meta.url));
   if (!existsSync(assets)) throw new Error("The console is not built. Run npm run build:console.");

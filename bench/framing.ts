@@ -1,13 +1,15 @@
+/** Where the body of an HTTP message is, as offsets. */
 export interface Frame {
   bodyStart: number;
-  /** Where the message ends, which may lie behind the bytes that are there; Infinity while chunks are still to come. */
+  /** End of the message. May be greater than the number of received bytes; Infinity while chunks are missing. */
   end: number;
   chunked: boolean;
 }
 
 /**
- * Finds the end of the first HTTP/1.1 message in `bytes`, by Content-Length or by walking its chunks. Messages of another kind (those that
- * end with the connection) count as having no body. Undefined while the head is incomplete.
+ * Finds the end of the first HTTP/1.1 message in `bytes`, from Content-Length or from its chunks. Treats any other
+ * message (one that ends with the connection) as a message without a body.
+ * @returns undefined if the headers are incomplete
  */
 export function frame(bytes: Buffer): Frame | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
@@ -33,7 +35,7 @@ function chunksEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** The body of a whole message as text, with the chunks put together. */
+/** The body of a complete message as text, with its chunks joined. */
 export function bodyText(bytes: Buffer, { bodyStart, end, chunked }: Frame): string {
   if (!chunked) return bytes.toString("utf8", bodyStart, end);
   const parts: Buffer[] = [];

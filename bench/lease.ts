@@ -1,7 +1,8 @@
 /**
- * Leases taken and settled per second, with durable commits, the service's side and Postgres together on one core.
+ * Measures how many leases can be opened and settled per second with durable commits. Admission and Postgres share one
+ * core.
  *   node bench/lease.ts [--workspaces 1] [--concurrency 1,16,64,256] [--seconds 5] [--core 0] [--json]
- * On a machine that does other things too, the CPU time of a pair says more than the pairs per second.
+ * On a machine with other load, compare the CPU time per lease, not the leases per second.
  */
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -21,7 +22,7 @@ import { openPool } from "../src/store/pool.ts";
 import { createTelemetry } from "../src/telemetry.ts";
 import type { LeaseLoad } from "./leases.ts";
 
-const { values: given } = parseArgs({
+const { values: options } = parseArgs({
   options: {
     workspaces: { type: "string", default: "1" },
     concurrency: { type: "string", default: "1,16,64,256" },
@@ -30,16 +31,16 @@ const { values: given } = parseArgs({
     json: { type: "boolean", default: false },
   },
 });
-const workspaces = Number(given.workspaces);
+const workspaces = Number(options.workspaces);
 
-// Postgres, as a child, is pinned with this process.
-if (process.env.CHORUS_BENCH_PINNED === undefined && given.core !== "all") {
-  const { status, error } = spawnSync("taskset", ["-c", given.core, process.execPath, ...process.argv.slice(1)], {
+// Postgres is a child process and is therefore pinned as well.
+if (process.env.CHORUS_BENCH_PINNED === undefined && options.core !== "all") {
+  const { status, error } = spawnSync("taskset", ["-c", options.core, process.execPath, ...process.argv.slice(1)], {
     stdio: "inherit",
-    env: { ...process.env, CHORUS_BENCH_PINNED: given.core },
+    env: { ...process.env, CHORUS_BENCH_PINNED: options.core },
   });
   if (!error) process.exit(status ?? 1);
-  console.log("There is no taskset here; measuring on all cores.");
+  console.log("taskset is not available; measuring on all cores.");
 }
 
 const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
@@ -50,12 +51,12 @@ try {
   await prepare();
   await measure(64, 2);
   const results: LeaseLoad[] = [];
-  for (const concurrency of given.concurrency.split(",")) {
-    const result = await measure(Number(concurrency), Number(given.seconds));
+  for (const concurrency of options.concurrency.split(",")) {
+    const result = await measure(Number(concurrency), Number(options.seconds));
     results.push(result);
-    if (!given.json) console.log(line(result));
+    if (!options.json) console.log(line(result));
   }
-  if (given.json) console.log(JSON.stringify(results));
+  if (options.json) console.log(JSON.stringify(results));
   else await tables();
 } finally {
   await pool.end();
@@ -63,7 +64,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Workspaces that have every kind of limit, and reach none. */
+/** Creates workspaces with every kind of limit, none of which is reached. */
 async function prepare(): Promise<void> {
   await migrate(pool);
   await arrangePartitions(pool, Date.now(), 400);
@@ -78,7 +79,8 @@ async function prepare(): Promise<void> {
       [`ws_${i}`, `key_${i}`, Buffer.from(randomUUID())],
     );
     await pool.query(
-      "insert into accounts (workspace_id, granted_micro, purchased_micro, limits, spend_limits) values ($1, 1e15, 1e15, $2, $3)",
+      `insert into accounts (workspace_id, granted_micro, purchased_micro, limits, spend_limits)
+       values ($1, 1e15, 1e15, $2, $3)`,
       [`ws_${i}`, JSON.stringify(limits), JSON.stringify({ day: 1e15, week: 1e15, month: 1e15 })],
     );
   }
@@ -113,7 +115,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
         inputTokens: 100,
         maxOutputTokens: 1_000,
       });
-      if ("replay" in lease) throw new Error("There was no idempotency key.");
+      if ("replay" in lease) throw new Error("The service replayed a request without an idempotency key.");
       const answer = { outputTokens: 200, cachedTokens: 0, charged: true, latencyMs: 12, model: "openai-fast" };
       await lease.settle({ outcome: "ok", finishReason: "stop", ...answer });
       times.push(performance.now() - before);
@@ -139,34 +141,37 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
 
 function line({ concurrency, rate, batch, p50, p99, serviceMicros, postgresMicros, walBytes }: LeaseLoad): string {
   return (
-    `${concurrency} callers, ${workspaces} workspaces: ${rate.toFixed(0)} pairs/s; batches of ${batch.toFixed(1)}; ` +
-    `a pair takes ${p50.toFixed(1)} ms (p50), ${p99.toFixed(1)} ms (p99), and ` +
-    `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)} µs of CPU (service + Postgres) and ${walBytes.toFixed(0)} bytes of log, ` +
-    `which is ${(1e6 / (serviceMicros + postgresMicros)).toFixed(0)} pairs for each second of one core`
+    `${concurrency} callers, ${workspaces} workspaces: ${rate.toFixed(0)} leases/s, batches of ${batch.toFixed(1)}; ` +
+    `each takes ${p50.toFixed(1)} ms (p50), ${p99.toFixed(1)} ms (p99), ` +
+    `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)} µs of CPU (service + Postgres) ` +
+    `and ${walBytes.toFixed(0)} bytes of WAL, ` +
+    `which is ${(1e6 / (serviceMicros + postgresMicros)).toFixed(0)} leases per second of CPU time`
   );
 }
 
-/** Bytes of write-ahead log so far. */
+/** Size of the write-ahead log so far, in bytes. */
 async function walBytes(): Promise<number> {
   const [row] = await pool.query<{ bytes: string }>("select pg_current_wal_lsn() - '0/0' as bytes");
   return Number(row?.bytes);
 }
 
-/** How the hot tables fare: updates that touched no index, and what deletions leave behind. */
+/** Prints statistics of the tables: updates that changed no index (HOT), dead rows, vacuums and sizes. */
 async function tables(): Promise<void> {
   const rows = await pool.query<Record<string, bigint | string>>(
-    `select relname as name, n_tup_ins as inserted, n_tup_upd as updated, n_tup_hot_upd as hot, n_tup_del as deleted, n_dead_tup as dead, autovacuum_count as vacuums,
+    `select relname as name, n_tup_ins as inserted, n_tup_upd as updated, n_tup_hot_upd as hot, n_tup_del as deleted,
+       n_dead_tup as dead, autovacuum_count as vacuums,
        pg_relation_size(relid) / 1024 as kb, pg_indexes_size(relid) / 1024 as index_kb
      from pg_stat_user_tables where n_tup_ins + n_tup_upd + n_tup_del > 0 order by 1`,
   );
   for (const { name, inserted, updated, hot, deleted, dead, vacuums, kb, index_kb } of rows) {
     console.log(
-      `${name}: ${inserted} inserted, ${hot} of ${updated} updates without an index, ${deleted} deleted, ${dead} dead, ${vacuums} vacuums, ${kb} + ${index_kb} KB`,
+      `${name}: ${inserted} inserted, ${updated} updated (${hot} HOT), ${deleted} deleted, ${dead} dead, ` +
+        `${vacuums} vacuums, ${kb} KB + ${index_kb} KB of indexes`,
     );
   }
 }
 
-/** CPU time that Postgres has used so far, its ended processes included. Linux only; elsewhere 0. */
+/** CPU time of Postgres so far in seconds, including its ended processes. 0 on systems other than Linux. */
 function serverCpuSeconds(): number {
   try {
     const [postmaster = ""] = readFileSync(join(folder, "postgres", "data", "postmaster.pid"), "utf8").split("\n");

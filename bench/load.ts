@@ -2,32 +2,36 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bodyText, frame } from "./framing.ts";
 
+/** A server under load, and the request that it gets. */
 export interface Target {
   port: number;
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** Text at the end of every right answer's body, found in its last bytes. */
+  /** Text in the last bytes of every correct response body. */
   ending: string;
-  /** What is wrong with a body; undefined if nothing is. Asked for a sample of the answers. */
+  /** Checks a complete body. @returns what is wrong; undefined if the body is correct */
   check(body: string): string | undefined;
 }
 
 export interface Plan {
   connections: number;
-  /** Seconds before counting begins. */
+  /** Time before the measurement, in seconds. */
   warmUp: number;
-  /** Seconds that count. */
+  /** Time of the measurement, in seconds. */
   measured: number;
-  /** Requests to send each second, evenly, whatever the answers do. Undefined: each connection sends the next one after its answer. */
+  /**
+   * Constant request rate (open loop). Undefined: each connection sends its next request after a response (closed
+   * loop).
+   */
   perSecond?: number;
   signal: AbortSignal;
 }
 
 export interface Load {
-  /** Whole, right answers per second. */
+  /** Complete, correct responses per second. */
   rate: number;
-  /** Latency from sending a request to the last byte of its answer, in milliseconds. */
+  /** Time from sending a request to the last byte of its response, in milliseconds. */
   p50: number;
   p99: number;
   answers: number;
@@ -35,18 +39,18 @@ export interface Load {
   firstFailure: string | undefined;
 }
 
-/** Every answer is checked for its status, its framing and its ending; one in this many is read whole. */
+/** Status, framing and ending of every response are checked. The complete body is checked in one of this many. */
 const READ_ONE_IN = 100;
-/** Patience with one answer, and with the last answers of a run, in milliseconds. */
+/** Timeout of a response, in milliseconds. */
 const ANSWER_MS = 10_000;
 const LAST_CHUNK = Buffer.from("0\r\n\r\n");
-/** Bytes at the end of an answer in which its ending must be. */
+/** Bytes at the end of a response that must contain the ending. */
 const TAIL_BYTES = 4096;
 
 /**
- * Keeps `connections` requests in flight for the time of the plan, or sends `perSecond`, each on its own kept-alive connection. A connection that gets a wrong
- * answer, or none in 10 s, counts as failed and stays closed.
- * @param onMeasure called when counting begins and when it ends.
+ * Keeps one request in flight on each of `connections` keep-alive connections, or sends `perSecond` requests over them.
+ * A connection that gets a wrong response, or none within 10 s, counts as failed and is closed.
+ * @param onMeasure called at the start and the end of the measurement
  */
 export async function load(target: Target, plan: Plan, onMeasure: () => void = () => undefined): Promise<Load> {
   const request = requestBytes(target);
@@ -107,8 +111,8 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void = (
 }
 
 /**
- * Gives out turns at an even rate. A turn tells when its request should have been sent: one that had to wait for a free connection counts
- * that wait, one that the timer woke late does not.
+ * Schedules requests at a constant rate. Each call resolves with the time from which the latency of the request counts:
+ * the due time if all connections were busy then, so that this wait counts, or the actual time if the timer was late.
  */
 function pace(perSecond: number): () => Promise<number> {
   const from = performance.now();
@@ -132,20 +136,20 @@ function requestBytes({ port, path, headers, body }: Target): Buffer {
   return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
 }
 
-/** What is wrong with an answer. */
-function fault(bytes: Buffer, target: Target, whole: boolean): string | undefined {
+/** Checks a response. @returns what is wrong; undefined if it is correct */
+function fault(bytes: Buffer, target: Target, readBody: boolean): string | undefined {
   if (bytes.toString("latin1", 9, 12) !== "200")
-    return `The answer is ${JSON.stringify(bytes.toString("utf8", 0, 600))}.`;
+    return `The response is ${JSON.stringify(bytes.toString("utf8", 0, 600))}.`;
   if (!bytes.includes(target.ending, Math.max(0, bytes.length - TAIL_BYTES)))
-    return `The answer does not end as it should: ${JSON.stringify(bytes.toString("utf8", bytes.length - 300))}.`;
-  if (!whole) return undefined;
+    return `The response has a wrong ending: ${JSON.stringify(bytes.toString("utf8", bytes.length - 300))}.`;
+  if (!readBody) return undefined;
   const found = frame(bytes);
-  if (found?.end !== bytes.length) return "The answer is followed by bytes that do not belong to it.";
+  if (found?.end !== bytes.length) return "There are more bytes after the end of the response.";
   return target.check(bodyText(bytes, found));
 }
 
 interface Connection {
-  /** Sends a request and resolves with the bytes of its whole answer. */
+  /** Sends a request and resolves with the bytes of the complete response. */
   exchange(request: Buffer): Promise<Buffer>;
   close(): void;
 }
@@ -155,7 +159,7 @@ function open(port: number): Promise<Connection> {
     const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
     let parts: Buffer[] = [];
     let length = 0;
-    /** Length of the whole answer: 0 until its head is there, Infinity while chunks are still to come. */
+    /** Length of the response: 0 until its headers are complete, Infinity while chunks are missing. */
     let expected = 0;
     let waiting: PromiseWithResolvers<Buffer> | undefined;
 
@@ -164,9 +168,9 @@ function open(port: number): Promise<Connection> {
       reject(new Error(message));
       waiting?.reject(new Error(message));
     };
-    socket.setTimeout(ANSWER_MS, () => fail(`There was no answer within ${ANSWER_MS / 1000} s.`));
+    socket.setTimeout(ANSWER_MS, () => fail(`There was no response within ${ANSWER_MS / 1000} s.`));
     socket.on("error", (error) => fail(`The connection failed: ${error.message}.`));
-    socket.on("close", () => fail("The server closed the connection before the end of an answer."));
+    socket.on("close", () => fail("The server closed the connection before the end of a response."));
     socket.on("connect", () =>
       resolve({
         exchange(request) {
@@ -192,7 +196,10 @@ function open(port: number): Promise<Connection> {
   });
 }
 
-/** Whether a segment may be the last of a chunked answer. Seen at a glance, so that a stream of many segments is put together once. */
+/**
+ * Whether a segment may be the last one of a chunked response. A cheap test, so that segments are concatenated only
+ * once.
+ */
 function mayEndChunks(segment: Buffer): boolean {
   return segment.length < LAST_CHUNK.length || segment.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
 }

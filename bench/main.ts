@@ -13,21 +13,21 @@ import { freePorts, pinSelf, type Server, startServer } from "./server.ts";
 import { chorusTarget, type Mode, openAiTarget, relayStreamTarget } from "./targets.ts";
 
 /**
- * Connections of the load generator. Portkey needs that many to use its core: it answers 520 streams/s on 16, 880 on 32, 1,250 on 64 and
- * 1,400 on 128. Beyond, requests only wait longer.
+ * Connections of the load generator. With fewer, Portkey does not use its whole core; with more, requests only wait
+ * longer.
  */
 const CONNECTIONS = 64;
 const ROUNDS = 3;
-/** Seconds. A server that has already been measured is warm. */
+/** In seconds. A server that has already been measured needs only a short warm-up. */
 const WARM_UP = { first: 3, later: 1 };
 const MEASURED = 8;
 const CEILING = { warmUp: 2, measured: 3 };
-/** A rate that leaves everything room, to see what Chorus adds to an answer's time. */
+/** A rate far below the maximum of all servers, to measure the latency that each adds. */
 const PACED = { perSecond: 200, warmUp: 1, measured: 8 };
 const API_KEY = "ck_bench_bench_bench";
 /**
- * Portkey's own start script. Its package.json lets newer versions of @hono/node-server in, with which every stream is answered with 500
- * (https://github.com/Portkey-AI/gateway/issues/1389); bench/package.json holds it at 1.14.1, the newest with which streams work.
+ * Portkey's start script. bench/package.json pins @hono/node-server to 1.14.1: with newer versions, which Portkey
+ * allows, every stream fails with status 500 (https://github.com/Portkey-AI/gateway/issues/1389).
  */
 const PORTKEY = fileURLToPath(import.meta.resolve("@portkey-ai/gateway/build/start-server.js"));
 
@@ -37,7 +37,7 @@ interface Contestant {
   targets: Record<Mode, Target>;
 }
 
-/** Starts the upstream and the contestants, loads them in turn and writes the report. Everything started ends with it. */
+/** Starts the upstream and the servers, measures them in turn, writes the report and stops everything. */
 async function bench(signal: AbortSignal): Promise<void> {
   pinSelf();
   await using running = new AsyncDisposableStack();
@@ -47,7 +47,7 @@ async function bench(signal: AbortSignal): Promise<void> {
   const start = async (file: string, args: string[], port: number, place: "server" | "rest", env = {}) =>
     running.use(await startServer(file, args, { port, place, env, signal }));
 
-  console.log("Starting the upstream, the relay, Portkey and Chorus …");
+  console.log("Starting the upstream, the relay, Portkey and Chorus:");
   const upstream = await start(here("upstream.ts"), [String(upstreamPort)], upstreamPort, "rest");
   const relay = await start(here("relay.ts"), [String(relayPort), upstreamUrl], relayPort, "server");
   const portkey = await start(PORTKEY, [`--port=${portkeyPort}`, "--headless"], portkeyPort, "server", {
@@ -55,7 +55,7 @@ async function bench(signal: AbortSignal): Promise<void> {
   });
   const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
   running.defer(() => rm(folder, { recursive: true, force: true }));
-  // Started here and not by Chorus, which joins it, so that Postgres runs beside the core of the server under test.
+  // Started here so that Postgres does not run on the core of the server under test. Chorus uses the running server.
   const postgres = await startEmbedded(folder, () => undefined);
   running.defer(() => postgres.stop());
   const catalogue = join(folder, "models.json");
@@ -65,14 +65,14 @@ async function bench(signal: AbortSignal): Promise<void> {
     RPC_PORT: String(rpcPort),
     DATA_DIR: folder,
     CHORUS_MODELS: catalogue,
-    // Everything is governed and billed; only that nothing is refused.
+    // Every request is admitted and billed, and none is refused.
     CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
   });
   const ungoverned = await start(here("ungoverned.ts"), [String(ungovernedPort), catalogue], ungovernedPort, "server");
   const pool = openPool(postgres.url, { max: 1 });
-  // The workspace is made once both ports are open.
+  // Chorus creates the workspace after both ports are open.
   const grant = "select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces";
   while ((await pool.query(grant)).length === 0) await setTimeout(50);
   await pool.end();
@@ -123,7 +123,7 @@ async function bench(signal: AbortSignal): Promise<void> {
     phases.push({ name, mode, ...phase });
     console.log(`  ${name}, ${mode}: ${Math.round(phase.rate)}/s`);
   };
-  console.log("The upstream alone, to know what the load generator can do:");
+  console.log("Upstream alone, the maximum of the load generator:");
   for (const mode of ["unary", "sse"] as const)
     await run("upstream", mode, upstream, openAiTarget(upstreamPort, mode), CEILING);
   for (let round = 0; round < ROUNDS; round++) {
@@ -139,9 +139,9 @@ async function bench(signal: AbortSignal): Promise<void> {
   console.log(`At ${PACED.perSecond} requests/s:`);
   for (let round = 0; round < ROUNDS; round++)
     for (const { name, server, targets } of contestants) await run(name, "paced", server, targets.unary, PACED);
-  console.log("The console:");
+  console.log("Console:");
   const page = await measureConsole(chorusPort);
-  console.log("Leases alone:");
+  console.log("Leases:");
   const leases = await measureLeases(signal);
   const text = report(phases, leases, page, {
     rounds: ROUNDS,
@@ -153,7 +153,7 @@ async function bench(signal: AbortSignal): Promise<void> {
   console.log(`\n${text}\nWritten to bench/results.md.`);
 }
 
-/** @throws Error when any answer was wrong. */
+/** @throws Error if any response was wrong */
 async function measure(
   target: Target,
   server: Server,
@@ -163,15 +163,15 @@ async function measure(
   const result = await load(target, plan, () => marks.push(server.cpuMicros()));
   if (result.failed > 0) {
     throw new Error(
-      `${result.failed} of ${result.answers + result.failed} answers of ${target.path} on port ${target.port} failed. ` +
-        `The first: ${result.firstFailure}`,
+      `${target.path} on port ${target.port}: ${result.failed} of ${result.answers + result.failed} requests failed. ` +
+        `First failure: ${result.firstFailure}`,
     );
   }
   const [from, to] = marks;
   return { ...result, cpuMicros: from === undefined || to === undefined ? undefined : (to - from) / result.answers };
 }
 
-/** Both tiers are the one upstream. */
+/** A catalogue in which both tiers use the upstream. */
 function catalogueText(baseUrl: string): string {
   const models = ["fast", "strong"].map((tier) => ({
     name: `bench-${tier}`,
@@ -188,7 +188,7 @@ function here(path: string): string {
 }
 
 const stopping = new AbortController();
-// A terminal's Ctrl-C arrives twice, from the terminal and from npm.
+// A terminal's Ctrl-C arrives twice: from the terminal and from npm.
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stopping.abort(new Error("Stopped.")));
 try {
   await bench(stopping.signal);

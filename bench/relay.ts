@@ -2,8 +2,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { Pool } from "undici";
 
 /**
- * The least that a gateway in Node can do, as the yardstick: `/v1/chat/completions` passes one JSON answer through unread, and
- * `/v1/generate:stream` reads the upstream's events and writes its own, one write for each event.
+ * A minimal gateway in Node, the baseline of the comparison. `/v1/chat/completions` passes a JSON response through
+ * without parsing it;
+ * `/v1/generate:stream` parses the events of the upstream and writes its own, with one write per event.
  */
 function serveRelay(port: number, upstream: string): void {
   const pool = new Pool(upstream, { connections: 256, pipelining: 1 });
@@ -12,13 +13,13 @@ function serveRelay(port: number, upstream: string): void {
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
       const body = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-      const relay = request.url === "/v1/generate:stream" ? relayEvents : relayWhole;
+      const relay = request.url === "/v1/generate:stream" ? relayEvents : relayUnary;
       relay(pool, body, response).catch((error) => response.destroy(error));
     });
   }).listen(port, "127.0.0.1");
 }
 
-async function relayWhole(pool: Pool, body: Buffer, response: ServerResponse): Promise<void> {
+async function relayUnary(pool: Pool, body: Buffer, response: ServerResponse): Promise<void> {
   const answer = await call(pool, body);
   const bytes = Buffer.from(await answer.body.arrayBuffer());
   response.writeHead(answer.statusCode, { "Content-Type": "application/json", "Content-Length": bytes.length });

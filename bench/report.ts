@@ -8,13 +8,23 @@ import type { Mode } from "./targets.ts";
 
 export interface Phase extends Load {
   name: "upstream" | "bare relay" | "Chorus" | "Chorus ungoverned" | "Portkey";
-  /** `paced`: unary at an even rate that all can keep up with. */
+  /** `paced`: unary at a constant rate below the maximum of all servers. */
   mode: Mode | "paced";
-  /** Processor time of the server for each answer, in microseconds. */
+  /** CPU time of the server per response, in microseconds. */
   cpuMicros: number | undefined;
 }
 
-/** Ratios that the project holds itself to. */
+/** How the figures were measured. */
+interface Method {
+  rounds: number;
+  connections: number;
+  /** Length of a round. */
+  seconds: number;
+  /** Request rate of the mode `paced`. */
+  perSecond: number;
+}
+
+/** Target ratios of the project. */
 const TARGETS = [
   { mode: "unary", other: "bare relay", least: 0.3 },
   { mode: "unary", other: "Portkey", least: 4 },
@@ -23,18 +33,13 @@ const TARGETS = [
   { mode: "unary", other: "Chorus ungoverned", least: 0.8 },
   { mode: "sse", other: "Chorus ungoverned", least: 0.8 },
 ] as const;
-/** Bytes of script that the console may have, gzipped. */
+/** Most bytes of the console's scripts, gzipped. */
 const MOST_SCRIPT = 150_000;
-/** Leases taken and settled a second by one workspace, with Postgres on the same core. */
+/** Fewest leases per second of one workspace, with Postgres on the same core. */
 const LEAST_LEASES = 4_000;
 
-/** The report as Markdown: what was measured and how, medians of the rounds, ratios. */
-export function report(
-  phases: Phase[],
-  leases: LeaseLoad[],
-  page: ConsoleLoad,
-  how: { rounds: number; connections: number; seconds: number; perSecond: number },
-): string {
+/** The report in Markdown: ratios, medians of the rounds, and the method. */
+export function report(phases: Phase[], leases: LeaseLoad[], page: ConsoleLoad, how: Method): string {
   const row = (mode: Phase["mode"], name: Phase["name"]) => {
     const mine = phases.filter((phase) => phase.mode === mode && phase.name === name);
     const middle = (pick: (phase: Phase) => number | undefined) => median(mine.map(pick));
@@ -49,10 +54,10 @@ export function report(
     (["bare relay", "Chorus", "Chorus ungoverned", "Portkey", "upstream"] as const).map((name) => {
       const { rate, p50, p99, cpu } = row(mode, name);
       const label = name === "upstream" ? "upstream alone" : name;
-      const events = mode === "sse" ? [whole(rate * EVENTS)] : [];
+      const events = mode === "sse" ? [rounded(rate * EVENTS)] : [];
       return cells(
         label,
-        whole(rate),
+        rounded(rate),
         ...events,
         p50.toFixed(1),
         p99.toFixed(1),
@@ -75,68 +80,84 @@ export function report(
   const most = Math.max(...leases.map(({ rate }) => rate));
   return `# Speed
 
-Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node} on ${cores} cores (${platform()} ${arch()}), by \`npm run bench\`.
+Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node} on ${cores} cores \
+(${platform()} ${arch()}), by \`npm run bench\`.
 
-| Chorus against | rate | work for the same processor time | target |
+| Chorus against | rate | work per CPU time | target |
 | --- | --: | --: | --: |
 ${ratios.join("\n")}
 
-Leases of one workspace, taken and settled on one core that Postgres shares: up to ${whole(most)} a second, target ${whole(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
+Leases of one workspace, opened and settled on one core together with Postgres: up to ${rounded(most)} per second,
+target ${rounded(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
 
 Unary, \`POST /v1/generate\`:
 
-| | answers/s | p50 ms | p99 ms | CPU µs per answer | of one core |
+| | answers/s | p50 ms | p99 ms | CPU µs per answer | share of one core |
 | --- | --: | --: | --: | --: | --: |
 ${table("unary").join("\n")}
 
-Server-sent events, \`POST /v1/generate:stream\`, ${EVENTS} events a stream:
+Server-sent events, \`POST /v1/generate:stream\`, ${EVENTS} events per stream:
 
-| | streams/s | events/s | p50 ms | p99 ms | CPU µs per stream | of one core |
+| | streams/s | events/s | p50 ms | p99 ms | CPU µs per stream | share of one core |
 | --- | --: | --: | --: | --: | --: | --: |
 ${table("sse").join("\n")}
 
-Time of an answer at ${how.perSecond} requests/s, unary, in milliseconds, and what it adds to the bare relay's:
+Latency at ${how.perSecond} requests/s, unary, in milliseconds, and the difference to the bare relay:
 
 | | p50 | p99 | added p50 | added p99 |
 | --- | --: | --: | --: | --: |
 ${paced.join("\n")}
 
-Leases alone, one workspace with every kind of limit, durable commits, the service's side and Postgres together on one core:
+Leases of one workspace with every kind of limit and durable commits. Admission and Postgres share one core:
 
-| at once | pairs/s | p50 ms | p99 ms | batch | CPU µs of a pair: service + Postgres | bytes of log |
+| callers | leases/s | p50 ms | p99 ms | batch | CPU µs per lease: service + Postgres | WAL bytes |
 | --: | --: | --: | --: | --: | --: | --: |
 ${leases.map(leaseRow).join("\n")}
 
-The console has ${whole(page.scriptBytes)} bytes of script, gzipped (at most ${whole(MOST_SCRIPT)}). ${
-    page.loadMs === undefined
-      ? "There was no Chromium to measure its first load."
-      : `Its first page is loaded after ${page.loadMs.toFixed(0)} ms in Chromium, with an empty cache.`
-  }
+${consoleText(page)}
 
-- Each figure is the median of ${how.rounds} rounds of ${how.seconds} s, after a warm-up; the contestants take turns, in changing order. ${how.connections} connections, each
-  with one request at a time.
-- ${pinned ? "The server under test has one core for itself; load generator, upstream and Postgres share the rest." : "No core could be set apart for the server under test, so that all processes share them all."}
-- The upstream is static: an OpenAI chat completion, or a stream of ${EVENTS} content events that leaves in one write. What it does alone, with the
-  load generator on the same core, is the most that could be measured.
-- The bare relay is \`node:http\` and undici's \`Pool\`. Unary, it passes the bytes through; as a stream, it parses the upstream's events and
-  writes its own, one write for each.
-- Chorus is the whole service with its embedded Postgres: key, limits and credit in a durable lease, validation, token count, charge and record of each answer before it is sent.
-- Chorus ungoverned is the same code without key, lease and charge, and without a database.
-- Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
-- Every answer was checked for status, framing and end, and one in a hundred for its whole text. None was wrong.
+${methodText(how)}
 `;
+}
+
+function consoleText({ scriptBytes, loadMs }: ConsoleLoad): string {
+  const size = `The scripts of the console have ${rounded(scriptBytes)} bytes, gzipped (at most ${rounded(MOST_SCRIPT)}).`;
+  const time =
+    loadMs === undefined
+      ? "Its load time was not measured, because Chromium was not found."
+      : `Its first page loads in ${loadMs.toFixed(0)} ms in Chromium with an empty cache.`;
+  return `${size}\n${time}`;
+}
+
+function methodText({ rounds, connections, seconds }: Method): string {
+  const placement = pinned
+    ? "The server under test has a core to itself. Load generator, upstream and Postgres share the other cores."
+    : "All processes share all cores, because the server under test could not be pinned to a core.";
+  const median = `median of ${rounds} rounds of ${seconds} s after a warm-up`;
+  return `- Each figure is the ${median}. The servers take turns in changing order.
+  There are ${connections} connections, each with one request at a time.
+- ${placement}
+- The upstream is static: an OpenAI chat completion, or ${EVENTS} content events that are sent with one write.
+  Measured alone, with the load generator on the same core, it gives the upper limit of the method.
+- The bare relay is \`node:http\` with undici's \`Pool\`. Unary, it passes the bytes through. As a stream, it parses the
+  events of the upstream and writes its own, one write per event.
+- Chorus is the complete service with its embedded Postgres: key, limits and credit in a durable lease, validation,
+  token count, and charge and record of each answer before it is sent.
+- Chorus ungoverned is the same code without key, lease, charge and database.
+- Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
+- Status, framing and end of every response were checked, and the complete text of one in a hundred. None was wrong.`;
 }
 
 function leaseRow({ concurrency, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }: LeaseLoad): string {
   const cpu = `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)}`;
   return cells(
     String(concurrency),
-    whole(rate),
+    rounded(rate),
     p50.toFixed(1),
     p99.toFixed(1),
     batch.toFixed(1),
     cpu,
-    whole(walBytes),
+    rounded(walBytes),
   );
 }
 
@@ -144,7 +165,7 @@ function cells(...values: string[]): string {
   return `| ${values.join(" | ")} |`;
 }
 
-function whole(value: number): string {
+function rounded(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
 

@@ -5,37 +5,38 @@ import { connect, createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Patience with a start and with a stop, in milliseconds. */
+/** Timeouts of starting and stopping a server, in milliseconds. */
 const START_MS = 60_000;
 const STOP_MS = 10_000;
-/** What is kept of a server's output, for the message when it fails, in characters. */
+/** Characters of a server's latest output that are kept for error messages. */
 const OUTPUT_LENGTH = 4_000;
-/** Length of a tick in /proc/<pid>/stat, in microseconds; the same on every usual Linux. */
+/** Length of a tick in /proc/<pid>/stat, in microseconds, on all common Linux systems. */
 const TICK_US = 10_000;
 
-/** Cores of the machine. Asked before this process is moved, after which the answer would be another. */
+/** Cores of the machine. Read before this process is pinned, because pinning changes the result. */
 export const cores = availableParallelism();
 
-/** Whether servers and load get cores of their own: with `taskset`, which is Linux's, and at least two cores. */
+/** Whether the server under test and the load get separate cores. Needs `taskset` (Linux) and at least two cores. */
 export const pinned = cores > 1 && hasTaskset();
 
-/** Cores of the server under test, and of all the rest. */
+/** Cores of the server under test, and of all other processes. */
 const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1" };
 
 export interface Server extends AsyncDisposable {
   port: number;
-  /** Processor time that the process has used, in microseconds; undefined where the system does not tell. */
+  /** CPU time of the process so far, in microseconds; undefined on systems other than Linux. */
   cpuMicros(): number | undefined;
 }
 
-/** Moves this process, and all that it starts, off the core of the server under test. */
+/** Moves this process and its children off the core of the server under test. */
 export function pinSelf(): void {
   if (pinned) execFileSync("taskset", ["-a", "-cp", CORES.rest, String(process.pid)], { stdio: "ignore" });
 }
 
 /**
- * Starts a script with this Node and waits until it listens. Disposing of it sends SIGTERM, and SIGKILL after 10 s.
- * @throws Error with the end of its output when it exits, or does not listen within 60 s.
+ * Starts a script with this version of Node and waits until it listens. Disposing it sends SIGTERM, and SIGKILL after
+ * 10 s.
+ * @throws Error with the latest output if the script exits or does not listen within 60 s
  */
 export async function startServer(
   script: string,
@@ -48,7 +49,7 @@ export async function startServer(
   const child = spawn(command as string, [...prefix, script, ...args], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    // A Ctrl-C is for the bench, which then stops its servers in order.
+    // Ctrl-C must reach only the benchmark, which then stops its servers in order.
     detached: true,
   });
   let output = "";
@@ -66,7 +67,7 @@ export async function startServer(
     const deadline = performance.now() + START_MS;
     while (!(await listens(port))) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
-        throw new Error(`${script} did not start. It said:\n${output}`);
+        throw new Error(`${script} did not start. Its output:\n${output}`);
       await sleep(50, undefined, { signal });
     }
     return server;
@@ -76,7 +77,7 @@ export async function startServer(
   }
 }
 
-/** Ports that were free a moment ago. */
+/** Finds free ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
@@ -114,7 +115,7 @@ function listens(port: number): Promise<boolean> {
 
 function cpuMicros({ pid }: ChildProcess): number | undefined {
   try {
-    // Fields behind the command's name, which may hold spaces: utime and stime are the 12th and 13th.
+    // The command name may contain spaces. After it, utime and stime are the 12th and 13th field.
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
     return (Number(fields[11]) + Number(fields[12])) * TICK_US;
   } catch {

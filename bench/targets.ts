@@ -6,7 +6,7 @@ export type Mode = "unary" | "sse";
 const PROMPT =
   "Name sixty words, one after the other, and say nothing else. Start with the first one that comes to mind.";
 
-/** The request to the upstream itself, and to what speaks its language. */
+/** A request in OpenAI's format: for the upstream, the relay and Portkey. */
 export function openAiTarget(port: number, mode: Mode, headers: Record<string, string> = {}): Target {
   const body = JSON.stringify({
     model: "bench",
@@ -24,12 +24,12 @@ export function openAiTarget(port: number, mode: Mode, headers: Record<string, s
   return { port, path: "/v1/chat/completions", headers, body, ending: ending ?? "", check: checked(read) };
 }
 
-/** The relay's stream: the upstream's request, events like those of Chorus. */
+/** The stream of the relay: a request in OpenAI's format, events like those of Chorus. */
 export function relayStreamTarget(port: number): Target {
   return { ...openAiTarget(port, "sse"), path: "/v1/generate:stream", ending: "event: done", check: checked(deltas) };
 }
 
-/** @param apiKey left out for what asks for none */
+/** @param apiKey undefined for the server without admission */
 export function chorusTarget(port: number, mode: Mode, apiKey?: string): Target {
   return {
     port,
@@ -44,7 +44,7 @@ export function chorusTarget(port: number, mode: Mode, apiKey?: string): Target 
 function checked(read: (body: string) => string): (body: string) => string | undefined {
   return (body) => {
     const answer = read(body);
-    return answer === ANSWER ? undefined : `The answer reads ${JSON.stringify(answer.slice(0, 300))}.`;
+    return answer === ANSWER ? undefined : `The answer is ${JSON.stringify(answer.slice(0, 300))}.`;
   };
 }
 

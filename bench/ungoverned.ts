@@ -1,5 +1,6 @@
 /**
- * Chorus without keys, limits, credit and charges: what governing costs is the difference.
+ * Chorus without keys, limits, credit and charges. The difference to the complete service is the cost of admission and
+ * billing.
  *   node bench/ungoverned.ts PORT CATALOGUE
  */
 import type { Admission } from "../src/admission/lease.ts";
@@ -33,7 +34,7 @@ const engine = {
   tokenizer: createTokenizer(),
   validators: createValidators(),
 };
-const nobody = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
+const anonymous = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
 const work = createInFlight();
 const services = {
   workspaces: {},
@@ -41,7 +42,7 @@ const services = {
   keys: {},
   usage: {},
   activity: {},
-  authorize: async () => nobody,
+  authorize: async () => anonymous,
   generation: createGeneration({
     engine,
     difficulty: loadDifficultyRater(),
@@ -55,7 +56,7 @@ const services = {
   }),
   ready: () => true,
 };
-// The paths that the rest of the services stand behind are not asked for.
+// The benchmark does not call the paths of the missing services.
 createRestServer(services as unknown as Services, config, createLog("warn"), telemetry).listen(
   Number(port),
   "127.0.0.1",

@@ -6,11 +6,12 @@ const SHARED = { id: "chatcmpl-bench", created: 1_750_000_000, model: "bench" };
 const USAGE = { prompt_tokens: 20, completion_tokens: 120, total_tokens: 140 };
 
 /**
- * A static vendor: answers each POST with one OpenAI chat completion, or with a stream of them if its body has `"stream":true`. The answers are
- * made beforehand and each goes out in one write, so that it costs a fraction of any server that is measured in front of it.
+ * A static vendor: answers each POST with an OpenAI chat completion, or with a stream of chunks if the body has
+ * `"stream":true`. Each response is built in advance and sent with one write, which costs a fraction of any server
+ * under test.
  */
 function serveUpstream(port: number): void {
-  const whole = answerBytes(
+  const unary = answerBytes(
     "application/json",
     JSON.stringify({
       ...SHARED,
@@ -33,7 +34,7 @@ function serveUpstream(port: number): void {
           return;
         }
         const stream = bytes.subarray(found.bodyStart, found.end).includes('"stream":true');
-        socket.write(stream ? streamed : whole);
+        socket.write(stream ? streamed : unary);
         bytes = bytes.subarray(found.end);
       }
     });

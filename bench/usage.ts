@@ -1,6 +1,7 @@
 /**
- * How long quotas and metrics take with many requests behind them. Run with: node bench/usage.ts --rows 10000000
- * Makes that many rows of `generations` of one workspace over 400 days, a tenth as many of a hundred others, and the rollups of all.
+ * Measures quotas and metrics of a workspace with many requests: node bench/usage.ts --rows 10000000
+ * Creates that many rows of `generations` for one workspace over 400 days, a tenth as many for 100 other workspaces,
+ * and the rollups.
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,11 +42,13 @@ async function fill(pool: Pool): Promise<void> {
     process.stdout.write(`\r${done + rows} rows`);
   }
   for (const unit of ["minute", "hour", "day"]) {
-    // In the order of time, as they come to be.
+    // Inserted in order of time, as in a real service.
     await pool.query(
-      `insert into usage select workspace_id, '${unit}', date_trunc('${unit}', created_at, 'UTC'), key_id, count(*) filter (where outcome = 'ok'),
-         count(*) filter (where outcome <> 'ok'), coalesce(sum(input_tokens) filter (where outcome = 'ok'), 0), coalesce(sum(output_tokens)
-         filter (where outcome = 'ok'), 0), coalesce(sum(cached_tokens) filter (where outcome = 'ok'), 0), sum(credits_micro)
+      `insert into usage select workspace_id, '${unit}', date_trunc('${unit}', created_at, 'UTC'), key_id,
+         count(*) filter (where outcome = 'ok'), count(*) filter (where outcome <> 'ok'),
+         coalesce(sum(input_tokens) filter (where outcome = 'ok'), 0),
+         coalesce(sum(output_tokens) filter (where outcome = 'ok'), 0),
+         coalesce(sum(cached_tokens) filter (where outcome = 'ok'), 0), sum(credits_micro)
        from generations group by 1, 3, 4 order by 3`,
     );
   }
@@ -92,7 +95,7 @@ async function measure(usage: Usage, pool: Pool): Promise<void> {
     "select count(*), sum(input_tokens) from generations where workspace_id = 'ws_measured' and created_at >= $1",
     [new Date(NOW - 30 * DAY)],
   );
-  console.log(`For comparison, a sum over 30 days of single requests: ${(performance.now() - start).toFixed(0)} ms`);
+  console.log(`For comparison, a sum over all requests of 30 days: ${(performance.now() - start).toFixed(0)} ms`);
 }
 
 const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));

@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 
 const DIST = join(import.meta.dirname, "dist");
 
-/** Writes each script and style beside itself in Brotli, an eighth smaller than what the service compresses by itself. */
+/** Writes a Brotli file beside each script and style, an eighth smaller than what the service compresses on the fly. */
 function compressed(): Plugin {
   return {
     name: "compressed",

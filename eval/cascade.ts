@@ -3,14 +3,14 @@ import type { Choice, Row } from "./recording.ts";
 import { type Outcome, replay } from "./replay.ts";
 import { accuracyOf, isAnswered, knownAccuracy, mean, paired, pairOf, ranOn, scoreOf } from "./score.ts";
 
-/** Accuracy of the cascade, and its share of calls to the strong model; of mean scores where they are not 0 or 1. */
+/** Accuracy of the cascade and its share of calls of the strong model. Mean scores if scores are not 0 or 1. */
 export interface CascadeFigures extends Partial<Curve> {
   rows: number;
   accuracy: number;
   strong_accuracy: number;
-  /** Share of questions on which the strong model was called, 0 to 1. */
+  /** Share of questions for which the strong model was called, 0 to 1. */
   strong_share: number;
-  /** Gain over the strong model alone, paired by question, with its 95 % interval. */
+  /** Gain over the strong model alone, paired by question, with the bounds of its 95 % interval. */
   gain: number;
   low: number;
   high: number;
@@ -18,20 +18,20 @@ export interface CascadeFigures extends Partial<Curve> {
 
 export type CascadePart = CascadeFigures & { all_answered: CascadeFigures };
 
-/** One question as the cascade answered it. */
+/** A question and the cascade's answer to it. */
 interface Cascaded {
   row: Row;
   isEscalated: boolean;
   score: number;
-  /** Score of what the weak models answer where the strong one is not called. */
+  /** Score of the answer without a call of the strong model. */
   weakScore: number;
 }
 
 /**
- * Two weak models answer what they agree on, a strong one the rest: the plan for closed questions at level medium. The curve varies the share of
- * strong calls: questions on which the weak ones disagree first, the more difficult ones before the others; where the strong model is not called,
- * the weak one answers that is better on other folds.
- * @returns undefined where there are no two weak models, or no question to which all three gave an answer
+ * Measures the plan for closed questions at level medium: two weak models answer; if they disagree, a strong model
+ * does. The curve varies the share of strong calls. Questions on which the weak models disagree come first, and among
+ * them the more difficult ones. Without a strong call, the weak model answers that is better on other folds.
+ * @returns undefined if there are fewer than two weak models, or no question that all three answered
  */
 export async function cascadePart(all: readonly Row[], choice: Choice): Promise<CascadePart | undefined> {
   const { strong, difficulty = () => 0 } = choice;
@@ -66,7 +66,7 @@ export async function cascadePart(all: readonly Row[], choice: Choice): Promise<
   return { ...figures(cascaded), all_answered: figures(cascaded.filter(({ row }) => isAnswered(row, names))) };
 }
 
-/** Each question through the plan, with the name of the weak model that is the better one as far as other folds tell. */
+/** Runs each question through the plan. Also yields the name of the weak model that is better on other folds. */
 export async function* cascade(
   rows: readonly Row[],
   weak: readonly string[],

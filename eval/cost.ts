@@ -7,18 +7,19 @@ import { ballots } from "./vote.ts";
 /** Estimated cost in USD of 1,000 questions. */
 export interface CostPart {
   rows: number;
-  /** Of the first weak model alone, and of the strong one alone. */
+  /** Of the first weak model alone, and of the strong model alone. */
   weak?: number;
   strong?: number;
-  /** Of the cascade, and of the panel, with every call that their plans make. */
+  /** Of the cascade and of the panel, including every call of their plans. */
   cascade?: number;
   panel?: number;
 }
 
 /**
- * What answering costs by the recorded price of each call, on the questions whose cost is recorded for all models concerned; a role with a model that
- * has no recorded cost is left out. A judge call counts as one call of the strongest member, although it reads the drafts as well.
- * @returns undefined where no costs are recorded
+ * Computes the cost of answering from the recorded cost of each call. Uses the questions for which the costs of all
+ * models are recorded; omits roles with a model without recorded costs. A call of the judge counts as a call of the
+ * strongest member, although it also reads the drafts.
+ * @returns undefined if no costs are recorded
  */
 export async function costPart(all: readonly Row[], choice: Choice): Promise<CostPart | undefined> {
   const priced = (names: readonly string[]) =>
@@ -41,7 +42,7 @@ export async function costPart(all: readonly Row[], choice: Choice): Promise<Cos
   };
 }
 
-/** Cost of each question, over all calls that were made for it. */
+/** Cost of each question, summed over its calls. */
 async function spent(answered: AsyncIterable<[row: Row, outcome: Outcome, ...rest: unknown[]]>): Promise<number[]> {
   const costs: number[] = [];
   for await (const [row, { calls }] of answered) {

@@ -1,23 +1,27 @@
-/** One question on the way from the weak answer to the strong one. */
+/** Scores of the weak and the strong model on one question. */
 export interface Point {
   weak: number;
   strong: number;
-  /** Higher goes to the strong model first; later figures decide where earlier ones are equal. */
+  /** Questions with a higher rank go to the strong model first. Later numbers decide if earlier ones are equal. */
   rank: readonly number[];
 }
 
-/** How much of the gap between weak and strong is closed: PGR(x) = (acc(x) − weak) / (strong − weak) at a share x of strong calls. */
+/**
+ * How much of the gap between weak and strong accuracy is recovered ("performance gap recovered", RouteLLM):
+ * PGR(x) = (acc(x) − weak) / (strong − weak) at a share x of strong calls.
+ */
 export interface Curve {
-  /** Integral of PGR over x; .5 for a random order. */
+  /** Average PGR: its integral over x; 0.5 for a random order. */
   apgr: number;
-  /** Smallest x with PGR of at least .5 and .8. */
+  /** Smallest x with a PGR of at least 0.5 and 0.8. */
   cpt50: number;
   cpt80: number;
 }
 
 /**
- * The curve of an order, by trapezoids. Questions of equal rank count as in random order, so no chance is in the figures.
- * @returns undefined where the strong answers are no better than the weak ones
+ * Computes the curve of an order by the trapezoidal rule. Uses the expected value over all orders of questions with
+ * equal rank, so the result does not depend on chance.
+ * @returns undefined if the strong model is not better than the weak one
  */
 export function curve(points: readonly Point[]): Curve | undefined {
   const gap = points.reduce((sum, { weak, strong }) => sum + strong - weak, 0);

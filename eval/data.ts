@@ -4,20 +4,21 @@ import type { Recording, Row } from "./recording.ts";
 import type { RawOutput } from "./repair.ts";
 
 export interface RecordedFile {
-  /** As it was given. */
+  /** Path as given. */
   path: string;
-  /** File name without folder and ending. */
+  /** File name without folder and extension. */
   name: string;
   rows: Row[];
   raw: RawOutput[];
-  /** Lines that are neither a row nor a raw output, and were left out. */
+  /** Number of lines that are neither a row nor a raw output, and were skipped. */
   skipped: number;
 }
 
 /**
- * Reads a file of recorded answers, one JSON object a line: `{id, group, prompt, gold, models}` or `{id, model, output}`. Missing ids and groups are
- * filled in; a reply without a usable score is left out, as if the model had not run; a line of another shape is left out and counted.
- * @throws Error when the file cannot be read or holds no usable line
+ * Reads a file of recorded answers with one JSON object per line: `{id, group, prompt, gold, models}` or `{id, model,
+ * output}`. Fills in missing ids and groups. Ignores a recording without a valid score, as if the model had not run.
+ * Skips and counts other lines.
+ * @throws Error if the file cannot be read or has no usable line
  */
 export function readRecorded(path: string): RecordedFile {
   const file: RecordedFile = { path, name: basename(path).replace(/\.jsonl?$/, ""), rows: [], raw: [], skipped: 0 };
@@ -46,7 +47,7 @@ export function readRecorded(path: string): RecordedFile {
   }
   if (file.rows.length + file.raw.length === 0)
     throw new Error(
-      `${path}: no recorded answers. Expected one JSON object a line, {"id","group","prompt","gold","models"}.`,
+      `${path}: no recorded answers. Expected one JSON object per line: {"id","group","prompt","gold","models"}.`,
     );
   return file;
 }
@@ -60,14 +61,14 @@ function contents(path: string): string {
   }
 }
 
-/** The models that a file is measured with by default, in the pairs that the reference figures name. */
+/** Default models by file: the pairs of the published reference figures. */
 const KNOWN = [
   { weak: ["mixtral-8x7b"], strong: "gpt-4-1106" },
   { weak: ["gemini-1.5-flash-002", "Meta-Llama-3_1-70B-Instruct"], strong: "gpt-4o-2024-05-13" },
   { weak: ["gemini-1.5-flash", "gpt-4o-mini-2024-07-18"], strong: "gpt-4o-2024-08-06" },
 ];
 
-/** Names that vendors give to their cheap models. */
+/** Matches names of cheap models. */
 const CHEAP = /flash|mini|nano|haiku|lite|small|fast|instant|mixtral|\b[1-9]b\b/i;
 
 export interface Models {
@@ -76,27 +77,29 @@ export interface Models {
 }
 
 /**
- * The weak models and the strong one: as asked for, else a known pair, else strong = most accurate and weak = cheapest by recorded cost (or by its
- * name, where no cost is recorded) among those at most 25 points below it (all below it, where none is so near), and the one most like that. Only models that ran on at least half of the rows are chosen unasked.
- * @returns a sentence when the file has no such models
+ * Chooses the weak models and the strong one: those that are named, else a known pair. Otherwise the strong model is
+ * the most accurate one that ran on at least half of the rows. The first weak model is then the cheapest one (by
+ * recorded cost, or by name if no cost is recorded) within 25 points below it, or of all below it; the second is the
+ * one with the most similar accuracy.
+ * @returns a sentence if the file does not have such models
  */
 export function choose(
   file: RecordedFile,
-  asked: { weak: readonly string[]; strong: string | undefined },
+  requested: { weak: readonly string[]; strong: string | undefined },
 ): Models | string {
   const all = accuracies(file);
-  const unknown = [...asked.weak, ...(asked.strong === undefined ? [] : [asked.strong])].find((name) => !all.has(name));
+  const unknown = [...requested.weak, requested.strong].find((name) => name !== undefined && !all.has(name));
   if (unknown !== undefined)
     return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
   const known = KNOWN.find(({ weak, strong }) => all.has(weak[0] ?? "") && all.has(strong));
   const usual = [...all].filter(([, { rows }]) => rows * 2 >= file.rows.length);
   const strong =
-    asked.strong ??
-    (known && !asked.weak.includes(known.strong) ? known.strong : undefined) ??
-    usual.filter(([name]) => !asked.weak.includes(name)).toSorted((a, b) => b[1].mean - a[1].mean)[0]?.[0];
+    requested.strong ??
+    (known && !requested.weak.includes(known.strong) ? known.strong : undefined) ??
+    usual.filter(([name]) => !requested.weak.includes(name)).toSorted((a, b) => b[1].mean - a[1].mean)[0]?.[0];
   if (strong === undefined)
-    return `${file.name} has no model with scores on at least half of its rows that could be the strong one.`;
-  if (asked.weak.length > 0) return { weak: [...asked.weak], strong };
+    return `${file.name} has no strong model: none has scores on at least half of its rows. Name one with --strong.`;
+  if (requested.weak.length > 0) return { weak: [...requested.weak], strong };
   const best = all.get(strong);
   if (known?.strong === strong) return { weak: known.weak.filter((name) => all.has(name)), strong };
   const below = usual.filter(([name, { mean }]) => name !== strong && best && mean < best.mean);
@@ -107,32 +110,36 @@ export function choose(
   const weak =
     rivals.filter(([, { cost }]) => cost !== undefined).toSorted((a, b) => (a[1].cost ?? 0) - (b[1].cost ?? 0))[0] ??
     (cheap.length > 0 ? cheap : rivals).toSorted((a, b) => b[1].mean - a[1].mean)[0];
-  if (!weak) return `${file.name} has no model below ${strong} that could be the weak one. Name one with --weak.`;
+  if (!weak) return `${file.name} has no weak model: none has a lower score than ${strong}. Name one with --weak.`;
   const distance = ([, { mean }]: (typeof rivals)[number]) => Math.abs(mean - weak[1].mean);
   const second = rivals.filter(([name]) => name !== weak[0]).toSorted((a, b) => distance(a) - distance(b))[0];
   return { weak: [weak, second].flatMap((each) => each?.[0] ?? []), strong };
 }
 
-/** Cheap panels that the reference figures name. */
+/** Cheap panels of the published reference figures. */
 const PANELS = [
   ["gemini-1.5-flash-002", "Meta-Llama-3_1-70B-Instruct", "DeepSeek-Coder-V2"],
   ["gemini-1.5-flash", "gpt-4o-mini-2024-07-18", "claude-3-haiku-20240307"],
 ];
 
 /**
- * The members of the vote: as asked for, else a known panel, else the weak models and those nearest below the strong one, three in all.
- * @returns a sentence when a named member has no scores or is the only one, or there are not three unasked
+ * Chooses the members of the vote: those that are named, else a known panel, else three models: the weak ones and the
+ * most accurate ones below the strong one.
+ * @returns a sentence if a named member has no scores, only one is named, or there are fewer than three models
  */
 export function choosePanel(
   file: RecordedFile,
-  asked: readonly string[],
+  requested: readonly string[],
   { weak, strong }: Pick<Models, "weak"> & { strong: string | undefined },
 ): string[] | string {
   const all = accuracies(file);
-  const unknown = asked.find((name) => !all.has(name));
+  const unknown = requested.find((name) => !all.has(name));
   if (unknown !== undefined)
     return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
-  if (asked.length > 0) return new Set(asked).size > 1 ? [...asked] : `A vote needs more members than ${asked[0]}.`;
+  if (requested.length > 0)
+    return new Set(requested).size > 1
+      ? [...requested]
+      : `A vote needs at least two members; only ${requested[0]} is named.`;
   const known = PANELS.find((panel) => panel.every((name) => all.has(name)));
   if (known) return known;
   const near = [...all]
@@ -172,7 +179,7 @@ export function accuracies(file: RecordedFile): Map<string, Accuracy> {
   );
 }
 
-/** Scores are 0 or 1, or grades up to 10; what is far off is a mistake of the recording, and its squares would not be finite. */
+/** Scores are 0 or 1, or grades up to 10. A score beyond this limit is an error of the recording. */
 const LARGEST_SCORE = 1_000;
 
 function recorded(value: unknown): Recording | undefined {

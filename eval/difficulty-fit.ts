@@ -2,37 +2,37 @@ import { FEATURES } from "../src/engine/difficulty/features.ts";
 import { BUCKETS } from "../src/engine/difficulty/ngrams.ts";
 import type { Features, Scorer } from "../src/engine/difficulty/scorer.ts";
 
-/** A prompt's features and what the strong model gained over the weak one on it. */
+/** Features of a prompt, and the gain in score of the strong model over the weak one. */
 export interface Sample {
   features: Features;
   gain: number;
-  /** Recordings of one set are centred and scaled together, because their models differ. */
+  /** File of the recording. Gains are standardised within a set, because the models differ between sets. */
   set: string;
 }
 
-/** Ridge penalties; the plain weights are drawn to their priors, the others to zero. */
+/** Ridge penalties. They pull the weights of the plain features to their priors, the others to zero. */
 const PENALTY = { ngrams: 12, plain: 100, joint: 1000 };
 
 /**
- * Losses count at most this much of the largest gain. They are rare (6 % of MMLU), say little of a prompt, and one subject of MMLU is full of answers
- * of the strong model that were not read.
+ * Most negative gain, as a share of the largest gain. Losses are rare and say little about a prompt; many come from
+ * answers of the strong model that could not be parsed.
  */
 const LARGEST_LOSS = 0.8;
 
 /**
- * Rows that a set weighs at most when there are several: a judge for every prompt must not become one for the largest set.
+ * Largest weight of a set, in rows, if there are several. Keeps the largest set from dominating the others.
  */
 const SET_ROWS = 1800;
 
-/** Largest share of the buckets that may count as familiar; with more, collisions make every text look so. */
+/** Largest share of the buckets that count as familiar. With more, hash collisions make every text look familiar. */
 const FAMILIAR = 0.25;
 
-/** Steps of the conjugate gradients; more change no figure by .001. */
+/** Steps of the conjugate gradient method. More steps change the figures by less than 0.001. */
 const STEPS = 15;
 
 /**
- * Ridge regression of the gain: once on the plain features alone, once on n-grams and plain features together. Deterministic. The head is not yet
- * calibrated: see `calibrate`.
+ * Fits a scorer with two ridge regressions of the gain: one on the plain features alone, one on n-grams and plain
+ * features together. Deterministic. The result still has to be calibrated with `calibrate`.
  */
 export function fit(samples: readonly Sample[]): Scorer {
   const target = targets(samples);
@@ -56,7 +56,7 @@ export function fit(samples: readonly Sample[]): Scorer {
   };
 }
 
-/** Which buckets are familiar: those in at least so many prompts that no more than FAMILIAR of all are. */
+/** Determines the familiar buckets: the most frequent ones, at most the share `FAMILIAR` of all. */
 function familiarity(sparse: readonly Int32Array[]): Pick<Scorer, "familiar" | "base" | "usual"> {
   const seen = new Uint32Array(BUCKETS);
   for (const buckets of sparse) for (const at of buckets) seen[at] = (seen[at] ?? 0) + 1;
@@ -65,15 +65,18 @@ function familiarity(sparse: readonly Int32Array[]): Pick<Scorer, "familiar" | "
   for (const [at, prompts] of seen.entries())
     if (prompts >= often) familiar[at >> 3] = (familiar[at >> 3] ?? 0) | (1 << (at & 7));
   const base = seen.filter((prompts) => prompts >= often).length / BUCKETS;
-  // A prompt's own count is left out, so that the share is that of a new prompt.
+  // Excludes the prompt itself from the count, which gives the share for an unseen prompt.
   const shares = sparse.map(
     (buckets) => buckets.filter((at) => (seen[at] ?? 0) > often).length / (buckets.length || 1),
   );
   return { familiar, base, usual: shares.reduce((sum, share) => sum + share, 0) / (shares.length || 1) };
 }
 
-/** The head with slope and offset such that difficulty is the likelihood of a gain: Platt's logistic regression on scores of prompts it was not trained on. */
-export function calibrate(head: Scorer, outcomes: ReadonlyArray<{ score: number; gained: boolean }>): Scorer {
+/**
+ * Sets slope and offset so that the difficulty is the probability of a gain, by Platt scaling.
+ * @param outcomes scores of prompts that the scorer was not trained on
+ */
+export function calibrate(scorer: Scorer, outcomes: ReadonlyArray<{ score: number; gained: boolean }>): Scorer {
   let [slope, offset] = [1, 0];
   for (let step = 0; step < 50; step++) {
     let [g0, g1, h00, h01, h11] = [0, 1e-3 * (slope - 1), 1e-9, 0, 1e-3];
@@ -91,17 +94,17 @@ export function calibrate(head: Scorer, outcomes: ReadonlyArray<{ score: number;
     offset -= (h11 * g0 - h01 * g1) / determinant;
     slope -= (h00 * g1 - h01 * g0) / determinant;
   }
-  return { ...head, slope: Number.isFinite(slope) ? slope : 1, offset: Number.isFinite(offset) ? offset : 0 };
+  return { ...scorer, slope: Number.isFinite(slope) ? slope : 1, offset: Number.isFinite(offset) ? offset : 0 };
 }
 
-/** Weight of each row in the sum of squares. */
+/** Weight of each sample in the sum of squares. */
 function balance(samples: readonly Sample[]): Float64Array {
   const rows = new Map<string, number>();
   for (const { set } of samples) rows.set(set, (rows.get(set) ?? 0) + 1);
   return Float64Array.from(samples, ({ set }) => (rows.size < 2 ? 1 : Math.min(1, SET_ROWS / (rows.get(set) ?? 1))));
 }
 
-/** Gains as deviations from the mean of their set, in its standard deviations. */
+/** Standardises the gains within each set. */
 function targets(samples: readonly Sample[]): Float64Array {
   const largest = new Map<string, number>();
   for (const { set, gain } of samples) largest.set(set, Math.max(largest.get(set) ?? 0, Math.abs(gain)));
@@ -128,12 +131,15 @@ function standardise(values: Float64Array, scales: ReadonlyArray<{ mean: number;
 interface Design {
   weights: Float64Array;
   dense: readonly Float64Array[];
-  /** Buckets of each row; each has the value 1 / √(their number). */
+  /** Buckets of each row. Each has the value 1 / √(number of buckets of the row). */
   sparse: readonly Int32Array[];
   buckets: number;
 }
 
-/** Minimises the weighted |y − Xw|² + penalty · |w − prior|² over the dense and PENALTY.ngrams · |b|² over the sparse weights, by conjugate gradients. */
+/**
+ * Minimises, by conjugate gradients, the weighted |y − Xw|² + penalty · |w − prior|² + PENALTY.ngrams · |b|², where w
+ * are the weights of the dense features and b those of the buckets.
+ */
 function ridge(design: Design, y: Float64Array, prior: Float64Array, penalty: number) {
   const width = prior.length;
   const weights = new Float64Array(width + design.buckets);
@@ -194,6 +200,6 @@ function dot(a: Float64Array, b: Float64Array): number {
   return sum;
 }
 
-function add(into: Float64Array, what: Float64Array, factor: number): void {
-  for (let at = 0; at < into.length; at++) into[at] = (into[at] ?? 0) + factor * (what[at] ?? 0);
+function add(into: Float64Array, values: Float64Array, factor: number): void {
+  for (let at = 0; at < into.length; at++) into[at] = (into[at] ?? 0) + factor * (values[at] ?? 0);
 }

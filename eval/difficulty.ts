@@ -15,14 +15,15 @@ import { fit, type Sample } from "./difficulty-fit.ts";
 import type { Row } from "./recording.ts";
 import { shuffled } from "./shuffle.ts";
 
-/** Fractions of 1; null where the file cannot give the figure. */
-export interface JudgePart {
+/** How well difficulty orders questions. Shares of 1; null if the file does not allow the figure. */
+export interface DifficultyPart {
   apgr: number;
   cpt50: number;
   cpt80: number;
-  /** Each group in turn left out of training and then judged. Null with one group only, and for the committed judge. */
+  /** Each group rated by a scorer that was trained without it. Null for a single group and for the committed scorer. */
   apgr_groups_held_out: number | null;
-  apgr_plain: number;
+  /** With the plain features alone, without n-grams. */
+  apgr_features_only: number;
   rows: number;
   weak: string;
   strong: string;
@@ -30,7 +31,7 @@ export interface JudgePart {
   trained_on?: Record<string, number>;
 }
 
-/** Rows of a file that both models ran on, as training and testing take them. Only the prompt is read into features. */
+/** Rows of a file on which both models ran, with their samples for training. Features come from the prompt alone. */
 export interface Routed {
   rows: Row[];
   samples: Sample[];
@@ -38,24 +39,24 @@ export interface Routed {
   strong: string;
 }
 
-export interface Judged {
-  part: JudgePart;
-  /** Difficulty of a row by a judge that was not trained on it (except a committed one that was). */
+export interface DifficultyResult {
+  part: DifficultyPart;
+  /** Difficulty of a row, from a scorer that was not trained on the row. The committed scorer may have been. */
   difficulty: (row: Row) => number;
 }
 
 const FOLDS = 5;
-/** With more groups than this, several are held out together. */
+/** Most folds of groups. With more groups, several are held out together. */
 const GROUP_FOLDS = 60;
-/** Small files are split anew so often, and the figures averaged, because one split of 72 rows moves APGR by .02. */
+/** Files with fewer rows are split several times and the figures averaged, because they depend on the split. */
 const REPEATS = { rows: 2000, times: 5 };
 
-/** Reads the features of a file for its weak and strong model. @returns a sentence where the file has no such pair */
+/** Builds the samples of a file for its weak and strong model. @returns a sentence if the file has no such pair */
 export function routed(
   file: RecordedFile,
-  asked: { weak: readonly string[]; strong: string | undefined },
+  requested: { weak: readonly string[]; strong: string | undefined },
 ): Routed | string {
-  const models = choose(file, asked);
+  const models = choose(file, requested);
   if (typeof models === "string") return models;
   const [weak = "", strong] = [models.weak[0], models.strong];
   const rows = file.rows.filter((row) => row.models[weak] && row.models[strong]);
@@ -68,27 +69,34 @@ export function routed(
 }
 
 /**
- * How well the judge finds the questions on which the strong model is worth its price. `others` are further files, each trained on alone and tested here.
- * @returns a sentence where the file cannot tell
+ * Measures how well difficulty finds the questions on which the strong model is better.
+ * @param others further files; a scorer is trained on each and tested on this file
+ * @param shipped measures this scorer instead of training one
+ * @returns a sentence if the file does not allow a measurement
  */
-export function judgePart(on: Routed, others: ReadonlyMap<string, Routed>, shipped?: Scorer): Judged | string {
+export function difficultyPart(
+  on: Routed,
+  others: ReadonlyMap<string, Routed>,
+  shipped?: Scorer,
+): DifficultyResult | string {
   const { rows, samples, weak, strong } = on;
   const reached = (scores: readonly number[]) => curveOf(on, scores);
   if (rows.length < 2 * FOLDS)
     return `Rows with scores of both ${weak} and ${strong}: ${rows.length}; at least ${2 * FOLDS} are needed.`;
   const random = reached(rows.map(() => 0));
-  if (!random) return `${strong} is no better than ${weak} here, so there is nothing to gain by routing between them.`;
-  const heads = [...others].map(([name, other]) => [name, fit(other.samples)] as const);
-  const trained_on = Object.fromEntries(heads.map(([name, head]) => [name, reached(scored(head, samples))?.apgr ?? 0]));
-  const common = { rows: rows.length, weak, strong, ...(heads.length > 0 && { trained_on }) };
+  if (!random) return `${strong} is not better than ${weak} on this file, so routing between them gains nothing.`;
+  const trained_on = Object.fromEntries(
+    [...others].map(([name, other]) => [name, reached(scored(fit(other.samples), samples))?.apgr ?? 0]),
+  );
+  const common = { rows: rows.length, weak, strong, ...(others.size > 0 && { trained_on }) };
   if (shipped) {
-    // As it is served, with what a prompt demands in words.
+    // Rates as the service does, including explicit demands in the words of a prompt.
     const rater = createDifficultyRater(encodeScorer(shipped));
     const difficulty = (row: Row) => rater.rate(row.prompt).difficulty;
     const main = reached(rows.map(difficulty)) ?? random;
     const plain = reached(samples.map((sample) => featureScore(shipped, sample.features))) ?? random;
     return {
-      part: { ...main, apgr_groups_held_out: null, apgr_plain: plain.apgr, ...common },
+      part: { ...main, apgr_groups_held_out: null, apgr_features_only: plain.apgr, ...common },
       difficulty,
     };
   }
@@ -122,34 +130,36 @@ export function judgePart(on: Routed, others: ReadonlyMap<string, Routed>, shipp
       cpt50: average(curves.map(({ cpt50 }) => cpt50)),
       cpt80: average(curves.map(({ cpt80 }) => cpt80)),
       apgr_groups_held_out: byGroup ? (reached(byGroup.scores)?.apgr ?? null) : null,
-      apgr_plain: average(runs.map((run) => reached(run.plain)?.apgr ?? random.apgr)),
+      apgr_features_only: average(runs.map((run) => reached(run.plain)?.apgr ?? random.apgr)),
       ...common,
     },
     difficulty: (row) => difficulties.get(row) ?? 0,
   };
 }
 
-/** Scores of every sample by a head that was trained on the other folds, and by its plain part alone. */
+/** Scores every sample with a scorer that was trained on the other folds; `plain` uses the plain features alone. */
 export function heldOut(samples: readonly Sample[], fold: readonly number[]): { scores: number[]; plain: number[] } {
   const [scores, plain] = [samples.map(() => 0), samples.map(() => 0)];
   for (const out of new Set(fold)) {
-    const head = fit(samples.filter((_, at) => fold[at] !== out));
+    const scorer = fit(samples.filter((_, at) => fold[at] !== out));
     for (const [at, { features }] of samples.entries()) {
       if (fold[at] !== out) continue;
-      scores[at] = score(head, features).score;
-      plain[at] = featureScore(head, features);
+      scores[at] = score(scorer, features).score;
+      plain[at] = featureScore(scorer, features);
     }
   }
   return { scores, plain };
 }
 
-/** The fold, from 0, of each item, at random by the seed; items of one key share a fold. */
+/** Assigns a fold, from 0, to each key at random. Equal keys share a fold; the same seed gives the same folds. */
 export function folds(keys: readonly string[], number: number, seed: number): number[] {
   const fold = new Map(shuffled([...new Set(keys)], seed).map((key, at) => [key, at % number]));
   return keys.map((key) => fold.get(key) ?? 0);
 }
 
-/** The curve of sending rows to the strong model in falling order of their scores; undefined where it gains nothing. */
+/**
+ * The curve of routing rows with the highest scores to the strong model first. Undefined if that model is not better.
+ */
 export function curveOf({ rows, weak, strong }: Routed, scores: readonly number[]): Curve | undefined {
   return curve(
     rows.map((row, at) => ({
@@ -160,13 +170,13 @@ export function curveOf({ rows, weak, strong }: Routed, scores: readonly number[
   );
 }
 
-/** The committed head. */
-export function shippedHead(): Scorer {
+/** The committed scorer. */
+export function shippedScorer(): Scorer {
   return decodeScorer(readFileSync(new URL("../src/engine/difficulty/weights.bin", import.meta.url)));
 }
 
-function scored(head: Scorer, samples: ReadonlyArray<{ features: Features }>): number[] {
-  return samples.map(({ features }) => score(head, features).score);
+function scored(scorer: Scorer, samples: ReadonlyArray<{ features: Features }>): number[] {
+  return samples.map(({ features }) => score(scorer, features).score);
 }
 
 function average(values: readonly number[]): number {

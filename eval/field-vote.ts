@@ -7,49 +7,53 @@ import { type Player, replay } from "./replay.ts";
 import { isAnswered, knownAccuracy, mean, paired, ranOn, scoreOf } from "./score.ts";
 import { shuffled } from "./shuffle.ts";
 
-/** Questions that make one object. */
+/** Questions that are combined into one object. */
 const FIELDS = 5;
 /**
- * Files with fewer rows are grouped into objects that often: one grouping of GSM8K makes 263 objects, and which questions meet moves the difference of
- * two ways to vote by a point.
+ * Number of groupings of files with few rows. The result of a single grouping depends on which questions share an
+ * object.
  */
 const GROUPINGS = 10;
 const FEW_ROWS = 2_000;
 
-/** Share of objects with every field right, paired by object. */
+/** Shares of objects in which every field is correct, paired by object. */
 export interface FieldVoteFigures {
-  /** Of all groupings. */
+  /** Over all groupings. */
   objects: number;
   groupings: number;
-  /** Of the best single member: the one that is best on these very objects. */
+  /** Of the member that is best on these objects. */
   best: number;
-  /** Of the object that more than half of the members wrote alike, else the strongest member's. */
+  /** Of the object that more than half of the members wrote; without a majority, that of the strongest member. */
   majority: number;
-  /** Of the vote field by field. */
+  /** Of the vote on each field. */
   accuracy: number;
-  /** Gain of the field vote over the best member, with its 95 % interval, and over the majority of whole objects. */
+  /** Gain of the field vote over the best member, with its 95 % interval, and over the majority of objects. */
   gain: number;
   low: number;
   high: number;
   gain_over_majority: number;
 }
 
-/** Figures over all groupings; where there are several, `file_order` are those of the one in which objects follow the order of the file. */
+/**
+ * Figures over all groupings. With several groupings, `file_order` has the figures of the grouping in the order of the
+ * file.
+ */
 export type FieldVotePart = FieldVoteFigures & { all_answered: FieldVoteFigures; file_order?: FieldVoteFigures };
 
 interface Scored {
   rows: readonly Row[];
   voted: number;
   majority: number;
-  /** In the order of the panel. */
+  /** Score of each member, in the order of the panel. */
   single: number[];
 }
 
 /**
- * Votes on simulated objects: five questions are one request for an object with five fields, and what a model answered to each is what it wrote into
- * the field, null for no answer. Which questions meet is chance, so they are grouped as they follow each other in the file, and then, in a file with few
- * rows, nine times at random. The plan is that for JSON at level high; accuracies come from other folds.
- * @returns undefined for fewer than two members, or where no object has all answers
+ * Measures the vote on JSON fields with simulated objects: five questions count as one request for an object with five
+ * fields, and the recorded answers of a model are the fields of its object, null for no answer. Groups questions in the
+ * order of the file and, for a file with few rows, nine more times at random. Uses the plan for JSON at level high,
+ * with accuracies from other folds.
+ * @returns undefined for fewer than two members, or if no object has all answers
  */
 export async function fieldVotePart(all: readonly Row[], choice: Choice): Promise<FieldVotePart | undefined> {
   const panel = [...new Set(choice.panel)];
@@ -94,7 +98,7 @@ async function grouped(rows: readonly Row[], panel: readonly string[]): Promise<
   return scored;
 }
 
-/** Means over the groupings. Those share their questions, so the interval is as wide as that of one. */
+/** Means over the groupings. They share their questions, so the interval stays as wide as that of a single grouping. */
 function figures(groupings: readonly Scored[][]): FieldVoteFigures {
   const scored = groupings.flat();
   const accuracies = scored[0]?.single.map((_, at) => mean(scored.map(({ single }) => single[at] ?? 0))) ?? [];

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { cascadePart } from "./cascade.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
-import { judgePart, type Routed, routed, shippedHead } from "./difficulty.ts";
+import { difficultyPart, type Routed, routed, shippedScorer } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
 import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
@@ -13,7 +13,7 @@ import { votePart } from "./vote.ts";
 const USAGE =
   "npm run eval -- [--weak NAME[,NAME]] [--strong NAME] [--panel NAME,NAME,…] [--shipped] [--json] FILE.jsonl …";
 
-/** Measures every part that applies to each file; prints the figures and writes them to eval/results.md. */
+/** Measures the parts that apply to each file, prints the figures and writes them to eval/results.md. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -26,13 +26,13 @@ async function main(): Promise<void> {
     },
   });
   if (positionals.length === 0) throw new Error(`Name at least one file of recorded answers: ${USAGE}`);
-  const asked = { weak: names(values.weak), strong: values.strong, panel: names(values.panel) };
+  const requested = { weak: names(values.weak), strong: values.strong, panel: names(values.panel) };
   const files = positionals.map(readRecorded);
-  const sets = new Map<RecordedFile, Routed | string>(files.map((file) => [file, routed(file, asked)]));
+  const sets = new Map<RecordedFile, Routed | string>(files.map((file) => [file, routed(file, requested)]));
   const results: Array<Record<string, unknown>> = [];
   const sections: string[] = [];
   for (const file of files) {
-    const { parts, notes } = await measure(file, { asked, files, sets, shipped: values.shipped });
+    const { parts, notes } = await measure(file, { requested, files, sets, shipped: values.shipped });
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
     if (!values.json) console.log(sections.at(-1));
@@ -40,20 +40,29 @@ async function main(): Promise<void> {
   }
   if (values.json) console.log(JSON.stringify(files.length > 1 ? results : results[0]));
   const command = process.argv.slice(2).map((word) => word.replace(/^.*\//, ""));
-  const head = `# Results\n\nWritten by \`npm run eval -- ${command.join(" ")}\`. How the figures are computed: docs/decisions/difficulty.md and fusion.md.\n`;
-  writeFileSync(new URL("results.md", import.meta.url), [head, ...sections].join("\n"));
+  const intro = `# Results
+
+Written by
+
+\`\`\`sh
+npm run eval -- ${command.join(" \\\n  ")}
+\`\`\`
+
+docs/decisions/difficulty.md and docs/decisions/fusion.md describe how the figures are computed.
+`;
+  writeFileSync(new URL("results.md", import.meta.url), [intro, ...sections].join("\n"));
 }
 
 interface Run {
-  asked: { weak: string[]; strong: string | undefined; panel: string[] };
+  requested: { weak: string[]; strong: string | undefined; panel: string[] };
   files: readonly RecordedFile[];
   sets: ReadonlyMap<RecordedFile, Routed | string>;
   shipped: boolean;
 }
 
-/** The parts that apply to a file, under their keys, and in words why others do not. */
-async function measure(file: RecordedFile, { asked, files, sets, shipped }: Run) {
-  const notes = file.skipped > 0 ? [`Lines that are no recorded answers and were left out: ${file.skipped}.`] : [];
+/** Measures the parts that apply to a file. @returns the parts by key, and notes about parts that do not apply */
+async function measure(file: RecordedFile, { requested, files, sets, shipped }: Run) {
+  const notes = file.skipped > 0 ? [`Skipped lines without a recorded answer: ${file.skipped}.`] : [];
   const parts: Record<string, unknown> = {};
   const keep = (key: string, part: unknown) => {
     if (part !== undefined) parts[key] = part;
@@ -68,17 +77,17 @@ async function measure(file: RecordedFile, { asked, files, sets, shipped }: Run)
       path === file.path || typeof other === "string" ? [] : [[name, other]],
     ),
   );
-  const judged = typeof set === "string" ? set : judgePart(set, others, shipped ? shippedHead() : undefined);
-  if (typeof judged === "string") notes.push(judged);
-  else keep("judge", judged.part);
-  const models = choose(file, asked);
+  const rated = typeof set === "string" ? set : difficultyPart(set, others, shipped ? shippedScorer() : undefined);
+  if (typeof rated === "string") notes.push(rated);
+  else keep("difficulty", rated.part);
+  const models = choose(file, requested);
   const pair = typeof models === "string" ? { weak: [], strong: undefined } : models;
-  const panel = choosePanel(file, asked.panel, pair);
+  const panel = choosePanel(file, requested.panel, pair);
   if (typeof panel === "string") notes.push(panel);
   const choice: Choice = {
     ...pair,
     panel: typeof panel === "string" ? [] : panel,
-    ...(typeof judged !== "string" && { difficulty: judged.difficulty }),
+    ...(typeof rated !== "string" && { difficulty: rated.difficulty }),
   };
   keep("cascade", await cascadePart(file.rows, choice));
   keep("vote", await votePart(file.rows, choice));

@@ -1,8 +1,8 @@
-/** What one model did with one question, as recorded. */
+/** The recorded answer of a model to a question. */
 export interface Recording {
-  /** Null where the output was not kept or could not be read. */
+  /** Null if the output was not kept or could not be parsed. */
   answer: string | null;
-  /** 0 or 1; from 1 to 10 where a judge model scored. */
+  /** 0 or 1; 1 to 10 if a model graded the answer. */
   score: number;
   cost_usd?: number;
   output_tokens?: number;
@@ -14,17 +14,20 @@ export interface Row {
   group: string;
   prompt: string;
   gold: string | null;
-  /** By name; only models that ran on the question. */
+  /** Recordings by model; only models that ran on the question. */
   models: Record<string, Recording>;
 }
 
-/** Which models stand for which role. */
+/** The models that take each role. */
 export interface Choice {
-  /** Fast models; the cascade asks the first two. */
+  /** Fast models; the cascade uses the first two. */
   weak: readonly string[];
   strong: string | undefined;
   /** Members of the vote. */
   panel: readonly string[];
-  /** How likely the strong model is to do better, by the prompt alone; orders the cascade's curve where agreement does not. Absent: random order. */
+  /**
+   * Difficulty of the prompt. Orders the questions of the cascade's curve on which the weak models agree or disagree
+   * alike. Default: random order.
+   */
   difficulty?: ((row: Row) => number) | undefined;
 }

@@ -5,7 +5,7 @@ import { member, parseJson, stringifyJson } from "../src/json.ts";
 import { type RecordedFile, readRecorded } from "./data.ts";
 import type { Row } from "./recording.ts";
 
-/** Raw output of a model that was asked for `{"reasoning", "answer"}` without any JSON mode. */
+/** Raw output of a model. The prompt asked for `{"reasoning", "answer"}`, without a JSON mode of the vendor. */
 export interface RawOutput {
   id: string;
   model: string;
@@ -14,17 +14,18 @@ export interface RawOutput {
 
 export interface RepairPart {
   outputs: number;
-  /** Share of outputs in which no JSON object is read, 0 to 1. */
+  /** Share of outputs in which the engine finds no JSON object, 0 to 1. */
   unread: number;
-  /** How many of the others have a recorded answer to be compared with. */
+  /** Number of the other outputs that have a recorded answer. */
   compared: number;
-  /** How many of these are read with another answer. */
+  /** Number of compared outputs whose answer differs from the recorded one. */
   wrong: number;
 }
 
 /**
- * How many raw outputs the engine reads as an object, as it does for prompt-defined JSON, and whether their `answer` is the one that was recorded.
- * @param rows of the same origin, with the recorded answers; without them nothing is compared
+ * Measures in how many raw outputs the engine finds an object, as for JSON that a prompt describes, and whether the
+ * member `answer` equals the recorded answer.
+ * @param rows recorded answers of the same questions; without them nothing is compared
  * @returns undefined without outputs
  */
 export function repairPart(outputs: readonly RawOutput[], rows: readonly Row[]): RepairPart | undefined {
@@ -50,7 +51,10 @@ function answerOf(object: string): string {
   return text.startsWith('"') ? JSON.parse(text) : text;
 }
 
-/** The origin recorded the last number of an answer, to six digits: of `86 glasses and 42 plates` that is 42, of `20/7` it is 2.85714. */
+/**
+ * Recorded answers contain the last number of an answer, to six digits: 42 for `86 glasses and 42 plates`, 2.85714 for
+ * `20/7`.
+ */
 function isSame(answer: string, recorded: string): boolean {
   const form = closedAnswer(answer);
   if (form !== undefined && form === closedAnswer(recorded)) return true;
@@ -66,13 +70,13 @@ function isSame(answer: string, recorded: string): boolean {
   return values.some((value) => value?.toPrecision(6) === Number(recorded).toPrecision(6));
 }
 
-/** Ending of a file of raw outputs; its questions are in the file of the same name without it. */
+/** Suffix of a file of raw outputs. The recorded answers are in the file without the suffix. */
 const RAW = /-raw-outputs(?=\.jsonl?$)/;
 
-/** Rows with the recorded answers to a file's raw outputs: of the other files of the run, else of the file that stands beside it. */
+/** Finds the recorded answers for raw outputs: in the other files of the run, else in the file without the suffix. */
 export function originOf({ path, raw }: RecordedFile, files: readonly RecordedFile[]): Row[] {
   const ids = new Set(raw.map(({ id }) => id));
   const known = files.flatMap(({ rows }) => rows.filter(({ id }) => ids.has(id)));
-  const beside = path.replace(RAW, "");
-  return known.length === 0 && beside !== path && existsSync(beside) ? readRecorded(beside).rows : known;
+  const origin = path.replace(RAW, "");
+  return known.length === 0 && origin !== path && existsSync(origin) ? readRecorded(origin).rows : known;
 }

@@ -8,30 +8,31 @@ import { ModelError } from "../src/models/model-error.ts";
 import type { Tier } from "../src/terms.ts";
 import type { Recording } from "./recording.ts";
 
-/** A recorded model in the place of a member of the catalogue. */
+/** A recorded model that replaces a member of the catalogue. */
 export interface Player {
   name: string;
   tier: Tier;
-  /** Share of questions that it gets right, 0 to 1, as far as the engine is to know it. */
+  /** Accuracy that the catalogue states, 0 to 1. */
   accuracy: number | undefined;
-  /** Undefined: it never ran on the question, and fails. */
+  /** Undefined: the model did not run on the question; its call fails. */
   recording: Recording | undefined;
 }
 
-/** What a plan made of a question. */
+/** The result of a plan for a question. */
 export interface Outcome {
   text: string;
-  /** Names of the models that were called, in order, each as often as it was. */
+  /** Name of the model of each call, in order. */
   calls: string[];
 }
 
-/** How a question is asked of a plan. */
+/** A question and the options of its plan. */
 export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> & { prompt: string };
 
 /**
- * Answers a question with recorded models through the plan that the service would choose for it. A model answers the same whatever it is asked, so
- * a judge call gives the answer that the strongest model gave without having seen the drafts.
- * @throws UpstreamError when no model has a recording.
+ * Answers a question with recorded models and the plan that the service would choose. A recorded model gives the same
+ * answer to every prompt, so a call of the judge returns the answer that the strongest model gave without seeing the
+ * drafts.
+ * @throws UpstreamError if no model has a recording
  */
 export async function replay(crew: readonly Player[], { prompt, ...asked }: Request): Promise<Outcome> {
   const calls: string[] = [];
@@ -60,9 +61,9 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
   return { text: content.map((part) => (part.type === "text" ? part.text : "")).join(""), calls };
 }
 
-/** What a model says whose output could not be read when it was recorded: prose without an answer. */
+/** Text that stands for an output that could not be parsed: prose without an answer. */
 export function unread(name: string): string {
-  return `The output of ${name} was recorded\nas one that holds no answer which could be read.`;
+  return `The output of ${name} was recorded\nwithout an answer, because it could not be parsed.`;
 }
 
 function replayed({ name, recording }: Player, onCall: () => void): LanguageModelV4 {
@@ -84,6 +85,6 @@ function replayed({ name, recording }: Player, onCall: () => void): LanguageMode
         warnings: [],
       };
     },
-    doStream: () => Promise.reject(new ModelError("A recording comes in one piece.", { retryable: false })),
+    doStream: () => Promise.reject(new ModelError("A recording cannot be streamed.", { retryable: false })),
   });
 }

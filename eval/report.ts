@@ -1,7 +1,7 @@
 import type { RecordedFile } from "./data.ts";
 
 const TITLES: Record<string, string> = {
-  judge: "Judge",
+  difficulty: "Difficulty",
   cascade: "Cascade",
   vote: "Vote",
   field_vote: "Field vote",
@@ -9,7 +9,7 @@ const TITLES: Record<string, string> = {
   cost: "Cost",
 };
 
-/** A file's results in Markdown: a table for each part, a column more where a part has figures for a subset of the rows. */
+/** The results of a file in Markdown: a table for each part, with an additional column for each subset of the rows. */
 export function section(
   file: RecordedFile,
   parts: Readonly<Record<string, unknown>>,
@@ -23,13 +23,14 @@ export function section(
 function table(part: unknown): string {
   const all = Object.entries(part ?? {});
   const isOwn = (name: string) => all.some(([own]) => own === name);
-  // An object with the part's own figures is a column; one with others, such as those by file, adds its figures as rows.
+  // A nested object with the same figures as the part becomes a column; any other, such as figures by file, becomes
+  // rows.
   const figures = all.flatMap(([name, value]): typeof all => {
     if (typeof value !== "object" || value === null || Object.keys(value).some(isOwn)) return [[name, value]];
     return Object.entries(value).map(([key, figure]) => [`apgr ${name} ${key}`, figure]);
   });
   const subsets = figures.filter(([, value]) => typeof value === "object" && value !== null);
-  const head = ["figure", "all rows", ...subsets.map(([name]) => name.replaceAll("_", " "))];
+  const header = ["figure", "all rows", ...subsets.map(([name]) => name.replaceAll("_", " "))];
   const own = figures.filter(([, value]) => typeof value !== "object" || value === null).map(([name]) => name);
   const named = new Set([...own, ...subsets.flatMap(([, value]) => Object.keys(value))]);
   const of = new Map<string, Map<string, unknown>>([["", new Map(figures)]]);
@@ -39,7 +40,7 @@ function table(part: unknown): string {
     name.replaceAll("_", " "),
     ...columns.map((column) => cell(of.get(column)?.get(name))),
   ]);
-  return [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  return [header, header.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 function cell(value: unknown): string {

@@ -5,27 +5,28 @@ import { unread } from "./replay.ts";
 /** Folds of cross-fitting. */
 const FOLDS = 5;
 
-/** The weak models that a cascade asks, at most two, each once. */
+/** The weak models of the cascade: at most two different ones. */
 export function pairOf({ weak, strong }: Choice): string[] {
   return [...new Set(weak)].filter((name) => name !== strong).slice(0, 2);
 }
 
-/** Questions on which every one of the models ran; a model that never ran has not failed. */
+/** Questions on which all the models ran. A model that did not run must not count as failed. */
 export function ranOn(rows: readonly Row[], names: readonly string[]): Row[] {
   return rows.filter(({ models }) => names.every((name) => models[name]));
 }
 
-/** Whether every one of the models gave an answer that could be read; missing ones flatter a vote. */
+/** Whether all models gave an answer that could be parsed. Missing answers make a vote look better than it is. */
 export function isAnswered({ models }: Row, names: readonly string[]): boolean {
   return names.every((name) => models[name]?.answer?.trim());
 }
 
-/** The score of an answer: that of a recorded answer which says the same; 0 where no model said it. */
+/** The score of an answer: that of an equivalent recorded answer; 0 if there is none. */
 export function scoreOf({ models }: Row, text: string, names: readonly string[]): number {
   const exact = names.find((name) => (models[name]?.answer ?? unread(name)) === text);
   if (exact !== undefined) return models[exact]?.score ?? 0;
-  const form = closedAnswer(text);
-  const same = form === undefined ? undefined : names.find((name) => closedAnswer(models[name]?.answer ?? "") === form);
+  const closed = closedAnswer(text);
+  const same =
+    closed === undefined ? undefined : names.find((name) => closedAnswer(models[name]?.answer ?? "") === closed);
   return same === undefined ? 0 : (models[same]?.score ?? 0);
 }
 
@@ -35,8 +36,9 @@ export function accuracyOf(rows: readonly Row[], name: string): number {
 }
 
 /**
- * What the engine may know of a model when it answers a row: its share of right answers, 0 to 1, on the rows of other folds. Scores up to 10 count as tenths.
- * @param block rows that follow each other and share a fold
+ * Accuracy of a model on the rows of the other folds, 0 to 1, by row index. It does not use the row that is scored.
+ * Scores up to 10 count as tenths.
+ * @param block number of consecutive rows that share a fold
  */
 export function knownAccuracy(rows: readonly Row[], name: string, block = 1): (index: number) => number | undefined {
   const scale = rows.some(({ models }) => (models[name]?.score ?? 0) > 1) ? 10 : 1;

@@ -1,4 +1,4 @@
-/** The items in an order that is random but always the same for a seed. */
+/** Shuffles items. The same seed gives the same order. */
 export function shuffled<T>(items: readonly T[], seed: number): T[] {
   const random = mulberry32(seed);
   return items
@@ -7,7 +7,7 @@ export function shuffled<T>(items: readonly T[], seed: number): T[] {
     .map(({ item }) => item);
 }
 
-/** A small generator of even numbers in [0, 1), by Tommy Ettinger (public domain). */
+/** A pseudo-random generator of uniform numbers in [0, 1), by Tommy Ettinger (public domain). */
 function mulberry32(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -8,7 +8,10 @@ import { calibrate, fit, type Sample } from "./difficulty-fit.ts";
 
 const USAGE = "npm run train:difficulty -- [--weak NAME] [--strong NAME] [--out FILE] DATA.jsonl …";
 
-/** Trains the judge on recorded files, calibrates it on held-out prompts, prints the calibration curve and writes the head. */
+/**
+ * Trains the difficulty scorer on recorded files, calibrates it on held-out prompts, prints the calibration curve and
+ * writes the weights.
+ */
 function train(): void {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -28,18 +31,18 @@ function train(): void {
   const prompts = sets.flatMap(({ rows }) => rows.map(({ prompt }) => prompt.slice(0, 80)));
   const { scores } = heldOut(samples, folds(prompts, 5, 1));
   const outcomes = samples.map(({ gain }, at) => ({ score: scores[at] ?? 0, gained: gain > 0 }));
-  const head = calibrate(fit(samples), outcomes);
+  const scorer = calibrate(fit(samples), outcomes);
   const path = values.out ?? fileURLToPath(new URL("../src/engine/difficulty/weights.bin", import.meta.url));
-  const bytes = encodeScorer(head);
+  const bytes = encodeScorer(scorer);
   writeFileSync(path, bytes);
   report(
     sets,
-    outcomes.map(({ score }) => 1 / (1 + Math.exp(-(head.slope * score + head.offset)))),
+    outcomes.map(({ score }) => 1 / (1 + Math.exp(-(scorer.slope * score + scorer.offset)))),
   );
   console.log(`Wrote ${path} (${bytes.length} bytes).`);
 }
 
-/** Prints what happened at each tenth of difficulty, which is what the thresholds of the levels are set from. */
+/** Prints the gain in each tenth of difficulty. The thresholds of the levels are chosen from this table. */
 function report(sets: readonly Routed[], difficulties: readonly number[]): void {
   let from = 0;
   for (const set of sets) {
@@ -52,7 +55,7 @@ function report(sets: readonly Routed[], difficulties: readonly number[]): void 
     .map((difficulty, at) => ({ difficulty, gain: gains[at] ?? 0 }))
     .toSorted((a, b) => a.difficulty - b.difficulty);
   const total = gains.reduce((sum, gain) => sum + gain, 0);
-  console.log("| tenth of prompts | difficulty | strong did better | share of all gain |\n| --- | --- | --- | --- |");
+  console.log("| tenth of prompts | difficulty | strong is better | share of all gain |\n| --- | --- | --- | --- |");
   for (let tenth = 0; tenth < 10; tenth++) {
     const slice = order.slice(Math.round((order.length * tenth) / 10), Math.round((order.length * (tenth + 1)) / 10));
     const sum = slice.reduce((gain, one) => gain + one.gain, 0);

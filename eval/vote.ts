@@ -2,10 +2,10 @@ import type { Choice, Row } from "./recording.ts";
 import { type Outcome, type Player, replay } from "./replay.ts";
 import { accuracyOf, isAnswered, knownAccuracy, mean, paired, ranOn, scoreOf } from "./score.ts";
 
-/** What a panel gains over the best of its members, in accuracy (or mean score), paired by question, with a 95 % interval. */
+/** Gain of a panel over its best member, in accuracy (or mean score), paired by question, with its 95 % interval. */
 export interface VoteFigures {
   rows: number;
-  /** Accuracy of the best single member: the one that is best on these very rows. */
+  /** Accuracy of the member that is best on these rows. */
   best: number;
   accuracy: number;
   gain: number;
@@ -16,9 +16,10 @@ export interface VoteFigures {
 export type VotePart = VoteFigures & { all_answered: VoteFigures };
 
 /**
- * The members vote: the plan for closed questions at level high. Who may vote, and who decides without a majority, follows from the accuracy on other
- * folds, so that nothing is known of a question that is scored. Where one member dominates, the plan asks it alone.
- * @returns undefined for fewer than two members, or where no question has an answer of each
+ * Measures the plan for closed questions at level high: a vote. The accuracy on other folds decides which members vote
+ * and which one decides without a majority, so no scored question influences its own result. If one member dominates,
+ * the plan calls it alone.
+ * @returns undefined for fewer than two members, or if no question has an answer of each member
  */
 export async function votePart(all: readonly Row[], choice: Choice): Promise<VotePart | undefined> {
   const panel = [...new Set(choice.panel)];
@@ -39,7 +40,7 @@ export async function votePart(all: readonly Row[], choice: Choice): Promise<Vot
   return { ...figures(scored), all_answered: figures(scored.filter(({ row }) => isAnswered(row, panel))) };
 }
 
-/** Each question as the panel answered it. */
+/** Runs each question through the plan of the panel. */
 export async function* ballots(
   rows: readonly Row[],
   panel: readonly string[],

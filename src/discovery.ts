@@ -30,27 +30,34 @@ export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }:
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
 }
 
-/** Interval at which a service checks that its address is still written, in milliseconds. */
+/** How often a service checks that the file with its address exists, in milliseconds. */
 const CHECK_MS = 2_000;
 
 /**
- * Writes the address of a service under `dataDir`. A later service with the same folder replaces it; when that
- * service stops and removes its address, this one writes its own again.
+ * Stores the address of a service under `dataDir` until `stop`. A service that starts later in the same folder replaces
+ * the address; when that service stops, this one stores its address again.
  */
 export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
   const file = rpcUrlFile(dataDir);
   await writeDiscovery(dataDir, { rpcUrl });
-  const check = async () => {
+  const restore = async () => {
     if ((await read(file)) === undefined) await write(file, rpcUrl);
   };
-  // The service continues to answer when the disk is full or missing.
-  const timer = setInterval(() => void check().catch(() => undefined), CHECK_MS).unref();
+  // The service continues when the disk is full or unavailable.
+  const timer = setInterval(() => void restore().catch(() => undefined), CHECK_MS).unref();
   return {
     async stop() {
       clearInterval(timer);
       if ((await read(file)) === rpcUrl) await rm(file, { force: true });
     },
   };
+}
+
+/**
+ * Replaces the address "all interfaces" in a listener's URL with the loopback address, which works from this machine.
+ */
+export function reachableUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
 async function read(file: string): Promise<string | undefined> {
@@ -60,7 +67,7 @@ async function read(file: string): Promise<string | undefined> {
   );
 }
 
-/** Replaces a file in one step, so that no reader sees a part of it. */
+/** Replaces a file atomically, so that no reader sees a part of it. */
 async function write(file: string, text: string): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;
   await writeFile(temporary, `${text}\n`, { mode: 0o600 });

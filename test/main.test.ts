@@ -291,7 +291,7 @@ test("a port that is taken is named, and the secrets are shown at the next start
     assert.deepEqual([code, stdout], [1, ""]);
     assert.match(
       stderr,
-      new RegExp(`^Chorus cannot start\\. 127\\.0\\.0\\.1:${port} .*something else.* ${name} `, "m"),
+      new RegExp(`^Chorus cannot start\\. 127\\.0\\.0\\.1:${port} .*another program.* ${name} `, "m"),
     );
     assert.equal(await postgresOf(dataDir), undefined);
   }
@@ -310,7 +310,7 @@ test("what cannot be used is named, with exit code 1", async (t) => {
   missing.pathname = "/no_such_database";
   const cases: [env: Record<string, string>, message: RegExp][] = [
     [{ PORT: "http" }, /PORT must be a whole number/],
-    [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*no such address.* HOST/],
+    [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*does not have that address.* HOST/],
     [{ RPC_HOST: "nohost.invalid", DATABASE_URL: url }, /nohost\.invalid:0 .* RPC_HOST/],
     [{ BOOTSTRAP_API_KEY: "short", DATABASE_URL: url }, /BOOTSTRAP_API_KEY must have 16/],
     [{ DATA_DIR: join(file, "data") }, /DATA_DIR cannot be used: ENOTDIR/],

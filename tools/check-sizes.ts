@@ -1,74 +1,75 @@
 /**
- * Fails when a function of the product is longer than 70 lines or a line of the project's own text is longer than 120 columns.
- * A function counts from its first line to its last, with what is nested in it.
+ * Checks sizes: no function of the product has more than 70 lines, no line of our own text has more than 120 columns.
+ *   node tools/check-sizes.ts [FOLDER]
+ * FOLDER is a git work tree; default: this project. Untracked files count, ignored files do not. Prints each violation
+ * with file and line, and exits with 1 if there is any.
  */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { parseSync, Visitor } from "vite";
 
+/** Counted from the first line of a function to its last line, including nested functions. */
 const MAX_FUNCTION_LINES = 70;
+/** Counted in code points. */
 const MAX_COLUMNS = 120;
 
-/** Folders whose functions are measured. */
-const PRODUCT = /^(?:src|console\/src)\//;
-/** Written by a program, or by others: not our text. */
+/** Code whose functions are measured. */
+const PRODUCT = /^(?:src|console\/src)\/.*\.[cm]?tsx?$/;
+/** Files that a program writes, or that come from elsewhere. */
 const FOREIGN = /^(?:gen\/|LICENSE$|(?:.*\/)?package-lock\.json$|docs\/operating\/dashboard\.json$|test\/.*fixtures\/)/;
 const TEXT = new Set([
   ...[".ts", ".tsx", ".js", ".cjs", ".mjs", ".css", ".html", ".sql", ".proto", ".md", ".json", ".yaml", ".yml", ".sh"],
 ]);
+/** A row of a table, or a line that consists of a link: Markdown cannot wrap either. */
+const UNWRAPPABLE = /^\s*\||^\s*(?:[-*]\s|\[[^\]]+\]:\s)?\S*https?:\S+$/;
 
-const root = resolve(import.meta.dirname, "..");
-// Files that git does not know yet count too; those that it ignores do not.
-const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root });
-const files = listed.toString("utf8").split("\0");
-const problems: string[] = [];
-
-for (const file of files.filter((file) => TEXT.has(extname(file)) && !FOREIGN.test(file))) {
-  let text: string;
-  try {
-    text = readFileSync(resolve(root, file), "utf8");
-  } catch {
-    continue; // deleted, and not committed yet
+function check(root: string): string[] {
+  const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root });
+  const files = new Set(listed.toString("utf8").split("\0"));
+  const problems: string[] = [];
+  for (const file of files) {
+    const path = resolve(root, file);
+    // git still lists a deleted file until the deletion is staged.
+    if (!TEXT.has(extname(file)) || FOREIGN.test(file) || !existsSync(path)) continue;
+    const text = readFileSync(path, "utf8");
+    problems.push(...longLines(file, text));
+    if (PRODUCT.test(file)) problems.push(...longFunctions(file, text));
   }
-  problems.push(...longLines(file, text));
-  if (PRODUCT.test(file) && /\.[cm]?tsx?$/.test(file)) problems.push(...longFunctions(file, text));
+  return problems;
 }
 
-for (const problem of problems) process.stderr.write(`${problem}\n`);
-if (problems.length > 0) process.exitCode = 1;
-
 function longLines(file: string, text: string): string[] {
-  return text.split("\n").flatMap((line, at) => {
-    // A link cannot be wrapped, nor can a row of a table.
-    const isWhole = file.endsWith(".md") && /^\s*\||^\s*(?:[-*]\s|\[[^\]]+\]:\s)?\S*https?:\S+$/.test(line);
+  return text.split(/\r?\n/).flatMap((line, index) => {
     const columns = [...line].length;
-    return columns > MAX_COLUMNS && !isWhole
-      ? [`${file}:${at + 1}: the line has ${columns} columns; at most ${MAX_COLUMNS} are allowed.`]
-      : [];
+    if (columns <= MAX_COLUMNS || (file.endsWith(".md") && UNWRAPPABLE.test(line))) return [];
+    return [`${file}:${index + 1}: the line has ${columns} columns; at most ${MAX_COLUMNS} are allowed.`];
   });
 }
 
 function longFunctions(file: string, text: string): string[] {
-  const found: string[] = [];
-  const measure = (node: { start: number; end: number }) => {
-    const first = lineOf(text, node.start);
-    const lines = lineOf(text, node.end) - first + 1;
-    if (lines > MAX_FUNCTION_LINES)
-      found.push(`${file}:${first}: the function has ${lines} lines; at most ${MAX_FUNCTION_LINES} are allowed.`);
-  };
   const { program, errors } = parseSync(file, text);
-  if (errors.length > 0) throw new SyntaxError(`${file} cannot be parsed: ${errors[0]?.message}`);
+  const [error] = errors;
+  if (error) return [`${file}:${lineOf(text, error.labels[0]?.start ?? 0)}: cannot be parsed: ${error.message}`];
+  const problems: string[] = [];
+  const measure = ({ start, end }: { start: number; end: number }) => {
+    const first = lineOf(text, start);
+    const lines = lineOf(text, end) - first + 1;
+    if (lines > MAX_FUNCTION_LINES)
+      problems.push(`${file}:${first}: the function has ${lines} lines; at most ${MAX_FUNCTION_LINES} are allowed.`);
+  };
   new Visitor({
     FunctionDeclaration: measure,
     FunctionExpression: measure,
     ArrowFunctionExpression: measure,
   }).visit(program);
-  return found;
+  return problems;
 }
 
 function lineOf(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
-  return line;
+  return text.slice(0, offset).split("\n").length;
 }
+
+const problems = check(resolve(process.argv[2] ?? resolve(import.meta.dirname, "..")));
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+if (problems.length > 0) process.exitCode = 1;

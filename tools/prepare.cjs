@@ -1,5 +1,5 @@
-// Builds what is not committed, after each npm ci. Without the packages of development there is nothing to build with, and what an
-// earlier stage has built stays.
+// Builds the files that are not committed, after each npm ci. Does nothing without the development packages, for
+// example in the last stage of a container build.
 const { existsSync } = require("node:fs");
 const { spawnSync } = require("node:child_process");
 

@@ -1,4 +1,4 @@
-/** The plugin with which `buf generate` writes `gen/openapi/openapi.json`. */
+/** The plugin of `buf generate` that writes `gen/openapi/openapi.json`. */
 import { create, createFileRegistry } from "@bufbuild/protobuf";
 import {
   CodeGeneratorResponse_Feature,

@@ -1,9 +1,9 @@
-// Installs what is missing, before npm start, npm test and the command line. Runs on whatever Node the machine has.
+// Installs missing packages before npm start, npm test and the command line. Must run on any version of Node.
 const { copyFileSync, readFileSync } = require("node:fs");
 const { spawnSync } = require("node:child_process");
 
 const LOCK = "package-lock.json";
-/** The lock file that the present node_modules was installed from. */
+/** Copy of the lock file from which node_modules was installed. */
 const INSTALLED = "node_modules/.installed-lock.json";
 
 function text(path) {
@@ -15,7 +15,7 @@ function text(path) {
 }
 
 if (text(INSTALLED) !== text(LOCK)) {
-  process.stderr.write("Installing what is missing (npm ci). This takes a moment.\n");
+  process.stderr.write("Installing packages (npm ci). This takes a moment.\n");
   const env = { ...process.env, npm_config_loglevel: "error" };
   const { status } = spawnSync("npm ci", { shell: true, stdio: ["ignore", 2, 2], env });
   if (status !== 0) process.exit(status ?? 1);

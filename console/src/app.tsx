@@ -22,28 +22,29 @@ const PAGES: Record<PageName, FunctionComponent> = {
 };
 
 const ENDED =
-  "Your session has ended: it was idle for an hour, is older than eight hours, or the owner token was replaced or has expired. Sign in again to go on where you were.";
-const LEFT = "You have signed out.";
+  "Your session has ended: it was idle for an hour or is older than eight hours, or the owner token was replaced or " +
+  "has expired. Sign in again to continue on this page.";
+const SIGNED_OUT = "You have signed out.";
 
 type State =
   | { at: "start" }
   | { at: "failed"; error: unknown }
-  | { at: "out"; why: string }
+  | { at: "out"; notice: string }
   | { at: "in"; session: Session };
 
-/** The whole console: sign-in, or the page that the address names. */
+/** The console: the sign-in form, or the page that the address names. */
 export function App() {
   const [state, setState] = useState<State>({ at: "start" });
   const { page } = useRoute();
 
   const start = () => {
     currentSession().then(
-      (session) => setState(session ? { at: "in", session } : { at: "out", why: "" }),
+      (session) => setState(session ? { at: "in", session } : { at: "out", notice: "" }),
       (error: unknown) => setState({ at: "failed", error }),
     );
   };
   useEffect(start, []);
-  useEffect(() => onSessionEnd(() => setState((now) => (now.at === "in" ? { at: "out", why: ENDED } : now))), []);
+  useEffect(() => onSessionEnd(() => setState((now) => (now.at === "in" ? { at: "out", notice: ENDED } : now))), []);
   useEffect(() => (state.at === "in" ? watchOtherTabs(state.session) : undefined), [state]);
 
   if (state.at === "start") return <p class="starting">Opening the console…</p>;
@@ -54,11 +55,11 @@ export function App() {
       </main>
     );
   }
-  if (state.at === "out") return <SignIn why={state.why} enter={(session) => setState({ at: "in", session })} />;
+  if (state.at === "out") return <SignIn notice={state.notice} enter={(session) => setState({ at: "in", session })} />;
 
   const leave = () => {
     signOut().then(
-      () => setState({ at: "out", why: LEFT }),
+      () => setState({ at: "out", notice: SIGNED_OUT }),
       (error: unknown) => setState({ at: "failed", error }),
     );
   };
@@ -79,12 +80,12 @@ function NoSuchPage() {
   return (
     <>
       <h1 tabIndex={-1}>There is no such page</h1>
-      <p>The address leads nowhere. Choose one of the pages in the navigation.</p>
+      <p>Choose one of the pages in the navigation.</p>
     </>
   );
 }
 
-/** Cookies are shared by all tabs: after another one has signed in elsewhere, this one must not go on under the old name. */
+/** Reloads the page if another tab has signed in to another workspace, because all tabs share the session cookie. */
 function watchOtherTabs(session: Session): () => void {
   const check = async () => {
     if (document.visibilityState !== "visible") return;

@@ -3,17 +3,17 @@ import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/fai
 import { duration } from "./format.ts";
 import { SignInError } from "./session/session.ts";
 
-/** A failure as a page shows it. */
+/** A failure as it is displayed. */
 export interface Described {
   /** What happened, in a few words. */
   readonly title: string;
-  /** What to do, or the service's own sentence. */
+  /** What to do, or the message of the service. */
   readonly text: string;
-  /** Stable code, such as `spend_limit_reached`; empty when there is none. */
+  /** Stable code, such as `spend_limit_reached`; may be empty. */
   readonly code: string;
-  /** Path of the field at fault; empty when it is about none. */
+  /** Path of the invalid field; may be empty. */
   readonly field: string;
-  /** For whoever looks it up in the service's log; may be empty. */
+  /** Identifier to find the request in the log of the service; may be empty. */
   readonly requestId: string;
 }
 
@@ -32,27 +32,27 @@ const TITLES: Record<string, string> = {
   internal: "Something went wrong in the service",
 };
 
-/** Puts anything that a call throws into words. */
+/** Describes any error that a call can throw. */
 export function describe(error: unknown): Described {
   if (error instanceof SignInError) return describeSignIn(error);
   if (!(error instanceof ConnectError))
-    return plain("The service cannot be reached", "Check the connection, then try again.");
+    return withoutCode("The service cannot be reached", "Check the connection, then try again.");
   const detail = detailOf(error);
   const code = detail?.code ?? "";
   const wait =
     detail?.retryAfterMs === undefined
       ? ""
       : ` It makes sense to try again in ${duration(Number(detail.retryAfterMs))}.`;
-  // The browser's own words for a connection that fails; the service always gives a detail.
+  // An error without a detail is not from the service: the connection failed.
   if (!detail && error.code !== Code.Unauthenticated) {
-    return plain(
+    return withoutCode(
       "The service cannot be reached",
-      "Check the connection, then try again. If it goes on, the service may be restarting.",
+      "Check the connection, then try again. The service may be restarting.",
     );
   }
   const limited = error.code === Code.ResourceExhausted ? "A rate limit is reached" : "That did not work";
   const title = TITLES[code] ?? limited;
-  // Some of the service's sentences begin with what the title says.
+  // Some messages of the service start with the sentence of the title.
   const text = error.rawMessage.startsWith(`${title}.`) ? error.rawMessage.slice(title.length + 2) : error.rawMessage;
   return {
     title,
@@ -70,11 +70,11 @@ function detailOf(error: ConnectError): FailureDetail | undefined {
 function describeSignIn({ status, message, retryAfterS }: SignInError): Described {
   if (status === 429) {
     const wait = retryAfterS === undefined ? "a while" : duration(retryAfterS * 1000);
-    return plain("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
+    return withoutCode("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
   }
-  return plain("Signing in did not work", message);
+  return withoutCode("Signing in did not work", message);
 }
 
-function plain(title: string, text: string): Described {
+function withoutCode(title: string, text: string): Described {
   return { title, text, code: "", field: "", requestId: "" };
 }

@@ -8,12 +8,12 @@ export function count(value: number | bigint): string {
   return WHOLE.format(value);
 }
 
-/** A count or an amount in little space, such as 1.2K. */
+/** A count or an amount in short form, such as 1.2K. */
 export function short(value: number): string {
   return Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : SHORT.format(value);
 }
 
-/** An exact decimal amount of credits with thousands separators; zeros at its end are left out. */
+/** An exact decimal amount of credits with thousands separators and without trailing zeros. */
 export function amount(value: string | number): string {
   const text = typeof value === "number" ? value.toFixed(6) : value;
   const [, sign = "", whole = "0", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?/.exec(text) ?? [];
@@ -22,20 +22,20 @@ export function amount(value: string | number): string {
   return `${isZero ? "" : sign.replace("-", "−")}${count(BigInt(whole))}${decimals && `.${decimals}`}`;
 }
 
-/** An amount for a headline: two decimals from 100 on, four below; never more precise than it is read. */
+/** A rounded amount for headlines: two decimals from 100, four below. */
 export function roundAmount(value: string | number): string {
   const number = Number(value);
   return new Intl.NumberFormat("en", { maximumFractionDigits: Math.abs(number) >= 100 ? 2 : 4 }).format(number);
 }
 
-/** An amount for a column, whose points stand below each other. @param decimals 4, or 6 for exact figures */
+/** An amount for a table column, with aligned decimal points. @param decimals 4, or 6 for exact amounts */
 export function columnAmount(value: string | number, decimals: 4 | 6 = 4): string {
   return new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(
     Number(value),
   );
 }
 
-/** A span of time. @param ms milliseconds */
+/** A duration. @param ms milliseconds */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
@@ -45,8 +45,10 @@ export function duration(ms: number): string {
   return `${Math.round(s / 86_400)} days`;
 }
 
-/** A moment in UTC, to the second: 2026-03-14 09:26:53. The console shows all times in UTC, as limits and statements count. */
-export function moment(at: Timestamp | Date | undefined): string {
+/**
+ * A time in UTC, to the second: 2026-03-14 09:26:53. Limits and statements count in UTC, so the console shows only UTC.
+ */
+export function timeText(at: Timestamp | Date | undefined): string {
   return at === undefined ? "" : iso(at).slice(0, 19).replace("T", " ");
 }
 
@@ -55,7 +57,7 @@ export function day(at: Timestamp | Date | undefined): string {
   return at === undefined ? "" : iso(at).slice(0, 10);
 }
 
-/** A moment for machines, with milliseconds. */
+/** A time for CSV files, with milliseconds. */
 export function iso(at: Timestamp | Date): string {
   return (at instanceof Date ? at : timestampDate(at)).toISOString();
 }

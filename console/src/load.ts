@@ -1,16 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** What a page knows of something that it loads. */
+/** The state of data that a page loads. */
 export interface Loaded<T> {
-  /** What came last; stays while it is loaded again. */
+  /** The result of the last load; kept while loading again. */
   readonly data: T | undefined;
-  /** Why the last attempt failed; undefined when it did not. */
+  /** Error of the last attempt; undefined if it succeeded. */
   readonly error: unknown;
   readonly loading: boolean;
   reload(): void;
 }
 
-/** A page that nobody uses stops asking after this long, in milliseconds, so that its session can grow old. */
+/** A page without input stops reloading after this time, in milliseconds, so that its session can expire. */
 const ATTENTION_MS = 300_000;
 let lastInput = Date.now();
 for (const type of ["pointerdown", "keydown", "wheel"]) {
@@ -19,8 +19,8 @@ for (const type of ["pointerdown", "keydown", "wheel"]) {
 
 /**
  * Loads when the component appears and whenever `of` changes.
- * @param of what is loaded, as a text; another text is another thing, whose data do not show under the new name
- * @param everyMs loads again after this long while somebody looks; 0 never
+ * @param of identifies what is loaded; when it changes, the old data are not shown any more
+ * @param everyMs interval of reloading while the page is visible and in use; 0 for never
  */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, of: string, everyMs = 0): Loaded<T> {
   const [state, setState] = useState<{ of: string; data: T | undefined; error: unknown; loading: boolean }>({
@@ -31,7 +31,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, of: string
   });
   const [turn, setTurn] = useState(0);
 
-  // `load` is another function each time; `of` and `turn` say what it loads
+  // `load` is a new function at each render; `of` and `turn` determine what it loads
   useEffect(() => {
     const leaving = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;

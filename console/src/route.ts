@@ -6,11 +6,11 @@ const MOVED = "chorus:moved";
 export interface Route {
   /** First part of the path below /console/: empty for the overview. */
   readonly page: string;
-  /** What narrows the page: period, key, filters. */
+  /** Period, key and filters of the page. */
   readonly query: URLSearchParams;
 }
 
-/** The address as a route; the component is drawn again when it changes. */
+/** The address as a route. The component renders again when it changes. */
 export function useRoute(): Route {
   const [href, setHref] = useState(location.href);
   useEffect(() => {
@@ -26,20 +26,20 @@ export function useRoute(): Route {
   return { page: url.pathname.slice(BASE.length).replace(/\/+$/, ""), query: url.searchParams };
 }
 
-/** Address of a page. Parts of the query that are undefined or empty are left out. */
+/** Address of a page, without undefined or empty query parameters. */
 export function pathOf(page: string, query: Record<string, string | undefined> = {}, hash = ""): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
-  const text = new URLSearchParams(given).toString();
+  const filled = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
+  const text = new URLSearchParams(filled).toString();
   return `${BASE}${page}${text && `?${text}`}${hash && `#${hash}`}`;
 }
 
-/** Goes to an address of the console, as a link does. */
+/** Navigates to an address of the console. */
 export function go(path: string): void {
   history.pushState(null, "", path);
   dispatchEvent(new Event(MOVED));
 }
 
-/** Changes parts of the query of this page, in place: going back leads to the page before, not through every filter. */
+/** Changes query parameters of this page. Replaces the history entry, so that going back leads to the previous page. */
 export function narrow(changes: Record<string, string | undefined>): void {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {

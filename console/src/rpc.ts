@@ -8,7 +8,7 @@ import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { endSession } from "./session/session.ts";
 
-/** Any call may find that the session is over; the page then asks to sign in again, wherever the call came from. */
+/** Ends the session of the page when any call fails because the session has expired. */
 const watchSession: Interceptor = (next) => async (request) => {
   try {
     const response = await next(request);
@@ -33,7 +33,7 @@ function noticeEnd(error: unknown): unknown {
 
 const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors: [watchSession] });
 
-/** The services of owners. `workspace` stays empty in every request: the session's own. */
+/** The services for owners. `workspace` stays empty in every request, which means the workspace of the session. */
 export const activity = createClient(ActivityService, transport);
 export const credits = createClient(CreditService, transport);
 export const keys = createClient(KeyService, transport);

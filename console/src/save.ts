@@ -1,9 +1,9 @@
 import { type Cell, toCsv } from "./csv.ts";
 
-/** Some browsers read the file after the click has returned. */
+/** How long the file stays available, in milliseconds: some browsers read it after the click has returned. */
 const KEEP_MS = 60_000;
 
-/** Hands rows to the browser as a CSV file to save. */
+/** Downloads rows as a CSV file. */
 export function saveCsv(name: string, rows: readonly (readonly Cell[])[]): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([toCsv(rows)], { type: "text/csv;charset=utf-8" }));

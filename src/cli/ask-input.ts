@@ -5,7 +5,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
 import { CliError } from "./clients.ts";
 
-export interface QuestionOptions {
+/** Options of `chorus ask` that shape the request. */
+export interface AskOptions {
   system?: string;
   effort: string;
   maxTokens?: string;
@@ -22,7 +23,7 @@ const EFFORTS: ReadonlyMap<string, Effort> = new Map([
   ["high", Effort.HIGH],
 ]);
 
-/** Types by the ending of a file's name; anything else is taken for plain text. */
+/** Media types by file extension. Any other extension counts as plain text. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   [".md", "text/markdown"],
   [".csv", "text/csv"],
@@ -40,12 +41,13 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Makes the request out of words, files and standard input, which a word `-` stands for.
- * @throws CliError naming the option that cannot be used.
+ * Builds the request from arguments, files and standard input.
+ * @param words the prompt; a word `-` is replaced with standard input, which is the whole prompt if there are no words
+ * @throws CliError naming the invalid option
  */
-export async function readQuestion(
+export async function readAskRequest(
   words: readonly string[],
-  options: QuestionOptions,
+  options: AskOptions,
 ): Promise<MessageInitShape<typeof GenerateRequestSchema>> {
   const effort = EFFORTS.get(options.effort);
   if (effort === undefined)
@@ -77,11 +79,12 @@ export async function readQuestion(
 async function promptOf(words: readonly string[]): Promise<string> {
   const piped = !process.stdin.isTTY;
   if (words.length === 0 && !piped)
-    throw new CliError('Give a prompt, such as chorus ask "What is 6 * 7?", or pipe one in.');
+    throw new CliError('Pass a prompt, such as chorus ask "What is 6 * 7?", or pipe one to standard input.');
   if (words.length > 0 && !words.includes("-")) return words.join(" ");
   const input = (await text(process.stdin)).trimEnd();
   const prompt = words.length === 0 ? input : words.map((word) => (word === "-" ? `\n\n${input}` : word)).join(" ");
-  if (prompt.trim() === "") throw new CliError("Standard input is empty. Pipe a prompt in, or give it as an argument.");
+  if (prompt.trim() === "")
+    throw new CliError("Standard input is empty. Pipe a prompt to it, or pass one as argument.");
   return prompt;
 }
 

@@ -11,40 +11,42 @@ import {
   type StreamGenerateResponse_Done,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../json-names.ts";
-import { type QuestionOptions, readQuestion } from "./ask-input.ts";
-import { callerClient, json, operatorClient, type Secret } from "./clients.ts";
+import { type AskOptions, readAskRequest } from "./ask-input.ts";
+import { callerClient, operatorClient, type Secret, wantsJson } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
 import { statusLine } from "./status.ts";
 
-/** Longest life of the key that is made for one question when none is given, in milliseconds. */
+/** Lifetime of the key that is created for one request when CHORUS_API_KEY is not set, in milliseconds. */
 const KEY_MS = 600_000;
 /** How often the status line is drawn, in milliseconds. */
 const STATUS_MS = 100;
-/** Characters that the status line takes for one token until the service has counted. */
+/** Characters per token, for the estimate in the status line. */
 const TOKEN_CHARACTERS = 4;
 
-type Question = MessageInitShape<typeof GenerateRequestSchema>;
+type AskRequest = MessageInitShape<typeof GenerateRequestSchema>;
+/** What a finished answer says about itself, streamed or not. */
+type Done = Pick<StreamGenerateResponse_Done, "notices" | "usage" | "intelligenceTrace">;
 
 export function addAsk(program: Command): void {
   program
     .command("ask")
-    .description("ask a question and print the answer as it comes")
+    .description("send a prompt and print the answer while it is generated")
     .argument(
       "[prompt...]",
-      "the question; a word - stands for standard input, which is read as well when there is no word",
+      "the prompt; a word - is replaced with standard input, which is also read without a prompt",
     )
     .option("--system <text>", "instructions: persona, tone, format")
     .addOption(
-      new Option("--effort <effort>", "ceiling on the intelligence applied")
+      new Option("--effort <effort>", "upper limit of the intelligence level")
         .choices(["auto", "low", "medium", "high"])
         .default("auto"),
     )
-    .option("--max-tokens <n>", "ceiling on the length of the answer")
-    .option("--file <path>", "attach a file: text, PDF, docx or image; may be given five times", collect, [])
+    .option("--max-tokens <n>", "upper limit of the answer's length, in tokens")
+    .option("--file <path>", "attach a file: text, PDF, docx or image; repeat for up to five files", collect, [])
     .option("--schema <path>", "answer with JSON that is valid against the JSON Schema in this file")
-    .option("--extract", "answer with a JSON object whose members the question asks for", false)
+    .option("--extract", "answer with a JSON object; the prompt describes its members", false)
     .option("--search", "search the web first", false)
-    .option("--workspace <workspace>", "workspace that is charged when CHORUS_API_KEY is not set", "default")
+    .option("--workspace <workspace>", "workspace to charge if CHORUS_API_KEY is not set", "default")
     .addHelpText(
       "after",
       `
@@ -54,55 +56,60 @@ Examples:
   git diff | chorus ask "Write a commit message for this:" -
   chorus ask "INV-7, total EUR 12.50" --schema invoice.schema.json`,
     )
-    .action(async (words: string[], options: QuestionOptions & { workspace: string }, command: Command) => {
-      const question = await readQuestion(words, options);
-      const given = process.env.CHORUS_API_KEY;
-      if (given) return ask(question, command, { text: given, source: "CHORUS_API_KEY" });
-      // Without a key of his own, an operator asks with one that lives for this question.
+    .action(async (words: string[], options: AskOptions & { workspace: string }, command: Command) => {
+      const request = await readAskRequest(words, options);
+      const apiKey = process.env.CHORUS_API_KEY;
+      if (apiKey) return ask(request, command, { text: apiKey, source: "CHORUS_API_KEY" });
+      // Without an API key, an operator token creates one for this request.
       const keys = await operatorClient(KeyService, command);
       const expiresAt = timestampFromDate(new Date(Date.now() + KEY_MS));
-      const about = { workspace: options.workspace, name: "chorus ask", scopes: [Scope.GENERATE], expiresAt };
-      const { key, secret } = await keys.createKey(about);
+      const { key, secret } = await keys.createKey({
+        workspace: options.workspace,
+        name: "chorus ask",
+        scopes: [Scope.GENERATE],
+        expiresAt,
+      });
       try {
-        await ask(question, command, { text: secret, source: "the key made for this question" });
+        await ask(request, command, { text: secret, source: "the key created for this request" });
       } finally {
         await keys.revokeKey({ id: key?.id ?? "" });
       }
     });
 }
 
-async function ask(question: Question, command: Command, apiKey: Secret): Promise<void> {
+async function ask(request: AskRequest, command: Command, apiKey: Secret): Promise<void> {
   const client = await callerClient(GenerationService, command, apiKey);
-  if (json(command)) {
-    const response = await client.generate(question);
+  if (wantsJson(command)) {
+    const response = await client.generate(request);
     printJson(messageJson(GenerateResponseSchema, response));
     return;
   }
   const status = statusLine(process.stderr);
   const startedAt = performance.now();
-  let [doing, characters] = ["thinking", 0];
+  let [activity, characters] = ["thinking", 0];
   const seconds = () => `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
   const draw = () => {
     const tokens = characters === 0 ? [] : [`about ${Math.ceil(characters / TOKEN_CHARACTERS)} tokens`];
-    status.show([doing, seconds(), ...tokens].join(" · "));
+    status.show([activity, seconds(), ...tokens].join(" · "));
   };
   const timer = setInterval(draw, STATUS_MS);
-  let done: Pick<StreamGenerateResponse_Done, "notices" | "usage" | "intelligenceTrace"> | undefined;
+  let done: Done | undefined;
   try {
-    // What is known to be valid only when it is whole is not streamed; and the trace is asked for where somebody can see it.
-    const asked = { ...question, ...(process.stderr.isTTY ? { intelligenceTrace: true } : {}) };
-    if (asked.responseFormat) {
-      const response = await client.generate(asked);
+    // The trace feeds the status line, which only a terminal shows.
+    const traced = { ...request, ...(process.stderr.isTTY ? { intelligenceTrace: true } : {}) };
+    // JSON against a schema cannot be streamed: it is valid only when it is complete.
+    if (traced.responseFormat) {
+      const response = await client.generate(traced);
       process.stdout.write(safe(response.answer));
       done = response;
     } else {
-      for await (const { event } of client.streamGenerate(asked)) {
+      for await (const { event } of client.streamGenerate(traced)) {
         if (event.case === "delta") {
-          doing = "writing";
+          activity = "writing";
           characters += event.value.text.length;
           process.stdout.write(safe(event.value.text));
         } else if (event.case === "trace" && characters === 0 && event.value.step)
-          doing = wordOf(StepKindSchema, event.value.step.kind) || "thinking";
+          activity = wordOf(StepKindSchema, event.value.step.kind) || "thinking";
         else if (event.case === "done") done = event.value;
       }
     }
@@ -115,10 +122,7 @@ async function ask(question: Question, command: Command, apiKey: Secret): Promis
   if (process.stderr.isTTY) console.error(summary(done, seconds()));
 }
 
-function summary(
-  done: Pick<StreamGenerateResponse_Done, "usage" | "intelligenceTrace"> | undefined,
-  took: string,
-): string {
+function summary(done: Done | undefined, took: string): string {
   const level = done?.intelligenceTrace?.intelligenceLevel;
   return [
     ...(level ? [wordOf(EffortSchema, level)] : []),
@@ -128,6 +132,6 @@ function summary(
   ].join(" · ");
 }
 
-function collect(value: string, before: string[]): string[] {
-  return [...before, value];
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value];
 }

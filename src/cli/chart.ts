@@ -3,10 +3,10 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 const BAR_WIDTH = 20;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const LEVELS = [..."▁▂▃▄▅▆▇█"];
-/** Points of a sparkline, at most: what fits a line of a terminal. */
+/** Most points of a sparkline, so that it fits on one line of a terminal. */
 const MAX_POINTS = 100;
 
-/** A bar of up to 20 characters for a value out of the largest one; what is not 0 can be seen. */
+/** A bar of up to 20 characters for a value; `most` has the full width. A value above 0 is never invisible. */
 export function bar(value: number, most: number): string {
   if (!(value > 0) || !(most > 0)) return "";
   const eighths = Math.max(1, Math.round((value / most) * BAR_WIDTH * 8));
@@ -14,9 +14,9 @@ export function bar(value: number, most: number): string {
 }
 
 /**
- * One character for each interval of a period, also for those without use.
+ * One character for each interval of a period, including intervals without use.
  * @param values by the start of their interval, in milliseconds since 1970
- * @returns undefined when the period has one interval only, or more than 100
+ * @returns undefined if the period has only one interval, more than 100, or no use
  */
 export function sparkline(
   values: ReadonlyMap<number, number>,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts the command line with the Node.js that this package brings, on whatever Node.js the machine has. For `npm link`, which puts
-// `chorus` on the PATH.
+// Starts the command line with the Node.js version that this package installs, whichever version runs this file. `npm
+// link` puts this file on the PATH as `chorus`.
 const { spawn } = require("node:child_process");
 const { delimiter, join } = require("node:path");
 
@@ -8,7 +8,7 @@ const root = join(__dirname, "../..");
 const env = { ...process.env, PATH: [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter) };
 const args = ["--disable-warning=ExperimentalWarning", join(__dirname, "main.ts"), ...process.argv.slice(2)];
 const child = spawn("node", args, { stdio: "inherit", env, shell: false });
-// Ctrl-C reaches both; the child decides what it means.
+// A terminal sends Ctrl-C to both processes; the child handles it.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(code ?? (signal ? 130 : 1)));
 child.on("error", (error) => {

@@ -1,3 +1,5 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
 import type { Command } from "commander";
 import {
   AccountFigureSchema,
@@ -13,59 +15,66 @@ import {
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../json-names.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 
 const MAX_PAGE = 1_000;
 
+interface BookingRequest {
+  workspace: string;
+  amount: string;
+  reference: string;
+}
+
+interface BookingResponse {
+  booking?: Booking | undefined;
+  balance?: Balance | undefined;
+}
+
 export function addCredits(program: Command): void {
-  const credits = program.command("credits").description("book credit, and read and check what became of it");
+  const credits = program.command("credits").description("grant and book credit, list and check its movements");
+  addBooking(credits.command("grant").description("grant credit"), GrantResponseSchema, (client, request) =>
+    client.grant(request),
+  );
+  addBooking(
+    credits.command("deduct").description("take back granted credit that is neither spent nor held"),
+    DeductResponseSchema,
+    (client, request) => client.deduct(request),
+  );
+  addBooking(
+    credits.command("purchase").description("book purchased credit; may raise the tier, and with it the limits"),
+    PurchaseResponseSchema,
+    (client, request) => client.purchase(request),
+  );
+  addLedger(credits);
+  addCheck(credits);
+}
 
-  credits
-    .command("grant")
-    .description("grant credit")
+/** Completes a command that books an amount. */
+function addBooking<D extends DescMessage>(
+  command: Command,
+  schema: D,
+  book: (client: Client<typeof CreditService>, request: BookingRequest) => Promise<MessageShape<D> & BookingResponse>,
+): void {
+  command
     .argument("<workspace>", "name or identifier")
     .argument("<amount>", "credits, with up to six decimals")
-    .requiredOption("--reference <reference>", "your own; a reference is booked once")
+    .requiredOption("--reference <reference>", "your reference, such as a payment's; each is booked only once")
     .action(async (workspace: string, amount: string, { reference }: { reference: string }, command: Command) => {
       const client = await operatorClient(CreditService, command);
-      const response = await client.grant({ workspace, amount, reference });
-      if (json(command)) printJson(messageJson(GrantResponseSchema, response));
+      const response = await book(client, { workspace, amount, reference });
+      if (wantsJson(command)) printJson(messageJson(schema, response));
       else printBooking(response);
     });
+}
 
-  credits
-    .command("deduct")
-    .description("take granted credit back that is neither spent nor held")
-    .argument("<workspace>", "name or identifier")
-    .argument("<amount>", "credits, with up to six decimals")
-    .requiredOption("--reference <reference>", "your own; a reference is booked once")
-    .action(async (workspace: string, amount: string, { reference }: { reference: string }, command: Command) => {
-      const client = await operatorClient(CreditService, command);
-      const response = await client.deduct({ workspace, amount, reference });
-      if (json(command)) printJson(messageJson(DeductResponseSchema, response));
-      else printBooking(response);
-    });
-
-  credits
-    .command("purchase")
-    .description("book purchased credit; limits rise at once when it leads into a higher tier")
-    .argument("<workspace>", "name or identifier")
-    .argument("<amount>", "credits, with up to six decimals")
-    .requiredOption("--reference <reference>", "your own, such as the payment's; a reference is booked once")
-    .action(async (workspace: string, amount: string, { reference }: { reference: string }, command: Command) => {
-      const client = await operatorClient(CreditService, command);
-      const response = await client.purchase({ workspace, amount, reference });
-      if (json(command)) printJson(messageJson(PurchaseResponseSchema, response));
-      else printBooking(response);
-    });
-
+function addLedger(credits: Command): void {
   credits
     .command("ledger")
     .description("list the movements of credit, newest first")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .option("--limit <n>", "most movements to list", "100")
-    .option("--charges-only", "leave out holds and releases, which move nothing for good", false)
+    .option("--charges-only", "omit holds and releases, which do not change the balance", false)
     .action(async (workspace: string, options: { limit: string; chargesOnly: boolean }, command: Command) => {
       const limit = /^\d{1,9}$/.test(options.limit) ? Number(options.limit) : 0;
       if (limit < 1) throw new CliError(`--limit must be a whole number from 1, but is "${options.limit}".`);
@@ -78,7 +87,7 @@ export function addCredits(program: Command): void {
         entries.push(...page.entries);
         pageToken = page.nextPageToken;
       } while (pageToken !== "" && entries.length < limit);
-      if (json(command)) printJson({ entries: entries.map((entry) => messageJson(LedgerEntrySchema, entry)) });
+      if (wantsJson(command)) printJson({ entries: entries.map((entry) => messageJson(LedgerEntrySchema, entry)) });
       else {
         const rows = entries.map((of) => [
           timeText(of.at),
@@ -89,18 +98,20 @@ export function addCredits(program: Command): void {
           of.held,
         ]);
         printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
-        if (pageToken !== "") console.log(`\nThere are older ones; --limit ${limit * 10} shows more.`);
+        if (pageToken !== "") console.log(`\nThere are older movements; --limit ${limit * 10} shows more.`);
       }
     });
+}
 
+function addCheck(credits: Command): void {
   credits
     .command("check")
-    .description("compare the figures of a workspace with what its ledger and its running requests add up to")
+    .description("compare the balances of a workspace with the sums of its ledger and its running requests")
     .argument("<workspace>", "name or identifier")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(CreditService, command);
       const response = await client.checkLedger({ workspace });
-      if (json(command)) printJson(messageJson(CheckLedgerResponseSchema, response));
+      if (wantsJson(command)) printJson(messageJson(CheckLedgerResponseSchema, response));
       else {
         const rows = response.figures.map(({ name, account, ledger, leases }) => [
           wordOf(AccountFigureSchema, name),
@@ -110,11 +121,11 @@ export function addCredits(program: Command): void {
         ]);
         printTable(["FIGURE", "ACCOUNT", "LEDGER", "RUNNING REQUESTS"], rows);
       }
-      if (!response.consistent) throw new CliError("The figures do not agree. Report this: it is a defect.");
+      if (!response.consistent) throw new CliError("The figures do not agree. This is a defect; please report it.");
     });
 }
 
-function printBooking({ booking, balance }: { booking?: Booking | undefined; balance?: Balance | undefined }): void {
+function printBooking({ booking, balance }: BookingResponse): void {
   if (!booking || !balance) return;
   printTable(
     ["KIND", "REFERENCE", "AMOUNT", "BOOKED (UTC)", "GRANTED NOW", "PURCHASED NOW", "HELD NOW"],

@@ -12,22 +12,28 @@ import {
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf, wordOf, words } from "../json-names.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {
   const keys = program.command("keys").description("create, change, list and revoke API keys");
+  addCreate(keys);
+  addList(keys);
+  addUpdate(keys);
+  addRevoke(keys);
+}
 
+function addCreate(keys: Command): void {
   keys
     .command("create")
-    .description("create a key; its secret is shown this once")
-    .option("--workspace <workspace>", "name or identifier of the workspace; an owner may leave it out", "")
-    .option("--name <name>", "name for people", "")
+    .description("create a key; its secret is shown only once")
+    .option("--workspace <workspace>", "name or identifier of the workspace; an owner can omit it", "")
+    .option("--name <name>", "name to recognise the key by", "")
     .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", collect, [])
     .option(
       "--expires <time>",
-      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a span such as 12h or 30d",
+      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
     )
     .action(
       async (options: { workspace: string; name: string; scope: string[]; expires?: string }, command: Command) => {
@@ -38,14 +44,16 @@ export function addKeys(program: Command): void {
           scopes: options.scope.map(scopeOf),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
-        if (json(command)) printJson(messageJson(CreateKeyResponseSchema, response));
+        if (wantsJson(command)) printJson(messageJson(CreateKeyResponseSchema, response));
         else {
           printKeys(response.key ? [response.key] : []);
-          console.log(`\nSecret (shown this once): ${response.secret}`);
+          console.log(`\nSecret (shown only once): ${response.secret}`);
         }
       },
     );
+}
 
+function addList(keys: Command): void {
   keys
     .command("list")
     .description("list keys, newest first")
@@ -59,16 +67,18 @@ export function addKeys(program: Command): void {
         all.push(...page.keys);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (json(command)) printJson({ keys: all.map((key) => messageJson(KeySchema, key)) });
+      if (wantsJson(command)) printJson({ keys: all.map((key) => messageJson(KeySchema, key)) });
       else printKeys(all);
     });
+}
 
+function addUpdate(keys: Command): void {
   keys
     .command("update")
     .description("rename a key, or change when it stops working")
     .argument("<id>", "identifier of the key, such as key_…")
     .option("--name <name>", "new name")
-    .option("--expires <time>", "when it stops working: a time, a span such as 30d, or never")
+    .option("--expires <time>", "when it stops working: a time, a duration such as 30d, or never")
     .action(async (id: string, { name, expires }: { name?: string; expires?: string }, command: Command) => {
       const client = await operatorClient(KeyService, command);
       const response = await client.updateKey({
@@ -76,17 +86,19 @@ export function addKeys(program: Command): void {
         ...(name === undefined ? {} : { name }),
         ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
       });
-      if (json(command)) printJson(messageJson(UpdateKeyResponseSchema, response));
+      if (wantsJson(command)) printJson(messageJson(UpdateKeyResponseSchema, response));
       else printKeys(response.key ? [response.key] : []);
     });
+}
 
+function addRevoke(keys: Command): void {
   keys
     .command("revoke")
     .description("revoke a key; it stops working everywhere within a second")
     .argument("<id>", "identifier of the key, such as key_…")
     .action(async (id: string, _: unknown, command: Command) => {
       const response = await (await operatorClient(KeyService, command)).revokeKey({ id });
-      if (json(command)) printJson(messageJson(RevokeKeyResponseSchema, response));
+      if (wantsJson(command)) printJson(messageJson(RevokeKeyResponseSchema, response));
       else printKeys(response.key ? [response.key] : []);
     });
 }

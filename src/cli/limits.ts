@@ -10,7 +10,7 @@ import {
 import { type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
 import { numberOf, words } from "../json-names.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable } from "./print.ts";
 import { limitsJson, overridesJson, printWorkspace, spendLimitsJson } from "./workspaces.ts";
 
@@ -23,7 +23,7 @@ export function addLimits(program: Command): void {
   }));
   const set = limits
     .command("set")
-    .description("override limits of a workspace at once: with a number, none, or default for the tier's own")
+    .description("override limits of a workspace: a number, none, or default for the limit of the tier")
     .argument("<workspace>", "name or identifier")
     .action(async (workspace: string, given: Record<string, string>, command: Command) => {
       const overrides = options.flatMap(({ name, option }) => {
@@ -39,7 +39,7 @@ export function addLimits(program: Command): void {
   limits
     .command("show")
     .description("show the limits in force")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printLimits((await client.getWorkspace({ workspace })).workspace, command);
@@ -49,11 +49,11 @@ export function addLimits(program: Command): void {
 export function addTiers(program: Command): void {
   program
     .command("tiers")
-    .description("give tiers to workspaces")
+    .description("assign tiers to workspaces")
     .command("set")
-    .description("put a workspace into a tier at once, whatever it purchased")
+    .description("assign a tier to a workspace, regardless of its purchases")
     .argument("<workspace>", "name or identifier")
-    .argument("<tier>", "name of a tier of the configuration, or auto for the one that follows from the purchases")
+    .argument("<tier>", "name of a configured tier, or auto for the tier that results from the purchases")
     .action(async (workspace: string, tier: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.setTier({ workspace, tier: tier === "auto" ? "" : tier })).workspace, command);
@@ -70,7 +70,7 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("set")
     .description("set or replace the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .requiredOption("--period <period>", "day, week or month")
     .requiredOption("--amount <credits>", "credits, from 0")
     .action(async (workspace: string, options: { period: string; amount: string }, command: Command) => {
@@ -81,8 +81,8 @@ export function addSpendLimits(program: Command): void {
 
   limits
     .command("clear")
-    .description("take the limit of a period away")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .description("remove the limit of a period")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .requiredOption("--period <period>", "day, week or month")
     .action(async (workspace: string, options: { period: string }, command: Command) => {
       const request = { workspace, period: periodOf(options.period) };
@@ -105,14 +105,14 @@ function overrideOf(limit: string, text: string): MessageInitShape<typeof LimitO
   const name = numberOf(LimitNameSchema, limit);
   if (text === "none") return { name, change: { case: "unlimited", value: {} } };
   if (text === "default") return { name, change: { case: "reset", value: {} } };
-  // What is longer fits no int64, and is as wrong as what is no number.
+  // A longer number does not fit into an int64.
   if (/^-?\d{1,18}$/.test(text)) return { name, change: { case: "value", value: BigInt(text) } };
   throw new CliError(`${flagOf(limit)} must be a whole number, none or default, but is "${text}".`);
 }
 
 function printLimits(of: Workspace | undefined, command: Command): void {
   if (!of) return;
-  if (json(command)) {
+  if (wantsJson(command)) {
     const { id, name, tier } = of;
     printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overridesJson(of) });
     return;
@@ -124,12 +124,12 @@ function printLimits(of: Workspace | undefined, command: Command): void {
     `${limits[name] ?? "none"}`,
     overrides.includes(name) ? "an operator" : `tier ${of.tier}`,
   ]);
-  printTable(["LIMIT", "VALUE", "GIVEN BY"], rows);
+  printTable(["LIMIT", "VALUE", "SET BY"], rows);
 }
 
 function printSpendLimits(settings: readonly SpendLimitSetting[], command: Command): void {
   const limits = spendLimitsJson(settings);
-  if (json(command)) printJson({ spend_limits: limits });
+  if (wantsJson(command)) printJson({ spend_limits: limits });
   else
     printTable(
       ["PERIOD", "CREDITS"],

@@ -15,13 +15,17 @@ const program = new Command("chorus")
   .description("Operates a Chorus service through its internal listener.")
   .option(
     "--rpc-url <url>",
-    "address of the internal listener (default: CHORUS_RPC_URL, else a service beside this one)",
+    "address of the internal listener (default: CHORUS_RPC_URL, else the service that uses DATA_DIR)",
   )
   .option("--json", "print one JSON document instead of a table")
   .addHelpText(
     "after",
-    "\nThe operator token is read from OPERATOR_TOKEN, else from DATA_DIR (.chorus), where a service beside this one keeps it. " +
-      "An owner sets OWNER_TOKEN instead, and may leave the workspace out.",
+    [
+      "",
+      "The operator token is read from OPERATOR_TOKEN. If that is not set, it is read from DATA_DIR (.chorus),",
+      "where a service on this machine stores it.",
+      "The owner of a workspace sets OWNER_TOKEN instead and can omit the workspace.",
+    ].join("\n"),
   )
   .exitOverride();
 addWorkspaces(program);
@@ -35,7 +39,7 @@ addUsage(program);
 addAsk(program);
 addCompletion(program);
 
-// Whoever reads may have read enough, as head does.
+// A reader such as `head` closes the pipe early. That is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
 
 try {

@@ -2,10 +2,13 @@ import { type DescMessage, type JsonObject, type JsonValue, type MessageShape, t
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { memberName, words } from "../json-names.ts";
 
-/** What a terminal may take for a command to itself, and what turns the direction of text. New line and tab are let through. */
+/**
+ * Control characters, which a terminal may execute, and characters that change the direction of text. Allows newline
+ * and tab.
+ */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** Makes text safe for a terminal: what is not stands there as a JSON escape. */
+/** Makes text safe for a terminal: replaces unsafe characters with their JSON escapes. */
 export function safe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -50,7 +53,7 @@ function width(cell = ""): number {
   return [...cell].length;
 }
 
-/** A time to the second, UTC; `-` when there is none. */
+/** A time in UTC, to the second; `-` for undefined. */
 export function timeText(time: Timestamp | undefined): string {
   return time ? timestampDate(time).toISOString().replace("T", " ").slice(0, 19) : "-";
 }

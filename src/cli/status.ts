@@ -1,10 +1,10 @@
 import type { WriteStream } from "node:tty";
 
-/** A line at the bottom of a terminal that text above it does not disturb. */
+/** A line at the bottom of a terminal, below the text that is printed. */
 export interface StatusLine {
-  /** What the line says from now on, cut at the terminal's width. */
+  /** Replaces the text of the line. It is cut at the terminal's width. */
   show(text: string): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void;
 }
 
@@ -13,8 +13,8 @@ const SAVE = `${ESC}7`;
 const RESTORE = `${ESC}8`;
 
 /**
- * Sets the last row of a terminal apart (DECSTBM, which every terminal of today knows), so that what is printed scrolls above it.
- * @returns a line that shows nothing where `terminal` is none
+ * Reserves the last row of a terminal (DECSTBM, supported by all current terminals); other output scrolls above it.
+ * @returns a line that shows nothing if `terminal` is a file or pipe, or has fewer than 3 rows
  */
 export function statusLine(terminal: WriteStream): StatusLine {
   if (!terminal.isTTY || terminal.rows < 3) return { show: () => undefined, end: () => undefined };
@@ -35,7 +35,7 @@ export function statusLine(terminal: WriteStream): StatusLine {
     terminal.write(`${SAVE}${ESC}[r${ESC}[${rows()};1H${ESC}[2K${RESTORE}`);
   };
   terminal.on("resize", resized);
-  // Whatever ends the program, the terminal gets its last row back.
+  // Also restores the terminal when an error ends the program.
   process.on("exit", end);
   reserve();
   return {

@@ -8,7 +8,7 @@ import {
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { bar, sparkline } from "./chart.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
@@ -29,13 +29,13 @@ interface Options {
 export function addUsage(program: Command): void {
   program
     .command("usage")
-    .description("show what a workspace used")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .description("show the usage of a workspace")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .option(
       "--from <time>",
-      "start: a time such as 2027-01-31T00:00:00Z, or a span such as 7d (default: 30 days before the end)",
+      "start: a time such as 2027-01-31T00:00:00Z, or a duration before now such as 7d (default: 30 days before --to)",
     )
-    .option("--to <time>", "end, likewise (default: now)")
+    .option("--to <time>", "end, in the same format (default: now)")
     .option("--interval <interval>", "minute, hour, day or month", "day")
     .option("--by-key", "split by key", false)
     .action(async (workspace: string, options: Options, command: Command) => {
@@ -52,7 +52,7 @@ export function addUsage(program: Command): void {
         ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
       });
       if (!usage?.totals) return;
-      if (json(command)) {
+      if (wantsJson(command)) {
         printJson({
           workspace: name,
           ...(usage.startTime ? { from: timestampDate(usage.startTime).toISOString() } : {}),

@@ -11,7 +11,7 @@ import {
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../json-names.ts";
-import { CliError, json, operatorClient } from "./clients.ts";
+import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
@@ -42,7 +42,7 @@ export function addWorkspaces(program: Command): void {
         all.push(...page.workspaces);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (json(command)) printJson({ workspaces: all.map(workspaceJson) });
+      if (wantsJson(command)) printJson({ workspaces: all.map(workspaceJson) });
       else {
         const rows = all.map((of) => [
           of.name,
@@ -61,7 +61,7 @@ export function addWorkspaces(program: Command): void {
   workspaces
     .command("show")
     .description("show a workspace, its balance and limits")
-    .argument("[workspace]", "name or identifier; an owner may leave it out", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it", "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
@@ -73,11 +73,11 @@ export function addOwners(program: Command): void {
     .command("owners")
     .description("create owner tokens")
     .command("create")
-    .description("create the owner token of a workspace, shown this once; the earlier one stops working")
+    .description("create the owner token of a workspace, shown only once; the previous token stops working")
     .argument("<workspace>", "name or identifier")
     .option(
       "--expires <time>",
-      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a span such as 12h or 30d",
+      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
     )
     .action(async (workspace: string, { expires }: { expires?: string }, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
@@ -86,20 +86,20 @@ export function addOwners(program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: parseTime("--expires", expires, 1) }),
       });
       const name = made.workspace?.name ?? "";
-      if (json(command)) {
+      if (wantsJson(command)) {
         const expires_at = made.expiresAt ? { expires_at: timeText(made.expiresAt).replace(" ", "T").concat("Z") } : {};
         printJson({ id: made.id, workspace: name, token: made.token, ...expires_at });
       } else {
         printTable(["ID", "WORKSPACE", "EXPIRES (UTC)"], [[made.id, name, timeText(made.expiresAt)]]);
-        console.log(`\nOwner token (shown this once): ${made.token}`);
+        console.log(`\nOwner token (shown only once): ${made.token}`);
       }
     });
 }
 
-/** Prints one workspace, with all that there is to say about it. */
+/** Prints all details of one workspace. */
 export function printWorkspace(of: Workspace | undefined, command: Command): void {
   if (!of) return;
-  if (json(command)) {
+  if (wantsJson(command)) {
     printJson(workspaceJson(of));
     return;
   }
@@ -141,7 +141,7 @@ export function spendLimitsJson(limits: readonly SpendLimitSetting[]): Record<st
   return Object.fromEntries(limits.map(({ period, amount }) => [wordOf(SpendPeriodSchema, period), amount]));
 }
 
-/** A workspace with the words and numbers of the contract. */
+/** A workspace as JSON, with the words and numbers of the contract. */
 function workspaceJson(of: Workspace): JsonObject {
   return {
     ...messageJson(WorkspaceSchema, of),

@@ -1,6 +1,6 @@
 import { unexpected } from "./failure.ts";
-import { type Call, reasonOf, type Settings, send, watch } from "./http.ts";
-import { backOff, isPassing } from "./retry.ts";
+import { errorOf, type HttpRequest, idleTimeout, type Settings, send } from "./http.ts";
+import { backOff, isRetryable } from "./retry.ts";
 import type { ResponseSchema } from "./schema.ts";
 import { type AnswerStream, answerStream } from "./stream.ts";
 import type {
@@ -45,82 +45,89 @@ export interface ChorusOptions {
   readonly baseUrl: string;
   /** Secret of an API key. Keep it on a server; never put it into browser or mobile code. */
   readonly apiKey: string;
-  /** Default: the platform's own. */
+  /** Default: `globalThis.fetch`. */
   readonly fetch?: typeof fetch;
-  /** How often a call is sent again that may pass later, 0 or more. Default 3. */
+  /** Most retries of a request that failed and may succeed later, 0 or more. Default 3. */
   readonly retries?: number;
-  /** Longest wait for a whole answer, and longest silence of a stream, in milliseconds. Each retry has as long. Default 240,000. */
+  /**
+   * Timeout for a complete answer, and for the time between two pieces of a stream, in milliseconds. It applies to each
+   * attempt. Default 240,000.
+   */
   readonly timeoutMs?: number;
 }
 
 export interface CallOptions {
-  /** Ends the call; its reason is what is thrown. A `generate` that is ended costs nothing, a stream what was sent so far. */
+  /**
+   * Ends the request; its reason is thrown. An aborted `generate` is not charged, an aborted stream is charged for what
+   * was sent so far.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface GenerateOptions extends CallOptions {
   /**
-   * 1 to 255 visible ASCII characters. Within 24 hours the same key with the same request gives the same answer and is charged once.
-   * Default: a new one for each call, which makes the retries of that call safe.
+   * 1 to 255 visible ASCII characters. Within 24 hours, the same key with the same request gives the same answer and is
+   * charged once. Default: a new key for each call of `generate`, which makes its retries safe.
    */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Bodies and answers have the names of the wire, so that the API reference and every example hold here as well. */
+/** Requests and answers use the field names of the REST API, so the API reference applies to them. */
 export interface Chorus {
   /**
-   * Gives one whole answer. With a JSON Schema that is written in place, or `as const`, `structured` has the type that it describes.
+   * Returns a complete answer. If the JSON Schema is written inline or `as const`, `structured` has the type that it
+   * describes.
    * @throws ChorusError
    */
   generate<const Schema extends ResponseSchema | undefined = undefined, const Shape extends OutputShape = "auto">(
     request: GenerateRequest<Schema, Shape>,
     options?: GenerateOptions,
   ): Promise<Generation<Structured<Schema, Shape>>>;
-  /** Gives an answer piece by piece. Nothing is sent before the stream is read, whose iteration throws ChorusError. */
+  /** Streams an answer. The request is sent when you read the stream; its iteration throws ChorusError. */
   stream<const Shape extends OutputShape = "auto">(
     request: StreamRequest<Shape>,
     options?: CallOptions,
   ): AnswerStream<Structured<undefined, Shape>>;
-  /** Limits and use of the key's workspace; needs a key with the scope `metrics`. @throws ChorusError */
+  /** Limits of the key's workspace and their use. Needs a key with the scope `metrics`. @throws ChorusError */
   quotas(options?: CallOptions): Promise<Quotas>;
-  /** Token use over a period; needs a key with the scope `metrics`. @throws ChorusError */
+  /** Usage over a period. Needs a key with the scope `metrics`. @throws ChorusError */
   metrics(request?: MetricsRequest, options?: CallOptions): Promise<Metrics>;
 }
 
-/** 3 minutes for the longest effort, as the service has it, and some more for what lies between. */
+/** The service's longest default deadline, 3 minutes, plus a minute for network and proxies. */
 const TIMEOUT_MS = 240_000;
 
 /**
- * Makes a client of the service's public address.
- * @throws TypeError naming the option that is not acceptable
+ * Creates a client of the REST API.
+ * @throws TypeError naming the invalid option
  */
 export function createChorus(options: ChorusOptions): Chorus {
   const settings = check(options);
   return {
     async generate(request, { signal, idempotencyKey = crypto.randomUUID() } = {}) {
       checkHeader("idempotencyKey", idempotencyKey);
-      return whole(settings, { path: "/v1/generate", body: JSON.stringify(request), idempotencyKey }, signal);
+      return sendForJson(settings, { path: "/v1/generate", body: JSON.stringify(request), idempotencyKey }, signal);
     },
     stream: (request, { signal } = {}) =>
       answerStream(settings, { path: "/v1/generate:stream", body: JSON.stringify(request) }, signal),
-    quotas: ({ signal } = {}) => whole(settings, { path: "/v1/quotas" }, signal),
-    metrics: (request = {}, { signal } = {}) => whole(settings, { path: `/v1/metrics${query(request)}` }, signal),
+    quotas: ({ signal } = {}) => sendForJson(settings, { path: "/v1/quotas" }, signal),
+    metrics: (request = {}, { signal } = {}) => sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal),
   };
 }
 
-/** Sends a call that may be sent again, since it has an idempotency key or no effect, and reads its JSON. */
-async function whole<T>(settings: Settings, call: Call, signal: AbortSignal | undefined): Promise<T> {
+/** Sends a request with retries and parses the JSON response. The request must be idempotent. */
+async function sendForJson<T>(settings: Settings, request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
   for (let attempt = 0; ; attempt++) {
-    const watched = watch(signal, settings.timeoutMs);
+    const idle = idleTimeout(signal, settings.timeoutMs);
     try {
-      const response = await send(settings, call, watched.signal);
+      const response = await send(settings, request, idle.signal);
       return parse<T>(await response.text(), response.status);
-    } catch (error) {
-      const reason = reasonOf(error, watched.signal);
-      const mayRetry = attempt < settings.retries && isPassing(reason);
-      if (!mayRetry || !(await backOff(reason, attempt, signal))) throw reason;
+    } catch (cause) {
+      const error = errorOf(cause, idle.signal);
+      const mayRetry = attempt < settings.retries && isRetryable(error);
+      if (!mayRetry || !(await backOff(error, attempt, signal))) throw error;
     } finally {
-      watched.end();
+      idle.end();
     }
   }
 }
@@ -129,7 +136,7 @@ function parse<T>(text: string, status: number): T {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw unexpected("The response is no JSON.", status, cause);
+    throw unexpected("The response is not valid JSON.", status, cause);
   }
 }
 
@@ -156,9 +163,9 @@ function check({
   return { baseUrl: baseUrl.replace(/\/+$/, ""), apiKey, fetch, retries, timeoutMs };
 }
 
-/** The platform would name the value in its own error. */
+/** Checked here because the error that fetch throws contains the value, which may be a secret. */
 function checkHeader(name: string, value: string): void {
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw new TypeError(`${name} must be visible ASCII characters, without a space or a line end.`);
+    throw new TypeError(`${name} must be visible ASCII characters without spaces or line breaks.`);
   }
 }

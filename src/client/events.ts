@@ -4,28 +4,29 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** Longest event in characters. An answer has 32,000 tokens at most; what is longer is no event of this service. */
+/** Longest event in characters, far above the longest answer. Bounds the memory that a faulty server can use. */
 const MAX_EVENT = 16_777_216;
 
 /**
- * Reads server-sent events (WHATWG HTML, section 9.2.6) until the body ends. Leaving the iteration cancels the body.
- * @param alive called for every piece that arrives, comments included
+ * Parses server-sent events (WHATWG HTML, section 9.2.6) until the body ends. Leaving the iteration cancels the body.
+ * @param onData called for each chunk that arrives, including comments
+ * @throws RangeError for an event longer than 16,777,216 characters
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
-  alive: () => void,
+  onData: () => void,
 ): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
   let name = "";
   let data: string[] = [];
-  let held = 0;
+  let dataLength = 0;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      alive();
-      // A carriage return may be half of a line end, until the body ends.
+      onData();
+      // A trailing carriage return may be the first half of a line break, so it waits for the next chunk.
       const text = done ? rest.replace(/\r$/, "\n") : rest + decoder.decode(value, { stream: true });
       const lines = text.split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
@@ -34,15 +35,15 @@ export async function* readEvents(
           if (data.length > 0) yield { name, data: data.join("\n") };
           name = "";
           data = [];
-          held = 0;
+          dataLength = 0;
         } else if (line.startsWith("event:")) name = fieldValue(line);
         else if (line.startsWith("data:")) {
           data.push(fieldValue(line));
-          held += line.length;
+          dataLength += line.length;
         }
       }
       if (done) return;
-      if (held + rest.length > MAX_EVENT) throw new RangeError("The service sent an event that is too long.");
+      if (dataLength + rest.length > MAX_EVENT) throw new RangeError("The service sent an event that is too long.");
     }
   } finally {
     await reader.cancel().catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Every code that the service itself sends. */
+/** Every code that the service sends. */
 export const SERVICE_CODES = [
   "invalid_json",
   "unauthenticated",
@@ -21,20 +21,19 @@ export const SERVICE_CODES = [
   "internal",
 ] as const;
 
-/** Why a call failed: a code of the service, or one of those that this client adds. */
+/** Why a request failed: a code of the service, or one that this client adds. */
 export type FailureCode =
   | (typeof SERVICE_CODES)[number]
-  /** A rate limit, which has no code on the wire. */
+  /** A rate limit; the service sends no code for it. */
   | "rate_limited"
-  /** No response came, or it broke off. */
+  /** There was no response, or the connection broke before its end. */
   | "connection_failed"
-  /** Your own `timeoutMs` passed. */
+  /** Your `timeoutMs` passed. */
   | "timeout"
-  /** Something between you and the service answered, or the service has a failure that this version does not know. */
+  /** The response is not from the service, for example from a proxy, or has a code that this version does not know. */
   | "unexpected_response";
 
-/** What is known of a failure. */
-export interface FailureInit {
+interface FailureInit {
   code: FailureCode;
   message: string;
   status?: number | undefined;
@@ -45,18 +44,18 @@ export interface FailureInit {
   cause?: unknown;
 }
 
-/** Every failure that this client throws, but for an abort of yours, which throws the reason of your signal. */
+/** Every failure that this client throws. When you abort a request, the reason of your signal is thrown instead. */
 export class ChorusError extends Error {
   readonly code: FailureCode;
-  /** HTTP status; undefined where there was none of the failure's own: no response, or a stream that had begun. */
+  /** HTTP status; undefined if there was no response, or if the failure came after a stream had begun. */
   readonly status: number | undefined;
-  /** Prefix `req_`; name it when you report a problem. */
+  /** Prefix `req_`; quote it when you report a problem. */
   readonly requestId: string | undefined;
-  /** Path of the field at fault, such as `messages[3].role`. */
+  /** Path of the invalid field, such as `messages[3].role`. */
   readonly field: string | undefined;
-  /** Name of the limit that refused, such as `requests_per_minute`. */
+  /** Name of the exceeded limit, such as `requests_per_minute`. */
   readonly limit: string | undefined;
-  /** Milliseconds after which the same request may pass. */
+  /** Milliseconds after which the same request may succeed. */
   readonly retryAfterMs: number | undefined;
 
   constructor(init: FailureInit) {
@@ -81,32 +80,32 @@ interface FailureBody {
   retry_after_ms?: number;
 }
 
-/** What no service of this version answers. */
+/** A failure for a response that this version of the service never sends. */
 export function unexpected(message: string, status?: number, cause?: unknown): ChorusError {
   return new ChorusError({
     code: "unexpected_response",
-    message: `${message} Does baseUrl lead to the service?`,
+    message: `${message} Check that baseUrl is the address of the service.`,
     status,
     cause,
   });
 }
 
-/** Reads a response that is no success. */
+/** Converts a response with a status other than 2xx. */
 export async function failureOf(response: Response): Promise<ChorusError> {
   const text = await response.text();
+  const failure = bodyFailure(text, response.status);
+  if (failure) return failure;
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-  const known = bodyFailure(text, response.status);
-  if (known) return known;
   return new ChorusError({
     code: "unexpected_response",
-    message: `HTTP status ${response.status} without a failure of the service. Does baseUrl lead to it?`,
+    message: `HTTP status ${response.status} without an error body. Check that baseUrl is the address of the service.`,
     status: response.status,
     requestId: response.headers.get("x-request-id") ?? undefined,
     retryAfterMs: Number.isFinite(seconds) ? seconds * 1_000 : undefined,
   });
 }
 
-/** Reads the body of a failure; undefined when it is none. */
+/** Parses the body of a failure; returns undefined for any other body. */
 export function bodyFailure(text: string, status?: number): ChorusError | undefined {
   const body = parse(text);
   if (typeof body?.message !== "string" || typeof body.request_id !== "string") return undefined;

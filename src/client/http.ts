@@ -1,8 +1,8 @@
 import { ChorusError, failureOf } from "./failure.ts";
 
-/** Where and how calls are made. */
+/** Validated options of the client. */
 export interface Settings {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly fetch: typeof fetch;
@@ -11,78 +11,85 @@ export interface Settings {
 }
 
 /** One HTTP request. */
-export interface Call {
-  /** With the query. */
+export interface HttpRequest {
+  /** Path with its query string. */
   readonly path: string;
-  /** JSON text that is POSTed; without it the call is a GET. */
+  /** JSON text to POST; undefined sends a GET. */
   readonly body?: string;
   readonly idempotencyKey?: string;
 }
 
-/** A signal that aborts with the caller's, or with a `timeout` failure after some time without a sign of life. */
-export interface Watch {
+/** An idle timeout, linked to the signal of the caller. */
+export interface IdleTimeout {
+  /** Aborts with the caller's signal, or with a `timeout` failure when the time has passed. */
   readonly signal: AbortSignal;
-  /** Starts the time anew. */
-  alive(): void;
-  /** Lets go of the timer and of the caller's signal, and of the connection when the response was not read to its end. */
+  /** Restarts the time; call it when data arrives. */
+  restart(): void;
+  /** Releases the timer and the caller's signal, and closes the connection if the response was not read to its end. */
   end(): void;
 }
 
-export function watch(outer: AbortSignal | undefined, timeoutMs: number): Watch {
+/**
+ * Starts an idle timeout.
+ * @throws the reason of `outer` if it has aborted
+ */
+export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number): IdleTimeout {
   outer?.throwIfAborted();
   const controller = new AbortController();
-  const leave = () => controller.abort(outer?.reason);
-  const late = () =>
-    controller.abort(new ChorusError({ code: "timeout", message: `Nothing came for ${timeoutMs} ms (timeoutMs).` }));
-  let timer = setTimeout(late, timeoutMs);
-  outer?.addEventListener("abort", leave, { once: true });
+  const onAbort = () => controller.abort(outer?.reason);
+  const onTimeout = () => {
+    const message = `The service sent nothing for ${timeoutMs} ms (timeoutMs).`;
+    controller.abort(new ChorusError({ code: "timeout", message }));
+  };
+  let timer = setTimeout(onTimeout, timeoutMs);
+  outer?.addEventListener("abort", onAbort, { once: true });
   return {
     signal: controller.signal,
-    alive() {
+    restart() {
       clearTimeout(timer);
-      timer = setTimeout(late, timeoutMs);
+      timer = setTimeout(onTimeout, timeoutMs);
     },
     end() {
       clearTimeout(timer);
-      outer?.removeEventListener("abort", leave);
+      outer?.removeEventListener("abort", onAbort);
       controller.abort();
     },
   };
 }
 
 /**
- * Sends one request, once.
- * @throws ChorusError for every response that is no success
+ * Sends a request once, without retries.
+ * @throws ChorusError for every response with a status other than 2xx
  */
 export async function send(
   settings: Settings,
-  { path, body, idempotencyKey }: Call,
+  { path, body, idempotencyKey }: HttpRequest,
   signal: AbortSignal,
 ): Promise<Response> {
   const headers: Record<string, string> = { "X-API-Key": settings.apiKey };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (idempotencyKey !== undefined) headers["Idempotency-Key"] = idempotencyKey;
-  // Called without its object, as browsers and workers want it.
+  // Browsers and workers reject fetch when it is called as a method of another object.
   const { fetch } = settings;
   const response = await fetch(settings.baseUrl + path, {
     method: body === undefined ? "GET" : "POST",
     headers,
     ...(body === undefined ? {} : { body }),
     signal,
-    // Followed elsewhere, a redirect would take the key along.
+    // Following a redirect would send the API key to another server.
     redirect: "manual",
   });
   if (!response.ok) throw await failureOf(response);
   return response;
 }
 
-/** What went wrong, as the caller is told: the reason of an abort, a failure that is known already, or a broken connection. */
-export function reasonOf(error: unknown, signal: AbortSignal): unknown {
+/** The error to throw to the caller: the reason of the abort, a ChorusError as it is, or else `connection_failed`. */
+export function errorOf(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof ChorusError) return error;
   return new ChorusError({
     code: "connection_failed",
-    message: "The connection to the service failed before the whole answer had come.",
+    message: "The connection to the service failed before the answer was complete.",
     cause: error,
   });
 }

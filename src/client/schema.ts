@@ -1,7 +1,7 @@
 type SimpleType = "string" | "number" | "integer" | "boolean" | "null";
 type Simple = string | number | boolean | null;
 
-/** What every node of a schema may say without changing what is valid. */
+/** Keywords that any node may have and that do not affect validity. */
 interface Notes {
   readonly description?: string;
   readonly title?: string;
@@ -16,9 +16,9 @@ interface Notes {
 interface ObjectSchema extends Notes {
   readonly type: "object";
   readonly properties?: { readonly [name: string]: SchemaNode };
-  /** Names of properties that must be there; each is declared in `properties`. */
+  /** Names of required properties; each is declared in `properties`. */
   readonly required?: readonly string[];
-  /** Whether other members are valid. Default true, as in JSON Schema. */
+  /** Whether undeclared properties are valid. Default true, as in JSON Schema. */
   readonly additionalProperties?: boolean;
 }
 
@@ -30,7 +30,7 @@ interface ArraySchema extends Notes {
 }
 
 interface SimpleSchema extends Notes {
-  /** A list, such as `["string", "null"]`, makes the value one of several simple types. */
+  /** A list, such as `["string", "null"]`, allows several simple types. */
   readonly type: SimpleType | readonly SimpleType[];
   readonly enum?: readonly Simple[];
   readonly const?: Simple;
@@ -43,14 +43,17 @@ interface SimpleSchema extends Notes {
 type SchemaNode = ObjectSchema | ArraySchema | SimpleSchema;
 
 /**
- * A JSON Schema that the service takes: an object at the root, and the keywords of the strict subset. Write `as const satisfies
- * ResponseSchema` behind a schema to have its keywords checked and the type of the answer inferred.
+ * A JSON Schema that the service accepts: an object at the root, with keywords of the strict subset. Append `as const
+ * satisfies ResponseSchema` to a schema to check its keywords and to infer the type of the answer.
  */
 export interface ResponseSchema extends ObjectSchema {
   readonly $schema?: string;
 }
 
-/** The type of the values that are valid against a schema, when the schema's own type is exact (given in place, or `as const`). */
+/**
+ * The type of the values that are valid against a schema. The schema must have an exact type: written inline, or `as
+ * const`.
+ */
 export type FromSchema<S> = S extends { readonly const: infer Value }
   ? Value
   : S extends { readonly enum: readonly (infer Value)[] }
@@ -91,5 +94,5 @@ type RequiredOf<S> = S extends { readonly required: readonly (infer Name)[] } ? 
 
 type Others<S> = S extends { readonly additionalProperties: false } ? unknown : { [name: string]: unknown };
 
-/** One object type in place of an intersection, so that editors show it plainly. */
+/** Merges an intersection into one object type, which editors display better. */
 type Flat<T> = { [Name in keyof T]: T[Name] };

@@ -1,24 +1,24 @@
 import { readEvents, type ServerSentEvent } from "./events.ts";
 import { bodyFailure, unexpected } from "./failure.ts";
-import { type Call, reasonOf, type Settings, send, watch } from "./http.ts";
+import { errorOf, type HttpRequest, idleTimeout, type Settings, send } from "./http.ts";
 import { backOff, isRefusal } from "./retry.ts";
 import type { Done, StreamEvent } from "./types.ts";
 
 /**
- * A streamed answer. It is asked for when it is first read, and read once: by iteration, or by `text` or `done`. Leaving the iteration
- * ends the request; the service then charges for what it had sent.
+ * A streamed answer. The request is sent when you first read it: by iteration, or with `text` or `done`. It can be
+ * iterated only once. Leaving the iteration ends the request; the service then charges for what it had sent.
  */
 export interface AnswerStream<Json = unknown> extends AsyncIterable<StreamEvent<Json>> {
-  /** The whole text, read to its end. @throws as the iteration does */
+  /** Reads to the end and returns the complete text. @throws the same errors as the iteration */
   text(): Promise<string>;
-  /** The end of the answer with what it used up, read to its end. @throws as the iteration does */
+  /** Reads to the end and returns the last event, with the usage. @throws the same errors as the iteration */
   done(): Promise<Done<Json>>;
 }
 
-/** Makes a stream that sends `call` when it is first read. */
+/** Creates a stream that sends `request` when it is first read. */
 export function answerStream<Json>(
   settings: Settings,
-  call: Call,
+  request: HttpRequest,
   signal: AbortSignal | undefined,
 ): AnswerStream<Json> {
   let isRead = false;
@@ -28,14 +28,14 @@ export function answerStream<Json>(
   const ended = new Promise<Done<Json>>((...settle) => {
     [resolve, reject] = settle;
   });
-  // Who iterates gets the failure there.
+  // A caller that iterates gets the error from the iteration.
   ended.catch(() => undefined);
 
   async function* read(): AsyncGenerator<StreamEvent<Json>> {
-    if (isRead) throw new TypeError("This stream is read already. Call stream() again for another answer.");
+    if (isRead) throw new TypeError("This stream has already been read. Call stream() again for another answer.");
     isRead = true;
     try {
-      for await (const event of retried<Json>(settings, call, signal)) {
+      for await (const event of withRetries<Json>(settings, request, signal)) {
         if (event.type === "delta") text += event.text;
         if (event.type === "done") resolve(event);
         yield event;
@@ -44,7 +44,7 @@ export function answerStream<Json>(
       reject(error);
       throw error;
     } finally {
-      // Changes nothing where the end is known.
+      // Has no effect if the promise is already settled.
       reject(new DOMException("The stream was left before its end.", "AbortError"));
     }
   }
@@ -64,16 +64,16 @@ export function answerStream<Json>(
   };
 }
 
-/** Sends the call again where the service refused it; never once there was an event, because the answer is charged from then on. */
-async function* retried<Json>(
+/** Retries a refused request. Never retries after the first event, because the answer is charged from then on. */
+async function* withRetries<Json>(
   settings: Settings,
-  call: Call,
+  request: HttpRequest,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<StreamEvent<Json>> {
   for (let attempt = 0; ; attempt++) {
     let hasBegun = false;
     try {
-      for await (const event of once<Json>(settings, call, signal)) {
+      for await (const event of attemptOnce<Json>(settings, request, signal)) {
         hasBegun = true;
         yield event;
       }
@@ -85,39 +85,39 @@ async function* retried<Json>(
   }
 }
 
-async function* once<Json>(
+async function* attemptOnce<Json>(
   settings: Settings,
-  call: Call,
+  request: HttpRequest,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<StreamEvent<Json>> {
-  const watched = watch(signal, settings.timeoutMs);
+  const idle = idleTimeout(signal, settings.timeoutMs);
   try {
-    const response = await send(settings, call, watched.signal);
+    const response = await send(settings, request, idle.signal);
     if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
-      throw unexpected("The response is no event stream.", response.status);
+      throw unexpected("The response is not an event stream.", response.status);
     }
-    for await (const received of readEvents(response.body, watched.alive)) {
-      const event = known<Json>(received);
+    for await (const received of readEvents(response.body, idle.restart)) {
+      const event = decode<Json>(received);
       if (event) yield event;
       if (event?.type === "done") return;
     }
     throw new Error("The stream ended without its last event.");
   } catch (error) {
-    throw reasonOf(error, watched.signal);
+    throw errorOf(error, idle.signal);
   } finally {
-    watched.end();
+    idle.end();
   }
 }
 
-/** Undefined for event types that this version does not know, which the contract says to skip. */
-function known<Json>({ name, data }: ServerSentEvent): StreamEvent<Json> | undefined {
+/** Returns undefined for unknown event types, which the contract requires clients to skip. */
+function decode<Json>({ name, data }: ServerSentEvent): StreamEvent<Json> | undefined {
   switch (name) {
     case "delta":
     case "trace":
     case "done":
       return { type: name, ...parse(data) };
     case "error":
-      throw bodyFailure(data) ?? unexpected("The stream ended with a failure that cannot be read.");
+      throw bodyFailure(data) ?? unexpected("The stream ended with an error that cannot be parsed.");
     default:
       return undefined;
   }
@@ -127,6 +127,6 @@ function parse(data: string) {
   try {
     return JSON.parse(data);
   } catch (cause) {
-    throw unexpected("The stream has an event that is no JSON.", undefined, cause);
+    throw unexpected("An event of the stream is not valid JSON.", undefined, cause);
   }
 }

@@ -1,9 +1,12 @@
 import type { FromSchema, ResponseSchema } from "./schema.ts";
 
-/** How much work the service spends on a request; with `auto` (the default) it decides by the difficulty of the prompt. */
+/** Upper limit of the intelligence level; with `auto` (the default) the service chooses by the prompt's difficulty. */
 export type Effort = "auto" | "low" | "medium" | "high";
 
-/** The shape of an answer without a JSON Schema; every shape but `auto` and `text` gives JSON that the prompt defines. */
+/**
+ * The shape of an answer without a JSON Schema. Every shape except `auto` and `text` gives JSON that the prompt
+ * describes.
+ */
 export type OutputShape = "auto" | "text" | "extract" | "summary" | "recommendation" | "tradeoffs" | "decision";
 
 /** One turn of a conversation. */
@@ -12,13 +15,13 @@ export interface Message {
   readonly content: string;
 }
 
-/** A file that belongs to a request. */
+/** A file that is sent with a request. */
 export interface Attachment {
   /** File name, up to 255 characters. */
   readonly name?: string | undefined;
-  /** Such as `text/plain`, `application/pdf` or `image/png`. */
+  /** For example `text/plain`, `application/pdf` or `image/png`. */
   readonly media_type: string;
-  /** The bytes in base64. */
+  /** The content in base64. */
   readonly data: string;
 }
 
@@ -28,14 +31,14 @@ type Input =
   | { /** 1 to 40, oldest first. */ readonly messages: readonly Message[]; readonly prompt?: undefined };
 
 interface Options<Shape extends OutputShape> {
-  /** Your own instructions: persona, tone, format. Up to 200,000 characters. */
+  /** Instructions: persona, tone, format. Up to 200,000 characters. */
   readonly system?: string | undefined;
   /** Up to 5 files. */
   readonly attachments?: readonly Attachment[] | undefined;
   readonly effort?: Effort | undefined;
-  /** 0.0 to 2.0. Left out: the service chooses per question. */
+  /** 0.0 to 2.0. Default: chosen by the service for each request. */
   readonly temperature?: number | undefined;
-  /** Ceiling on the length of the answer in tokens, 1 to 32,000. */
+  /** Maximum length of the answer in tokens, 1 to 32,000. */
   readonly max_tokens?: number | undefined;
   /** Up to 4 strings; the answer ends before the first of them. */
   readonly stop_sequences?: readonly string[] | undefined;
@@ -48,7 +51,7 @@ interface Options<Shape extends OutputShape> {
   readonly continue?: boolean | undefined;
 }
 
-/** What `generate` takes: the body of `POST /v1/generate`. */
+/** The request of `generate`: the body of `POST /v1/generate`. */
 export type GenerateRequest<
   Schema extends ResponseSchema | undefined = ResponseSchema | undefined,
   Shape extends OutputShape = OutputShape,
@@ -60,13 +63,13 @@ export type GenerateRequest<
       | undefined;
   };
 
-/** What `stream` takes: the body of `POST /v1/generate:stream`, where a JSON Schema is not possible. */
+/** The request of `stream`: the body of `POST /v1/generate:stream`, which does not accept a JSON Schema. */
 export type StreamRequest<Shape extends OutputShape = OutputShape> = Input &
   Options<Shape> & { readonly response_format?: { readonly type: "text" } | undefined };
 
 /**
- * The type of `structured`: what the JSON Schema says; else, where the shape asks for JSON, an object or null; else nothing. Read numbers
- * beyond 2^53 from `answer`, which is text.
+ * The type of `structured`: the type that the JSON Schema describes; without a schema, an object or null if the output
+ * shape is JSON; otherwise undefined. Read numbers above 2^53 from `answer`, which is text.
  */
 export type Structured<Schema, Shape> = Schema extends ResponseSchema
   ? FromSchema<Schema>
@@ -74,112 +77,116 @@ export type Structured<Schema, Shape> = Schema extends ResponseSchema
     ? undefined
     : Record<string, unknown> | null;
 
-/** What a request used up. */
+/** Tokens and credits that a request used. */
 export interface Usage {
-  /** Tokens of everything that was sent, counted once. */
+  /** Tokens of the request, each counted once. */
   input_tokens: number;
   /** Tokens of the answer. */
   output_tokens: number;
   /** The part of `input_tokens` that came from a cache. */
   cached_tokens: number;
-  /** Credits charged, exact to one millionth; 0 when the request is not charged. */
+  /** Credits charged, exact to one millionth; 0 if the request is not charged. */
   credits: number;
 }
 
-/** Something you should know about a request that succeeded. */
+/** A remark about a request that succeeded. */
 export interface Notice {
-  /** Such as `unknown_field`. */
+  /** For example `unknown_field`. */
   code: string;
   message: string;
-  /** Path of the request's field. */
+  /** Path of the field in the request. */
   field?: string;
 }
 
-/** One step of the way to an answer. */
+/** One step of the processing of a request. */
 export interface TraceStep {
-  /** From 1; the end of a step has the number of its beginning. */
+  /** Counts from 1. The events for the start and the end of a step have the same id. */
   id: number;
   kind: string;
   role: string;
-  /** Milliseconds since the work on the request began. */
+  /** Start of the step, in milliseconds after the start of processing. */
   started_ms: number;
-  /** Milliseconds; left out while the step runs. */
+  /** In milliseconds; omitted while the step runs. */
   duration_ms?: number;
-  /** `ok`, `failed` or `dropped`; left out while the step runs. */
+  /** `ok`, `failed` or `dropped`; omitted while the step runs. */
   outcome?: string;
-  /** What came of it, in words for people. */
+  /** Result of the step, as text for people. */
   detail?: string;
 }
 
-/** How a request was handled. */
+/** How a request was processed. */
 export interface IntelligenceTrace {
   intelligence_level: Effort;
-  /** Why this level, in words for people. */
+  /** Reasons for this level, as text for people. */
   reasons: string[];
-  /** Models that had a part in the answer. */
+  /** Number of models that contributed to the answer. */
   models: number;
-  /** Share of the votes that the answer got, 0 to 1; left out when nobody voted. */
+  /** Share of the votes that the answer got, 0 to 1; omitted without a vote. */
   agreement?: number;
-  /** Times that disagreement or a failure took the work on to a stronger model. */
+  /** How often a disagreement or failure led to a call of a stronger model. */
   escalations: number;
-  /** Members of a panel that failed, or were too late. */
+  /** Members of a panel that failed or exceeded their time. */
   dropped_members: number;
-  /** Answers that did not satisfy the JSON Schema and were mended, or asked for again. */
+  /** Drafts that violated the JSON Schema and were repaired or generated again. */
   repairs: number;
-  /** Searches of the web. */
+  /** Number of web searches. */
   searches: number;
-  /** Tokens of all calls of models, as the vendors count; they are not what is charged. */
+  /** Tokens of all model calls as counted by the vendors. They are not the charged tokens. */
   internal_input_tokens: number;
   internal_output_tokens: number;
   steps: TraceStep[];
 }
 
-/** What the end of an answer tells, whole or streamed. */
+/** Members that complete answers and the end of a stream share. */
 interface End<Json> {
   /** Prefix `gen_`. */
   id: string;
-  /** Prefix `req_`; name it when you report a problem. */
+  /** Prefix `req_`; quote it when you report a problem. */
   request_id: string;
-  /** The answer as JSON, where JSON was asked for. */
+  /** The parsed JSON, if the request asked for JSON. */
   structured: Json;
   usage: Usage;
-  /** `length`: `max_tokens` was reached, or the service cut the answer short (then uncharged, with a notice `cut_short`). */
+  /**
+   * `length`: the answer reached `max_tokens`, or the service cut it short. In the latter case it is not charged and
+   * has a notice
+   * `cut_short`.
+   */
   finish_reason: "stop" | "length";
   notices: Notice[];
-  /** Only when asked for. */
+  /** Present if the request set `intelligence_trace`. */
   intelligence_trace?: IntelligenceTrace;
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export interface Generation<Json = unknown> extends End<Json> {
-  /** The answer as text, always. */
+  /** The answer as text, also if it is JSON. */
   answer: string;
   /** Why `structured` is null. */
   structured_error: string | null;
-  /** From the arrival of the request to the answer. */
+  /** Time from the arrival of the request to the answer, in milliseconds. */
   latency_ms: number;
 }
 
 /** The end of a streamed answer. */
 export interface Done<Json = unknown> extends End<Json> {
-  /** Why `structured` is null; left out for text. */
+  /** Why `structured` is null; omitted for text. */
   structured_error?: string | null;
 }
 
-/** What a stream yields. Event types that this version does not know are skipped. */
+/** An event of a stream. Event types that this version does not know are skipped. */
 export type StreamEvent<Json = unknown> =
-  | { type: "delta" /** Append the pieces in order. */; text: string }
+  | { type: "delta" /** The next piece of the text. */; text: string }
   | { type: "trace"; step: TraceStep }
   | ({ type: "done" } & Done<Json>);
 
-/** A limit and its use; null where there is no limit. */
+/** A limit and its use. `limit` and `remaining` are null if there is no limit. */
 export interface Quota {
   limit: number | null;
   used: number;
   remaining: number | null;
 }
 
-/** The limits of one calendar window, UTC. */
+/** The limits of one calendar period in UTC. */
 export interface QuotaWindow {
   /** RFC 3339. */
   resets_at: string;
@@ -188,21 +195,21 @@ export interface QuotaWindow {
   output_tokens: Quota;
 }
 
-/** Limits and use of the key's workspace. */
+/** The limits of the key's workspace and their use. */
 export interface Quotas {
   workspace: string;
   tier: string;
   as_of: string;
   windows: { minute: QuotaWindow; day: QuotaWindow; month: QuotaWindow };
   concurrent_requests: Quota;
-  /** In credits; null where the service does not bill. */
+  /** In credits; null if the service does not bill. */
   credit: { balance: number; held: number; available: number } | null;
   spend_limits: { period: string; limit: number; used: number; remaining: number; resets_at: string }[];
 }
 
 export type MetricsInterval = "minute" | "hour" | "day" | "month";
 
-/** What `metrics` takes; the default is the last 30 days by day. */
+/** The request of `metrics`. Default: the last 30 days by day. */
 export interface MetricsRequest {
   /** Inclusive. */
   readonly from?: Date | string | undefined;
@@ -212,7 +219,7 @@ export interface MetricsRequest {
   readonly group_by?: "none" | "key" | undefined;
 }
 
-/** Sums over a time. */
+/** Sums over an interval or a period. */
 export interface MetricsTotals {
   requests: number;
   failed_requests: number;
@@ -222,12 +229,12 @@ export interface MetricsTotals {
   credits: number;
 }
 
-/** Use of the key's workspace over a period. */
+/** Usage of the key's workspace over a period. */
 export interface Metrics {
   from: string;
   to: string;
   interval: MetricsInterval;
   totals: MetricsTotals;
-  /** Oldest first, without empty intervals; `key_id` only when grouped by key. */
+  /** Oldest first, without empty intervals. `key_id` is present if grouped by key. */
   series: ({ start: string; key_id?: string } & MetricsTotals)[];
 }

@@ -5,11 +5,10 @@ import type { SearchConfig } from "./search.ts";
 import { parseTiers, type WorkspaceTier } from "./tiers.ts";
 import { readTracing, type TracingConfig } from "./tracing.ts";
 
-// The rest of the code needs to know of one place only.
 export { ConfigError } from "./config-error.ts";
 export type { ModelEntry, Vendor } from "./models.ts";
 
-/** Patience with one model, in milliseconds. */
+/** Timeouts of one model call, in milliseconds. */
 export interface ModelTimeouts {
   connectMs: number;
   firstTokenMs: number;
@@ -26,32 +25,39 @@ export interface Config {
   operatorToken: string | undefined;
   models: ModelEntry[];
   timeouts: ModelTimeouts;
-  /** How the web is searched; undefined: it is not. */
+  /** Undefined: web search is not available. */
   search: SearchConfig | undefined;
-  /** Micro-credits per token (which is credits per million tokens). */
+  /** Micro-credits per token, which equals credits per million tokens. */
   rates: { input: number; cached: number; output: number };
-  /** Tiers of workspaces, in the order in which they rise. */
+  /** Tiers of workspaces, lowest first. */
   tiers: readonly WorkspaceTier[];
-  /** Difficulty, 0 to 1, from which effort `auto` takes a level. */
+  /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
   levels: { medium: number; high: number };
-  /** Longest time for an answer by level, in milliseconds. */
+  /** Deadline of an answer by level, in milliseconds. */
   deadlines: { low: number; medium: number; high: number };
-  /** Time that running requests get to finish after SIGTERM, in milliseconds. */
+  /** Time for requests in flight to finish after SIGTERM, in milliseconds. */
   drainMs: number;
-  /** Age from which the records of single requests and use by minute are dropped, in days. */
+  /** Age at which records of requests and usage by minute are deleted, in days. */
   retentionDays: number;
-  /** Bytes of request bodies held at one time over all requests. */
+  /** Most bytes of request bodies held in memory at one time, over all requests. */
   bodyBudgetBytes: number;
-  /** Wait before the headers of a stream go out without an event, and between keep-alive comments, in milliseconds. */
-  stream: { headersMs: number; keepAliveMs: number; stallMs: number };
+  /** In milliseconds. */
+  stream: {
+    /** Longest wait for a first event before the headers are sent without one. */
+    headersMs: number;
+    /** Interval of keep-alive comments while there are no events. */
+    keepAliveMs: number;
+    /** Longest time that a caller may leave sent data unread. */
+    stallMs: number;
+  };
   console: {
-    /** Folder of its built pages. */
+    /** Folder of the built pages. */
     folder: string;
-    /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are believed. */
+    /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
     proxies: number;
   };
   logLevel: string;
-  /** Undefined: no traces are recorded. */
+  /** Undefined: no OpenTelemetry traces are recorded. */
   tracing: TracingConfig | undefined;
 }
 
@@ -60,8 +66,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "silent"];
 
 /**
- * Reads the configuration from environment variables and the catalogue file that they name. Everything is checked here, once.
- * @throws ConfigError naming the variable, what was expected and what to do.
+ * Reads and validates the configuration from environment variables and the catalogue file that they name.
+ * @throws ConfigError naming the variable, what was expected and what to do
  */
 export function envToConfig(env: Env): Config {
   return {
@@ -78,7 +84,7 @@ export function envToConfig(env: Env): Config {
       betweenChunksMs: 30_000,
     }),
     rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
-    tiers: tiers(env),
+    tiers: parseTiers(env.CHORUS_TIERS),
     levels: levels(env),
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
@@ -112,40 +118,41 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   return value;
 }
 
-/** Spans of time. Node's timers reach 24 days, and fire at once beyond. */
+/** Reads durations. The maximum is that of Node's timers, which fire at once for anything longer. */
 function milliseconds<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
   return figures(env, name, defaults, 1, 2 ** 31 - 1);
 }
 
-/** Reads a JSON object of numbers; names that are left out keep their default. */
+/** Reads a JSON object of numbers. Members that are not given have their default. */
 function figures<T extends Record<string, number>>(env: Env, name: string, defaults: T, min: number, max: number): T {
   const text = env[name];
   if (!text) return defaults;
   const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
   const given = object(parse(text, expected), expected);
   for (const [key, value] of Object.entries(given)) {
-    if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; it has no "${key}".`);
+    if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; there is no member "${key}". Remove it.`);
     if (typeof value !== "number" || !(value >= min && value <= max)) {
-      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}.`);
+      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}. Correct it.`);
     }
   }
   return { ...defaults, ...given };
 }
 
-/** Set from the calibration curve of the judge; see eval/results.md. */
+/** Chosen from the calibration curve that `npm run train:difficulty` prints. */
 const LEVELS = { medium: 0.165, high: 0.212 };
 
 function levels(env: Env): Config["levels"] {
   const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);
   if (given.medium > given.high) {
-    throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower it, or raise "high".');
+    throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower "medium" or raise "high".');
   }
   return given;
 }
 
 function logLevel(env: Env): string {
   const level = env.LOG_LEVEL || "info";
-  if (!LOG_LEVELS.includes(level)) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+  if (!LOG_LEVELS.includes(level))
+    throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}. Correct it or unset it.`);
   return level;
 }
 
@@ -154,16 +161,8 @@ function databaseUrl(env: Env): string | undefined {
   if (!text) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) {
     throw new ConfigError(
-      "DATABASE_URL must begin with postgres:// or postgresql://. Correct it, or unset it to use the embedded Postgres.",
+      "DATABASE_URL must start with postgres:// or postgresql://. Correct it or unset it to use the embedded Postgres.",
     );
   }
   return text;
-}
-
-function tiers(env: Env): readonly WorkspaceTier[] {
-  try {
-    return parseTiers(env.CHORUS_TIERS);
-  } catch (error) {
-    throw new ConfigError(error instanceof Error ? error.message : String(error));
-  }
 }

@@ -7,32 +7,34 @@ export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "
 
 /** One model of the catalogue. */
 export interface ModelEntry {
-  /** Name inside the catalogue, unique; never reaches a caller. */
+  /** Unique name in the catalogue; callers never see it. */
   name: string;
   vendor: Vendor;
-  /** The vendor's own identifier of the model. */
+  /** The vendor's identifier of the model. */
   model: string;
   tier: Tier;
-  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's own. */
+  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's default. */
   baseUrl?: string;
   apiKey?: string;
   /** USD per million tokens. */
   price?: { input: number; output: number; cached: number };
   /** Size of the context window in tokens. */
   contextTokens?: number;
-  /** Share of questions of a hard test that the model answers rightly, 0 to 1; only compared with other models' figures of the same test. */
+  /** Share of correct answers in a hard test, 0 to 1. All models of the catalogue must be rated with the same test. */
   accuracy?: number;
-  /** Whether the model sees images. Default false. */
+  /** Whether the model accepts images. Default false. */
   images: boolean;
-  /** Whether the vendor takes a JSON Schema in strict mode for this model. Default true, for openai-compatible false. */
+  /**
+   * Whether the vendor accepts a JSON Schema in strict mode for this model. Default true; false for openai-compatible.
+   */
   jsonSchema: boolean;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Current models of each vendor, as its AI SDK package lists them (@ai-sdk/openai 4.0.118, anthropic 4.0.105, google 4.0.121):
- * the smaller current one as `fast`, the larger as `strong`.
+ * Current models of each vendor as its AI SDK package lists them (@ai-sdk/openai 4.0.118, anthropic 4.0.105, google
+ * 4.0.121): a small model as `fast`, a large one as `strong`.
  */
 const DEFAULT_MODELS: ReadonlyArray<{ key: string; vendor: Vendor; base: string; fast: string; strong: string }> = [
   { key: "OPENAI_API_KEY", vendor: "openai", base: "OPENAI_BASE_URL", fast: "gpt-6-luna", strong: "gpt-6.1-sol" },
@@ -75,31 +77,24 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
   "json_schema",
 ]);
 
-/** What answers requests: the models, and how the web is searched where it is. */
+/** The models of the catalogue, and the web search if one is configured. */
 export interface Sources {
   models: ModelEntry[];
   search: SearchConfig | undefined;
 }
 
 /**
- * Reads the catalogue file that CHORUS_MODELS names, or takes the models whose keys are in the environment, or the offline ones.
- * @throws ConfigError naming the file and the member, or the variable, what was expected and what to do.
+ * Reads the catalogue file that CHORUS_MODELS names. Without a file, uses the models of the vendors whose API keys are
+ * set; without keys, the offline models.
+ * @throws ConfigError naming the file and the member, or the variable, what was expected and what to do
  */
 export function readSources(env: Env): Sources {
   const path = env.CHORUS_MODELS || "chorus.models.json";
   if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path);
-  return { models: knownModels(env), search: searchOf(undefined, env, "The environment") };
+  return { models: defaultModels(env), search: parseSearch(undefined, env, "The environment") };
 }
 
-function searchOf(given: unknown, env: Env, where: string): SearchConfig | undefined {
-  try {
-    return parseSearch(given, env, where);
-  } catch (error) {
-    throw new ConfigError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function knownModels(env: Env): ModelEntry[] {
+function defaultModels(env: Env): ModelEntry[] {
   const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
     const apiKey = env[key];
     if (!apiKey) return [];
@@ -118,59 +113,63 @@ function catalogue(env: Env, path: string): Sources {
   try {
     text = readFileSync(path, "utf8");
   } catch {
-    throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS, or unset it.`);
+    throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS or unset it.`);
   }
   const { models: list, search } = object(parse(text, where), where);
   if (!Array.isArray(list) || list.length === 0)
-    throw new ConfigError(`${where} must have a list "models" with at least one model.`);
+    throw new ConfigError(`${where} must have a list "models" with at least one model. Add it.`);
   const entries = list.map((item, i) =>
     modelEntry(env, object(item, `${where}: models[${i}]`), `${where}: models[${i}]`),
   );
   const names = new Set<string>();
   for (const { name } of entries) {
-    if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Names must differ.`);
+    if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Rename one of them.`);
     names.add(name);
   }
-  return { models: entries, search: searchOf(search, env, `${where}: search`) };
+  return { models: entries, search: parseSearch(search, env, `${where}: search`) };
 }
 
 function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
   const string = (key: string): string | undefined => {
     const value = item[key];
     if (value !== undefined && (typeof value !== "string" || value === ""))
-      throw new ConfigError(`${where}.${key} must be a string.`);
+      throw new ConfigError(`${where}.${key} must be a string. Correct it.`);
     return value as string | undefined;
   };
   const oneOf = <T extends string>(key: string, allowed: readonly T[]): T => {
     const value = string(key);
-    if (!allowed.includes(value as T)) throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}.`);
+    if (!allowed.includes(value as T))
+      throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}. Correct it.`);
     return value as T;
   };
   const unknown = Object.keys(item).find((key) => !MODEL_MEMBERS.has(key));
-  if (unknown !== undefined) throw new ConfigError(`${where} has a member "${unknown}", which means nothing here.`);
+  if (unknown !== undefined)
+    throw new ConfigError(
+      `${where} has an unknown member "${unknown}". Remove it, or use ${[...MODEL_MEMBERS].join(", ")}.`,
+    );
   const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
   const tier = oneOf("tier", ["fast", "strong"] as const);
   const name = string("name");
   const model = string("model") ?? (vendor === "offline" ? `offline-${tier}` : undefined);
-  if (!name || !model) throw new ConfigError(`${where} needs "name" and "model".`);
+  if (!name || !model) throw new ConfigError(`${where} must have "name" and "model". Add them.`);
   const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
   const keyEnv = string("api_key_env");
   if (keyEnv && !env[keyEnv])
-    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or leave the model out.`);
+    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or remove the model.`);
   const apiKey = env[keyEnv ?? known?.key ?? ""];
   if (known && !apiKey)
-    throw new ConfigError(`${where} needs an API key: set ${known.key}, or name another variable in "api_key_env".`);
+    throw new ConfigError(`${where} needs an API key. Set ${known.key}, or name another variable in "api_key_env".`);
   const url = baseUrl(string("base_url") ?? env[known?.base ?? ""], `${where}.base_url`);
   if (vendor === "openai-compatible" && !url.baseUrl)
-    throw new ConfigError(`${where} needs "base_url", such as http://127.0.0.1:11434/v1.`);
+    throw new ConfigError(`${where} must have "base_url", such as http://127.0.0.1:11434/v1. Add it.`);
   const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
   const context = item.context_tokens;
   if (context !== undefined && !(Number.isInteger(context) && (context as number) > 0)) {
-    throw new ConfigError(`${where}.context_tokens must be a whole number above 0.`);
+    throw new ConfigError(`${where}.context_tokens must be a whole number above 0. Correct it.`);
   }
   const accuracy = item.accuracy;
   if (accuracy !== undefined && !(typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1)) {
-    throw new ConfigError(`${where}.accuracy must be a number from 0 to 1.`);
+    throw new ConfigError(`${where}.accuracy must be a number from 0 to 1. Correct it.`);
   }
   return {
     name,
@@ -192,7 +191,7 @@ function prices(value: unknown, where: string): { input: number; output: number;
   const read = (key: string, fallback?: number): number => {
     const price = given[key] ?? fallback;
     if (typeof price !== "number" || !(price >= 0))
-      throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0.`);
+      throw new ConfigError(`${where}.${key} must be USD per million tokens, 0 or more. Correct it.`);
     return price;
   };
   const input = read("input");
@@ -201,14 +200,14 @@ function prices(value: unknown, where: string): { input: number; output: number;
 
 function flag(item: Record<string, unknown>, key: string, fallback: boolean, where: string): boolean {
   const value = item[key] ?? fallback;
-  if (typeof value !== "boolean") throw new ConfigError(`${where}.${key} must be true or false.`);
+  if (typeof value !== "boolean") throw new ConfigError(`${where}.${key} must be true or false. Correct it.`);
   return value;
 }
 
 function baseUrl(text: string | undefined, where: string): { baseUrl?: string } {
   if (!text) return {};
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new ConfigError(`${where} must be an address such as https://host/v1, but is "${text}".`);
+    throw new ConfigError(`${where} must be an address such as https://host/v1, but is "${text}". Correct it.`);
   }
   return { baseUrl: text.replace(/\/+$/, "") };
 }

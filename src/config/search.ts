@@ -3,15 +3,15 @@ import { ConfigError } from "./config-error.ts";
 export const SEARCH_BACKENDS = ["searxng", "brave", "tavily"] as const;
 export type SearchBackend = (typeof SEARCH_BACKENDS)[number];
 
-/** Where and how the web is searched. */
+/** The backend of the web search. */
 export interface SearchConfig {
   backend: SearchBackend;
-  /** Address of the backend, without a trailing slash. Undefined: the backend's own; SearXNG has none. */
+  /** Address of the backend, without a trailing slash. Undefined: the backend's default; SearXNG has none. */
   baseUrl?: string;
   apiKey?: string;
-  /** Most results that a model is given. */
+  /** Most results that are passed to a model. */
   results: number;
-  /** Longest time for one search, another try included, in milliseconds. */
+  /** Timeout of one search, including a retry, in milliseconds. */
   timeoutMs: number;
 }
 
@@ -25,20 +25,21 @@ const VARIABLES: Readonly<Record<SearchBackend, { base: string; key: string }>> 
 
 const MEMBERS: ReadonlySet<string> = new Set(["backend", "base_url", "api_key_env", "results", "timeout_ms"]);
 
-/** Brave and Tavily give at most 20 at a time. */
+/** The maximum of Brave and Tavily. */
 const MAX_RESULTS = 20;
-/** Six of 1,500 characters each are about 2,000 tokens, which a small local model has room for. */
+/** Six results are about 2,000 tokens, which fits into the context of a small local model. */
 const DEFAULT_RESULTS = 6;
-/** The hosted backends answer within a second, SearXNG waits 3 s for its engines. */
+/** Leaves room above the 3 s that SearXNG waits for its engines. */
 const DEFAULT_TIMEOUT_MS = 5_000;
 const MAX_TIMEOUT_MS = 60_000;
 
 /**
- * Reads how the web is searched. Without a member `search` the environment decides: an own SearXNG comes before a hosted backend.
- * @param given the member `search` of the catalogue file; undefined where there is none
+ * Reads the configuration of the web search. Without a member `search`, uses the first backend whose variable is set:
+ * SearXNG, Brave, Tavily.
+ * @param given the member `search` of the catalogue file; undefined if there is none
  * @param where names that member in messages, such as `The catalogue x.json (CHORUS_MODELS): search`
  * @returns undefined if no backend is configured
- * @throws ConfigError naming the member or variable, what was expected and what to do; never a secret.
+ * @throws ConfigError naming the member or variable, what was expected and what to do; never a secret
  */
 export function parseSearch(given: unknown, env: Env, where: string): SearchConfig | undefined {
   if (given === undefined) {
@@ -48,7 +49,7 @@ export function parseSearch(given: unknown, env: Env, where: string): SearchConf
     return undefined;
   }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new ConfigError(`${where} must be a JSON object, such as {"backend":"brave"}. Correct it, or leave it out.`);
+    throw new ConfigError(`${where} must be a JSON object, such as {"backend":"brave"}. Correct it or remove it.`);
   }
   return entry(given as Record<string, unknown>, env, where);
 }
@@ -56,7 +57,7 @@ export function parseSearch(given: unknown, env: Env, where: string): SearchConf
 function entry(given: Record<string, unknown>, env: Env, where: string): SearchConfig {
   const unknown = Object.keys(given).find((name) => !MEMBERS.has(name));
   if (unknown !== undefined) {
-    throw new ConfigError(`${where} has a member "${unknown}", but takes ${[...MEMBERS].join(", ")}. Leave it out.`);
+    throw new ConfigError(`${where} has an unknown member "${unknown}". Remove it, or use ${[...MEMBERS].join(", ")}.`);
   }
   const backend = SEARCH_BACKENDS.find((name) => name === given.backend);
   if (!backend) throw new ConfigError(`${where}.backend must be one of ${SEARCH_BACKENDS.join(", ")}. Correct it.`);
@@ -67,21 +68,21 @@ function entry(given: Record<string, unknown>, env: Env, where: string): SearchC
   if (url !== undefined) checkUrl(url, own === undefined ? variables.base : `${where}.base_url`);
   else if (backend === "searxng") {
     throw new ConfigError(
-      `${where} needs the address of your SearXNG: set "base_url", or the variable ${variables.base}.`,
+      `${where} needs the address of your SearXNG. Set "base_url" or the variable ${variables.base}.`,
     );
   }
 
   const keyName = string(given, "api_key_env", where);
   const apiKey = env[keyName ?? variables.key] || undefined;
   if (keyName !== undefined && !apiKey) {
-    throw new ConfigError(`${where}.api_key_env names ${keyName}, which is not set. Set it, or leave the member out.`);
+    throw new ConfigError(`${where}.api_key_env names ${keyName}, which is not set. Set it, or remove the member.`);
   }
   if (!apiKey && backend !== "searxng") {
     throw new ConfigError(
-      `${where} needs an API key: set ${variables.key}, or name another variable in "api_key_env".`,
+      `${where} needs an API key. Set ${variables.key}, or name another variable in "api_key_env".`,
     );
   }
-  // A key travels in a header, which takes nothing else.
+  // The key is sent in a header, which allows no other characters.
   if (apiKey && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ConfigError(`${keyName ?? variables.key} must be printable ASCII without spaces. Set it again.`);
   }
@@ -102,7 +103,7 @@ function string(given: Record<string, unknown>, name: string, where: string): st
   return value;
 }
 
-/** The message does not repeat the address, which may hold a password. */
+/** The message does not quote the address, which may contain a password. */
 function checkUrl(text: string, where: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
@@ -122,9 +123,7 @@ function integer(
 ): number {
   const value = given[name] ?? fallback;
   if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
-    throw new ConfigError(
-      `${where}.${name} must be a whole number from ${min} to ${max}. Correct it, or leave it out.`,
-    );
+    throw new ConfigError(`${where}.${name} must be a whole number from ${min} to ${max}. Correct it or remove it.`);
   }
   return value;
 }

@@ -1,4 +1,6 @@
-/** Limits that a tier can set and an operator override, each counted per workspace. */
+import { ConfigError } from "./config-error.ts";
+
+/** Limits of a workspace. A tier sets them, and an operator can override them. */
 export const LIMIT_NAMES = [
   "requests_per_minute",
   "requests_per_day",
@@ -13,23 +15,22 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** Largest figure of a limit; every program along the way can write it exactly. */
+/** Largest value of a limit. JavaScript and JSON represent it exactly. */
 export const MAX_LIMIT = 1_000_000_000_000_000;
 
-/** Limits by name; one that is not named does not exist. */
+/** Limits by name. A limit that is not named does not apply. */
 export type Limits = Readonly<Partial<Record<LimitName, number>>>;
 
 export interface WorkspaceTier {
   name: string;
-  /** Credits ever purchased from which the tier applies; undefined: only given by an operator. */
+  /** Total of purchased credits from which the tier applies. Undefined: only an operator can assign the tier. */
   purchased?: number;
   limits: Limits;
 }
 
 /**
- * The tiers of a service that is configured no further. The lowest one lets a person try everything out, also a prompt of the largest size
- * (200,000 characters are about 50,000 tokens of English) and a small load test; each higher one gives about three times as much. Credits are worth what
- * `CHORUS_RATES` makes of them; with the default rates, 500 buy five million input tokens.
+ * The tiers if CHORUS_TIERS is not set. The lowest tier is large enough for every feature, for prompts of the maximum
+ * size and for a small load test. Each higher tier allows about three times as much.
  */
 const DEFAULT_TIERS: readonly WorkspaceTier[] = [
   { name: "free", purchased: 0, limits: figures(600, 1_000_000, 250_000, 64, 20_000, 200_000) },
@@ -54,9 +55,9 @@ function figures(perMinute: number, input: number, output: number, atOnce: numbe
 const EXAMPLE = '[{"name":"free","purchased":0,"limits":{"requests_per_minute":60}}]';
 
 /**
- * Reads the tiers, a JSON list in the order in which they rise.
- * @param text undefined or empty: the default tiers
- * @throws Error naming CHORUS_TIERS, the place in it, and what was expected.
+ * Reads the tiers: a JSON list, lowest tier first.
+ * @param text value of CHORUS_TIERS; undefined or empty gives the default tiers
+ * @throws ConfigError naming the position in CHORUS_TIERS, what was expected and what to do
  */
 export function parseTiers(text: string | undefined): readonly WorkspaceTier[] {
   if (!text) return DEFAULT_TIERS;
@@ -64,21 +65,21 @@ export function parseTiers(text: string | undefined): readonly WorkspaceTier[] {
   try {
     list = JSON.parse(text);
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (!Array.isArray(list) || list.length === 0) throw wrong("", `must be a JSON list of tiers, such as ${EXAMPLE}`);
   const tiers = list.map(tierOf);
   const names = new Set<string>();
   let highest = -1;
   for (const [i, { name, purchased }] of tiers.entries()) {
-    if (names.has(name)) throw wrong(`[${i}].name`, `is "${name}" a second time. Names must differ`);
+    if (names.has(name)) throw wrong(`[${i}].name`, `repeats the name "${name}" of another tier`);
     names.add(name);
     if (purchased === undefined) continue;
-    if (purchased <= highest) throw wrong(`[${i}].purchased`, "must be more than that of the tier before it");
+    if (purchased <= highest) throw wrong(`[${i}].purchased`, "must be greater than that of the tier before it");
     highest = purchased;
   }
   if (!tiers.some(({ purchased }) => purchased === 0)) {
-    throw wrong("", 'needs a tier with "purchased": 0, which every workspace begins in');
+    throw wrong("", 'must have a tier with "purchased": 0, in which every workspace starts');
   }
   return tiers;
 }
@@ -86,7 +87,8 @@ export function parseTiers(text: string | undefined): readonly WorkspaceTier[] {
 function tierOf(value: unknown, i: number): WorkspaceTier {
   const { name, purchased, limits, ...rest } = object(value, `[${i}]`);
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw wrong(`[${i}]`, `has a member "${unknown}", but takes name, purchased and limits`);
+  if (unknown !== undefined)
+    throw wrong(`[${i}]`, `has an unknown member "${unknown}"; allowed are name, purchased and limits`);
   if (typeof name !== "string" || !/^[\w-]{1,32}$/.test(name) || name === "auto") {
     throw wrong(`[${i}].name`, 'must be 1 to 32 letters, digits, "_" or "-", and not "auto"');
   }
@@ -96,10 +98,10 @@ function tierOf(value: unknown, i: number): WorkspaceTier {
   const given = object(limits, `[${i}].limits`);
   for (const [limit, figure] of Object.entries(given)) {
     if (!LIMIT_NAMES.some((known) => known === limit)) {
-      throw wrong(`[${i}].limits`, `has a member "${limit}", but takes ${LIMIT_NAMES.join(", ")}`);
+      throw wrong(`[${i}].limits`, `has an unknown member "${limit}"; allowed are ${LIMIT_NAMES.join(", ")}`);
     }
     if (!Number.isInteger(figure) || !(Number(figure) >= 0 && Number(figure) <= MAX_LIMIT)) {
-      throw wrong(`[${i}].limits.${limit}`, `must be a whole number from 0 to ${MAX_LIMIT}; leave it out for no limit`);
+      throw wrong(`[${i}].limits.${limit}`, `must be a whole number from 0 to ${MAX_LIMIT}; omit it for no limit`);
     }
   }
   return { name, ...(purchased === undefined ? {} : { purchased }), limits: given };
@@ -114,6 +116,6 @@ function object(value: unknown, where: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-function wrong(where: string, what: string): Error {
-  return new Error(`CHORUS_TIERS${where} ${what}. Correct it, or unset CHORUS_TIERS.`);
+function wrong(where: string, what: string): ConfigError {
+  return new ConfigError(`CHORUS_TIERS${where} ${what}. Correct it, or unset CHORUS_TIERS.`);
 }

@@ -1,16 +1,18 @@
 import { ConfigError } from "./config-error.ts";
 
-/** How traces are taken. Where they go, and with what headers and certificates, the exporter reads by itself. */
+/**
+ * Sampling and batching of traces. The exporter reads address, headers and certificates from the environment itself.
+ */
 export interface TracingConfig {
-  /** Share of the requests that begin a trace here and are recorded, 0 to 1. */
+  /** Share of requests to record, 0 to 1. */
   ratio: number;
-  /** Whether the decision of a caller that sends a `traceparent` comes first. */
+  /** Whether the sampling decision in a caller's `traceparent` takes precedence over `ratio`. */
   parentBased: boolean;
-  /** Most ended spans that wait to be sent; further ones are dropped. */
+  /** Most ended spans in the queue; further spans are dropped. */
   maxQueueSize: number;
-  /** Most spans that are sent together. */
+  /** Most spans in one export. */
   maxBatchSize: number;
-  /** Wait between two batches, in milliseconds. */
+  /** Interval of exports, in milliseconds. */
   delayMs: number;
 }
 
@@ -19,24 +21,24 @@ type Env = Readonly<Record<string, string | undefined>>;
 const RATIOS: Readonly<Record<string, number | undefined>> = { always_on: 1, always_off: 0, traceidratio: undefined };
 
 /**
- * Reads OpenTelemetry's standard variables, as far as its libraries leave that to the program. Defaults are the specification's
- * (OpenTelemetry Environment Variable Specification).
- * @returns undefined where no collector is named, or tracing is switched off
- * @throws ConfigError
+ * Reads those standard variables of OpenTelemetry that its libraries do not read themselves. The defaults are those of
+ * the OpenTelemetry Environment Variable Specification.
+ * @returns undefined if no collector is named, or tracing is disabled
+ * @throws ConfigError naming the variable
  */
 export function readTracing(env: Env): TracingConfig | undefined {
   const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"].filter((name) => env[name]);
   const isOff = env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none";
   if (endpoints.length === 0 || isOff) return undefined;
   for (const name of endpoints) {
-    // Not quoted: an address may have a password in it.
+    // The message does not quote the address, which may contain a password.
     if (!/^https?:$/.test(URL.parse(env[name] ?? "")?.protocol ?? ""))
       throw new ConfigError(`${name} must be an address such as http://127.0.0.1:4318. Correct it or unset it.`);
   }
   for (const name of ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"]) {
     if (env[name] && env[name] !== "http/protobuf")
       throw new ConfigError(
-        `${name} must be http/protobuf, the one protocol that is spoken here. Name a collector that takes it (port 4318 as a rule).`,
+        `${name} must be http/protobuf, the only supported protocol. Use a collector for it, usually on port 4318.`,
       );
   }
   const maxQueueSize = count(env, "OTEL_BSP_MAX_QUEUE_SIZE", 2_048, 1, 65_536);
@@ -54,7 +56,7 @@ function sampling(env: Env): Pick<TracingConfig, "ratio" | "parentBased"> {
   const base = parentBased ? name.slice("parentbased_".length) : name;
   if (!Object.hasOwn(RATIOS, base)) {
     const names = Object.keys(RATIOS).flatMap((each) => [each, `parentbased_${each}`]);
-    throw new ConfigError(`OTEL_TRACES_SAMPLER must be one of ${names.join(", ")}.`);
+    throw new ConfigError(`OTEL_TRACES_SAMPLER must be one of ${names.join(", ")}. Correct it or unset it.`);
   }
   return { ratio: RATIOS[base] ?? count(env, "OTEL_TRACES_SAMPLER_ARG", 1, 0, 1), parentBased };
 }

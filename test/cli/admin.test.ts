@@ -79,7 +79,7 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.match(await ok("credits deduct acme 2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
     const ledger = await ok("credits ledger acme --limit 2");
     assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
-    assert.match(ledger, /There are older ones/);
+    assert.match(ledger, /There are older movements/);
     const { entries } = await json("credits ledger acme --charges-only");
     assert.deepEqual(
       entries.map(({ kind }: { kind: string }) => kind),
@@ -126,14 +126,14 @@ test("the command line does all that operators and owners do", async (t) => {
 
   await subtest(t, "an owner, with a token that is shown once", async () => {
     const shown = await ok("owners create acme --expires 30d");
-    const [, token = ""] = /^Owner token \(shown this once\): (ow_\w+)$/m.exec(shown) ?? [];
+    const [, token = ""] = /^Owner token \(shown only once\): (ow_\w+)$/m.exec(shown) ?? [];
     const { token: newer } = await json("owners create acme");
     const owner = { OPERATOR_TOKEN: "", OWNER_TOKEN: newer };
     await wrong(["workspaces", "show"], /OWNER_TOKEN/, { OPERATOR_TOKEN: "", OWNER_TOKEN: token });
     assert.match(await ok("workspaces show", owner), /^name +acme$/m);
     const created = await ok("keys create --name app --scope generate --expires 12h", owner);
     const [, id = ""] = /^(key_\w+) +acme +app /m.exec(created) ?? [];
-    assert.match(created, /^Secret \(shown this once\): ck_\w{33}$/m);
+    assert.match(created, /^Secret \(shown only once\): ck_\w{33}$/m);
     const { key } = await json(`keys update ${id} --name renamed --expires never`, owner);
     assert.deepEqual([key.name, key.expires_at], ["renamed", undefined]);
     assert.match(await ok("keys list", owner), new RegExp(`^${id} +acme +renamed `, "m"));

@@ -85,7 +85,7 @@ test("ask prints the answer as it comes", async (t) => {
       [["ask", "a", "--effort", "huge"], beside, /Allowed choices are auto, low, medium, high/],
       [["ask", "a", "--max-tokens", "many"], beside, /--max-tokens must be a whole number/],
       [["ask", "a", "--file", "/nowhere/a.pdf"], beside, /--file: \/nowhere\/a\.pdf cannot be read \(ENOENT\)/],
-      [["ask", "hello"], { ...beside, CHORUS_API_KEY: "nope" }, /does not accept the secret of CHORUS_API_KEY/],
+      [["ask", "hello"], { ...beside, CHORUS_API_KEY: "nope" }, /does not accept the secret from CHORUS_API_KEY/],
       [["ask", "hello", "--workspace", "nope"], beside, /no workspace "nope"/],
       [["ask", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
       [["ask", "--json", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey }, /No model could answer/],

@@ -21,7 +21,7 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
     chorus("keys", "create", "--workspace", "default", "--scope", "generate", "--scope", "metrics", "--json"),
   ]);
   const table = ok(human);
-  const [, secret = ""] = /^Secret \(shown this once\): (ck_\w+)$/m.exec(table) ?? [];
+  const [, secret = ""] = /^Secret \(shown only once\): (ck_\w+)$/m.exec(table) ?? [];
   const [, id = ""] = /^(key_\w+) +default +my service +ck_/m.exec(table) ?? [];
   assert.match(table, /^ID {2,}WORKSPACE {2,}NAME {2,}SECRET/);
   assert.equal(await status(secret), 200);

@@ -30,8 +30,8 @@ test("without a service, a token or an address, it says what to do", async (t) =
     [{ ...token, CHORUS_RPC_URL: service.url }, /is not the internal listener/],
     [{ ...token, CHORUS_RPC_URL: otherUrl }, /is not the internal listener/],
     [{ ...token, CHORUS_RPC_URL: service.rpcUrl.replace("http:", "https:") }, /is not the internal listener/],
-    [{ ...beside, OPERATOR_TOKEN: "wrong" }, /does not accept the secret of OPERATOR_TOKEN/],
-    [{ ...beside, OPERATOR_TOKEN: "a\nb" }, /OPERATOR_TOKEN holds characters/],
+    [{ ...beside, OPERATOR_TOKEN: "wrong" }, /does not accept the secret from OPERATOR_TOKEN/],
+    [{ ...beside, OPERATOR_TOKEN: "a\nb" }, /OPERATOR_TOKEN must be visible ASCII/],
   ];
   await Promise.all(
     cases.map(async ([env, message]) => {

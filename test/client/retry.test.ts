@@ -142,7 +142,7 @@ test("one reading gives the events, the text and the end; event types that are n
   assert.equal((await stream.done()).id, "gen_1");
   await assert.rejects(async () => {
     for await (const _ of stream) assert.fail();
-  }, /read already/);
+  }, /already been read/);
 
   const left = scripted([events(text)]).chorus.stream({ prompt: "?" });
   for await (const _ of left) break;

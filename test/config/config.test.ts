@@ -201,7 +201,7 @@ test("a catalogue that cannot be used says where and why", () => {
   const good = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
   refused({ CHORUS_MODELS: join(folder, "nope.json") }, "CHORUS_MODELS", "cannot be read");
   for (const [value, ...parts] of [
-    ["{", "no JSON"],
+    ["{", "not valid JSON"],
     ["[]", "JSON object"],
     [{}, '"models"'],
     [{ models: [] }, '"models"'],

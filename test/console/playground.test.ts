@@ -41,7 +41,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await ask.click();
     await page.locator("pre.answer").getByText("voices").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByText("Stopped. What was streamed until then is charged.").waitFor();
+    await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
   });
 
   await subtest(t, "the schema's line that the gate refuses is marked while typing", async () => {
@@ -54,9 +54,9 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText(/^Line 5 \(properties\.n\): The keyword "pattern" is not supported/).waitFor();
     assert.equal(await page.locator(".editor .wrong").count(), 1);
     await ask.click();
-    await page.getByText("The schema is not acceptable yet.").waitFor();
+    await page.getByText("Correct the schema first.").waitFor();
     await schema.fill('{"type": "object",\n "properties": {\n}');
-    await page.getByText("Line 3: From here on the text is no JSON.").waitFor();
+    await page.getByText("Line 3: The text is not valid JSON from here on.").waitFor();
   });
 
   await subtest(t, "strict JSON comes whole, its numbers as they were spelt", async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { errorAt } from "../../console/src/playground/json-error.ts";
-import { placeOf } from "../../console/src/playground/json-place.ts";
-import { refusalOf } from "../../console/src/playground/schema-check.ts";
+import { jsonErrorAt } from "../../console/src/playground/json-error.ts";
+import { offsetOf } from "../../console/src/playground/json-offset.ts";
+import { schemaProblem } from "../../console/src/playground/schema-check.ts";
 
 test("the line that the gate refuses is found", () => {
   const schema = `{
@@ -16,19 +16,19 @@ test("the line that the gate refuses is found", () => {
     "n": {"type": "number"}
   }
 }`;
-  assert.deepEqual([refusalOf(schema)?.line, refusalOf(schema)?.path], [6, 'properties["a b"]']);
-  assert.equal(refusalOf(schema.replace('      "format"', '      "description"')), undefined);
-  assert.equal(refusalOf(schema.replace('{"type": "number"}', "{}"))?.line, 6);
+  assert.deepEqual([schemaProblem(schema)?.line, schemaProblem(schema)?.path], [6, 'properties["a b"]']);
+  assert.equal(schemaProblem(schema.replace('      "format"', '      "description"')), undefined);
+  assert.equal(schemaProblem(schema.replace('{"type": "number"}', "{}"))?.line, 6);
   assert.equal(
-    refusalOf(schema.replace('      "format": "email"\n', '      "minLength": 1\n').replace('"number"', '"numbre"'))
+    schemaProblem(schema.replace('      "format": "email"\n', '      "minLength": 1\n').replace('"number"', '"numbre"'))
       ?.line,
     8,
   );
-  assert.equal(refusalOf('{\n"type":\n"array"}')?.line, 1);
-  assert.equal(refusalOf("")?.line, 1);
-  assert.equal(refusalOf('{\n"type": }')?.line, 2);
-  assert.equal(refusalOf("[]")?.line, 1);
-  assert.equal(refusalOf("[".repeat(100_000))?.line, 1);
+  assert.equal(schemaProblem('{\n"type":\n"array"}')?.line, 1);
+  assert.equal(schemaProblem("")?.line, 1);
+  assert.equal(schemaProblem('{\n"type": }')?.line, 2);
+  assert.equal(schemaProblem("[]")?.line, 1);
+  assert.equal(schemaProblem("[".repeat(100_000))?.line, 1);
 });
 
 test("text is JSON just when JSON.parse takes it, and breaks within what it has", () => {
@@ -47,7 +47,7 @@ test("text is JSON just when JSON.parse takes it, and breaks within what it has"
     );
   fc.assert(
     fc.property(broken, (text) => {
-      const at = errorAt(text);
+      const at = jsonErrorAt(text);
       assert.equal(at === undefined, parses(text), text);
       assert.ok(at === undefined || (at >= 0 && at <= text.length));
     }),
@@ -56,9 +56,9 @@ test("text is JSON just when JSON.parse takes it, and breaks within what it has"
 
 test("a member is found where it stands, the last of its name", () => {
   const text = '{"a": [{"b": 1}], "b": {"c": "}", "c": 2}, "a": {"b\\u0063": [1, {"d": 2}]}}';
-  assert.equal(placeOf(text, []), 0);
-  assert.equal(placeOf(text, ["b", "c"]), text.lastIndexOf('"c"'));
-  assert.equal(placeOf(text, ["a", "bc"]), text.indexOf('"b\\u0063"'));
-  assert.equal(placeOf(text, ["a", "b"]), undefined);
-  assert.equal(placeOf(text, ["d"]), undefined);
+  assert.equal(offsetOf(text, []), 0);
+  assert.equal(offsetOf(text, ["b", "c"]), text.lastIndexOf('"c"'));
+  assert.equal(offsetOf(text, ["a", "bc"]), text.indexOf('"b\\u0063"'));
+  assert.equal(offsetOf(text, ["a", "b"]), undefined);
+  assert.equal(offsetOf(text, ["d"]), undefined);
 });

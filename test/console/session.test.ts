@@ -15,7 +15,7 @@ test("sign-in, by keyboard alone, and what ends a session", async (t) => {
   await subtest(t, "a token that opens nothing says so", async () => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("This token opens no workspace.").waitFor();
+    await page.getByRole("alert").getByText("This token is not valid.").waitFor();
   });
 
   await subtest(t, "the keyboard is enough", async () => {

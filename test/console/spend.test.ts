@@ -49,11 +49,11 @@ test("a spend limit that is reached shows where it was set", async (t) => {
   const used = Number((await row.getByText(/spent of 50;/).innerText()).split(" ")[0]);
   assert.ok(used > 0, `${used} is spent`);
   await set(String(Number((used * 1.6).toFixed(6))));
-  await row.getByText("Half of it is spent.").waitFor();
+  await row.getByText("Half of this limit is spent.").waitFor();
   await set(String(Number((used * 1.1).toFixed(6))));
-  await row.getByText(/^Over 80 % of it is spent/).waitFor();
+  await row.getByText(/^Over 80 % of this limit is spent/).waitFor();
   await set("0.0001");
-  await row.getByText(/^It is reached/).waitFor();
+  await row.getByText(/^This limit is reached/).waitFor();
 
   await visit(page, "Overview");
   const near = page.getByRole("region", { name: "Limits that are near" });

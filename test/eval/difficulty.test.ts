@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "../../eval/data.ts";
-import { folds, judgePart, routed } from "../../eval/difficulty.ts";
+import { difficultyPart, folds, routed } from "../../eval/difficulty.ts";
 
 const NO_OTHERS = new Map();
 const UNASKED = { weak: [], strong: undefined };
@@ -30,26 +30,26 @@ test("a difference that the prompt shows is found, on held-out prompts and held-
   const file = set(90, 4);
   const on = routed(file, UNASKED);
   assert.ok(typeof on !== "string");
-  const judged = judgePart(on, NO_OTHERS);
-  assert.ok(typeof judged !== "string");
-  assert.equal(judged.part.weak, "small");
-  assert.ok(judged.part.apgr > 0.8, String(judged.part.apgr));
-  assert.ok((judged.part.apgr_groups_held_out ?? 0) > 0.8);
+  const rated = difficultyPart(on, NO_OTHERS);
+  assert.ok(typeof rated !== "string");
+  assert.equal(rated.part.weak, "small");
+  assert.ok(rated.part.apgr > 0.8, String(rated.part.apgr));
+  assert.ok((rated.part.apgr_groups_held_out ?? 0) > 0.8);
   const [hard, easy] = file.rows;
-  assert.ok(hard && easy && judged.difficulty(hard) > judged.difficulty(easy));
+  assert.ok(hard && easy && rated.difficulty(hard) > rated.difficulty(easy));
 });
 
 test("one group, few rows, no gain, one model: a number, null or a sentence, never NaN", () => {
   const part = (file: RecordedFile) => {
     const on = routed(file, UNASKED);
-    return typeof on === "string" ? on : judgePart(on, NO_OTHERS);
+    return typeof on === "string" ? on : difficultyPart(on, NO_OTHERS);
   };
   const single = part(set(30, 1));
   assert.ok(typeof single !== "string" && single.part.apgr_groups_held_out === null);
   assert.match(String(part(set(4, 1))), /at least 10/);
   const equal = set(30, 2);
   for (const row of equal.rows) row.models.small = { answer: null, score: 1 };
-  assert.match(String(part(equal)), /weak one|no better/);
+  assert.match(String(part(equal)), /weak model|not better/);
   const alone = set(30, 2);
   for (const row of alone.rows) delete row.models.small;
   assert.match(String(part(alone)), /weak/);

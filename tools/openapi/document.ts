@@ -7,14 +7,15 @@ import { commentOf, createSchemas, type Schema, type Schemas } from "./schema.ts
 
 const { version, license } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
-/** A method of `google.api.HttpRule`. */
+/** The part of `google.api.HttpRule` that is used here. */
 interface HttpRule {
   pattern: { case: "get" | "post"; value: string };
 }
 
 /**
- * Describes the public facade of `chorus.v1.GenerationService` as OpenAPI 3.1: paths and methods from the `google.api.http` annotations,
- * schemas and words from the messages and their comments, failures from the one table.
+ * Describes the REST API of `chorus.v1.GenerationService` as OpenAPI 3.1. Paths and methods come from the
+ * `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures from
+ * `src/failure.ts`.
  * @param registry descriptors with source information
  */
 export function createDocument(registry: FileRegistry): Schema {
@@ -39,11 +40,11 @@ export function createDocument(registry: FileRegistry): Schema {
       description: introduction(service),
       license: { name: license, identifier: license },
     },
-    servers: [{ url: "/", description: "Where this document comes from" }],
+    servers: [{ url: "/", description: "The server of this document" }],
     security: [{ apiKey: [] }],
     tags: [
-      { name: "Answers", description: "One request, one answer: whole, or piece by piece." },
-      { name: "Usage", description: "What a workspace may use and has used." },
+      { name: "Answers", description: "Generate an answer, complete or as a stream." },
+      { name: "Usage", description: "Limits and usage of a workspace." },
     ],
     paths,
     components: {
@@ -52,7 +53,7 @@ export function createDocument(registry: FileRegistry): Schema {
           type: "apiKey",
           in: "header",
           name: "X-API-Key",
-          description: "The key's secret. Keep it on a server; never put it into browser or mobile code.",
+          description: "Secret of an API key. Keep it on a server; never put it into browser or mobile code.",
         },
       },
       headers: HEADERS,
@@ -63,11 +64,11 @@ export function createDocument(registry: FileRegistry): Schema {
 
 const HEADERS: Schema = {
   "X-Request-Id": {
-    description: "Identifier of the request, prefix `req_`; name it when you report a problem.",
+    description: "Identifier of the request, prefix `req_`. Quote it when you report a problem.",
     schema: { type: "string" },
   },
   "Retry-After": {
-    description: "Whole seconds after which the same request may pass, rounded up; `retry_after_ms` is exact.",
+    description: "Whole seconds after which the same request may succeed, rounded up; `retry_after_ms` is exact.",
     schema: { type: "integer", minimum: 1 },
   },
 };
@@ -75,9 +76,16 @@ const HEADERS: Schema = {
 function introduction(service: DescService): string {
   return [
     commentOf(service).replace(/ Every call .*/, ""),
-    "Names are in snake_case, integers are JSON numbers, a null member of a request counts as not given. Members of a request that the service does not know are ignored, each with a notice `unknown_field`. Skip members of a response, and event types, that you do not know: new ones may come.",
+    [
+      "Names are in snake_case, integers are JSON numbers, and a null member of a request counts as not given.",
+      "The service ignores unknown members of a request and reports each with a notice `unknown_field`.",
+      "Skip unknown members of responses and unknown event types, because new ones may be added.",
+    ].join(" "),
     "## Failures",
-    "Every failure has one flat body, `Failure`, and nothing that fails is charged. Wait for `Retry-After` before you send the same request again; without it, wait longer each time, by a random part.",
+    [
+      "Every failure has the same flat body, `Failure`. A failed request is not charged.",
+      "Before you send the same request again, wait for `Retry-After`. Without it, back off exponentially with jitter.",
+    ].join(" "),
     failureList(),
   ].join("\n\n");
 }
@@ -113,7 +121,8 @@ function parameters(method: DescMethod, verb: "get" | "post", schemas: Schemas):
   }
   if (method.methodKind === "server_streaming") return {};
   const description =
-    "Makes the request safe to send again: for 24 hours the same key with the same body gives the answer that was made the first time, and is charged once. A UUID is a good one.";
+    "Makes the request safe to retry: within 24 hours, the same key with the same body returns the first answer and " +
+    "is charged once. Use a UUID.";
   const schema = { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" };
   return { parameters: [{ name: "Idempotency-Key", in: "header", description, schema }] };
 }
@@ -139,7 +148,7 @@ function content(method: DescMethod, schemas: Schemas): Schema {
       schema: {
         type: "string",
         description:
-          "Server-sent events. The data of each is one JSON object, of the type that the name of the event says.",
+          "Server-sent events. The data of each event is one JSON object; the event name determines its type.",
         contentMediaType: "application/json",
         contentSchema: { anyOf: [...anyOf, { $ref: "#/components/schemas/Failure" }] },
       },
@@ -148,7 +157,7 @@ function content(method: DescMethod, schemas: Schemas): Schema {
   };
 }
 
-/** The events of a stream by their names, with the comments of the oneof's fields' messages. */
+/** Lists the events of a stream with the comments of their messages. */
 function streamText(method: DescMethod): string {
   const events = method.output.fields.map(
     ({ name, message }) =>
@@ -156,11 +165,12 @@ function streamText(method: DescMethod): string {
   );
   return [
     "Server-sent events:",
+    [...events, "- `error`: A failure after the start of the stream; always the last event. (`Failure`)"].join("\n"),
     [
-      ...events,
-      "- `error`: The failure, when it came after the stream had begun; the last event then. (`Failure`)",
-    ].join("\n"),
-    "Headers go out at the first event or two seconds after admission: a failure before that has a status of its own. A comment line every 15 seconds of silence keeps proxies awake.",
+      "The headers are sent with the first event, or two seconds after admission.",
+      "A failure before that has its HTTP status; a later one is an event.",
+      "After every 15 seconds without an event, a comment line keeps the connection open.",
+    ].join(" "),
   ].join("\n\n");
 }
 

@@ -2,7 +2,7 @@ import type { Schema } from "./schema.ts";
 
 const INVOICE = "Invoice INV-2041, 14 March 2026. Total due: EUR 1,234.50. Questions: billing@example.com";
 
-/** Bodies that both `/v1/generate` and `/v1/generate:stream` take. */
+/** Bodies that both `/v1/generate` and `/v1/generate:stream` accept. */
 const FEATURES: Schema = {
   prompt: { summary: "A prompt", value: { prompt: "What is 17 * 23 + 4?" } },
   conversation: {
@@ -20,7 +20,7 @@ const FEATURES: Schema = {
     },
   },
   extract: {
-    summary: "JSON that the prompt defines",
+    summary: "JSON that the prompt describes",
     value: { prompt: `Extract the invoice number and the email address.\n\n${INVOICE}`, output_shape: "extract" },
   },
   trace: {

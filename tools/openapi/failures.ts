@@ -1,16 +1,16 @@
 import { FAILURES, type FailureKind } from "../../src/failure.ts";
 import type { Schema } from "./schema.ts";
 
-/** Which calls a failure can answer, by the local name of the RPC; what a failure of the table cannot do here has no calls. */
+/** The methods that can fail with each kind, by the local name of the RPC. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   invalid_json: ["generate", "streamGenerate"],
   unauthenticated: ["generate", "streamGenerate", "quotas", "metrics"],
   insufficient_credit: ["generate", "streamGenerate"],
   missing_scope: ["generate", "streamGenerate", "quotas", "metrics"],
-  // Only pages of the console need to come from somewhere.
+  // Only the console checks the origin.
   foreign_origin: [],
   not_found: [],
-  // Only owners and operators name things.
+  // Only requests of owners and operators name entities.
   unknown_entity: [],
   method_not_allowed: [],
   idempotency_key_in_use: ["generate"],
@@ -29,15 +29,15 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   internal: ["generate", "streamGenerate", "quotas", "metrics"],
 };
 
-/** Failures of paths and methods that no call has. */
+/** Failures of unknown paths and methods. */
 const NO_CALL: readonly FailureKind[] = ["not_found", "method_not_allowed"];
 
-/** Every failure that a caller of the facade can meet. */
+/** Every failure of the REST API. */
 const KINDS = (Object.keys(FAILURES) as FailureKind[]).filter(
   (kind) => CALLS[kind].length > 0 || NO_CALL.includes(kind),
 );
 
-/** What an example says beside the code and the table's own message. */
+/** Members of an example besides the code and the default message. */
 const DETAILS: Readonly<Partial<Record<FailureKind, Schema>>> = {
   idempotency_key_in_use: { retry_after_ms: 1_000 },
   invalid_request: { message: "temperature must be a number from 0.0 to 2.0.", field: "temperature" },
@@ -53,31 +53,31 @@ const DETAILS: Readonly<Partial<Record<FailureKind, Schema>>> = {
 
 export const FAILURE_SCHEMA: Schema = {
   type: "object",
-  description: "The body of every failure. Members that do not apply are left out.",
+  description: "The body of every failure. Members that do not apply are omitted.",
   required: ["message", "request_id"],
   properties: {
     code: {
       type: "string",
       enum: KINDS.map(codeOf).filter((code) => code !== undefined),
-      description: "Stable, machine-readable code. Left out for a plain rate limit, which has none.",
+      description: "Stable, machine-readable code. Omitted for a rate limit.",
     },
-    message: { type: "string", description: "What happened and what to do, in words that may change." },
+    message: { type: "string", description: "What happened and what to do. The wording may change." },
     request_id: { type: "string", description: "Identifier of the request, prefix `req_`; also in `X-Request-Id`." },
-    field: { type: "string", description: "Path of the field at fault, such as `messages[3].role`." },
-    limit: { type: "string", description: "Name of the limit that refused, such as `requests_per_minute`." },
+    field: { type: "string", description: "Path of the invalid field, such as `messages[3].role`." },
+    limit: { type: "string", description: "Name of the exceeded limit, such as `requests_per_minute`." },
     retry_after_ms: {
       type: "integer",
       format: "int64",
       minimum: 0,
       description:
-        "Milliseconds after which the same request may pass; `Retry-After` is this in whole seconds, rounded up.",
+        "Milliseconds after which the same request may succeed; `Retry-After` has whole seconds, rounded up.",
     },
   },
 };
 
 const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
 
-/** The responses with which a call can fail, by status, each with an example of every failure. */
+/** The failure responses of a method by status, with an example of every failure. */
 export function failureResponses(call: string): Schema {
   const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
   const statuses = [...new Set(kinds.map((kind) => FAILURES[kind].http))].sort((a, b) => a - b);
@@ -90,12 +90,12 @@ export function failureResponses(call: string): Schema {
     default: {
       ...response(NO_CALL),
       description:
-        "A path or method that does not exist; `Allow` names the methods of a path. Any other failure has the same body.",
+        "Unknown path or method; `Allow` lists the methods of a known path. Any other failure has the same body.",
     },
   };
 }
 
-/** The table as a list in Markdown, which has room in narrow columns. */
+/** The failures as a Markdown list, which fits into narrow columns better than a table. */
 export function failureList(): string {
   return KINDS.map(
     (kind) => `- ${FAILURES[kind].http} \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`,

@@ -14,7 +14,7 @@ import { BOUNDS } from "./bounds.ts";
 /** A JSON Schema (2020-12), or any other object of the document. */
 export type Schema = { [keyword: string]: unknown };
 
-/** The field option `chorus.v1.json`; its rules are those of the facade. */
+/** The field option `chorus.v1.json`: rules of the JSON form. */
 interface JsonRule {
   inline: boolean;
   required: boolean;
@@ -23,18 +23,19 @@ interface JsonRule {
   open: boolean;
 }
 
-/** Collects the schemas of messages and enums as the public facade speaks them, each under its own name. */
+/** Collects the schemas of messages and enums in their JSON form, by name. */
 export interface Schemas {
   /** The schemas so far, by name. */
   readonly named: Record<string, Schema>;
-  /** A reference to the schema of a message, which is made if it is new. */
+  /** A reference to the schema of a message. Adds the schema if it is missing. */
   message(desc: DescMessage): Schema;
   /** The schema of one field, with its comment. */
   field(field: DescField): Schema;
 }
 
 /**
- * Starts a collection. Names, numbers, enum words and null follow `src/transport/rest/decode.ts` and `src/transport/rest/encode.ts`.
+ * Creates an empty collection. The JSON form is that of `src/transport/rest/decode.ts` and
+ * `src/transport/rest/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
  * @param jsonTag the extension `chorus.v1.json_tag`, likewise
  */
@@ -49,7 +50,7 @@ export function createSchemas(json: DescExtension, jsonTag: DescExtension): Sche
   function message(desc: DescMessage): Schema {
     const name = schemaName(desc);
     if (!named[name]) {
-      // Stands before its fields are read, so that a message may hold itself.
+      // Set before the fields are read, because a message may contain itself.
       named[name] = {};
       const union = desc.oneofs.find((oneof) => getOption(oneof, jsonTag) !== "");
       Object.assign(named[name], {
@@ -86,11 +87,11 @@ export function createSchemas(json: DescExtension, jsonTag: DescExtension): Sche
 
   function field(field: DescField): Schema {
     const one = value(field);
-    const whole = field.fieldKind === "list" ? { type: "array", items: one } : one;
+    const schema = field.fieldKind === "list" ? { type: "array", items: one } : one;
     const { nullable, nullBeside, inline } = rule(field);
     return {
-      ...(nullable || nullBeside !== "" ? orNull(whole) : whole),
-      // The comment tells of the field, which is text.
+      ...(nullable || nullBeside !== "" ? orNull(schema) : schema),
+      // The comment describes the proto field, which is a string.
       ...described(field, inline ? " In JSON it is the value itself, not a string." : ""),
       ...BOUNDS[fullName(field)],
     };
@@ -127,13 +128,13 @@ export function createSchemas(json: DescExtension, jsonTag: DescExtension): Sche
     return { $ref: `#/components/schemas/${desc.name}` };
   }
 
-  /** Whether the member is in every response: plain fields, messages that are not marked `optional`, and what is written as null. */
+  /** Whether the member is in every response: fields without `optional`, and those that may be null. */
   function isAlwaysSent(field: DescField): boolean {
     return !field.proto.proto3Optional || rule(field).nullable;
   }
 }
 
-/** The comment of a declaration in the proto files, its lines joined. */
+/** The comment of a declaration in the proto files as one line. */
 export function commentOf(desc: Parameters<typeof getComments>[0]): string {
   const text = getComments(desc).leading ?? "";
   return text.replace(/\s*\n\s*/g, " ").trim();

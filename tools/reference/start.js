@@ -1,4 +1,4 @@
-// Everything comes from here: no fonts, proxies, figures or helpers of others.
+// Loads everything from this server: no external fonts, proxies, telemetry or assistants.
 globalThis.Scalar.createApiReference("#reference", {
   url: "openapi.json",
   withDefaultFonts: false,
@@ -7,9 +7,9 @@ globalThis.Scalar.createApiReference("#reference", {
   mcp: { disabled: true },
   showDeveloperTools: "never",
   hideClientButton: true,
-  // As the contract has them: what matters most comes first.
+  // Keeps the order of the contract, which has the most important properties first.
   orderSchemaPropertiesBy: "preserve",
   orderRequiredPropertiesFirst: false,
-  // A key that is typed into the page is gone with the page.
+  // Does not store a key that is typed into the page.
   persistAuth: false,
 });

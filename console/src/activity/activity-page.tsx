@@ -21,7 +21,7 @@ const OUTCOMES = [
 
 const LEVELS = ["", "low", "medium", "high"];
 
-/** Each request that was admitted, without its words. */
+/** Lists admitted requests. Prompts and answers are not stored. */
 export function ActivityPage() {
   const { query } = useRoute();
   const [keyName, setKeyName] = useState("");
@@ -44,8 +44,8 @@ export function ActivityPage() {
     <>
       <h1 tabIndex={-1}>Activity</h1>
       <p class="lead">
-        Requests that were admitted, newest first. Prompts and answers are not kept. What was refused before that (a
-        limit, too little credit, a bad request, a revoked key) is not listed.
+        Admitted requests, newest first. Prompts and answers are not stored. Refused requests (rate limit, too little
+        credit, invalid request, revoked key) are not listed.
       </p>
       <div class="toolbar">
         <PeriodPicker period={period} />
@@ -72,7 +72,11 @@ export function ActivityPage() {
         </label>
         <ExportButton label="Export as CSV" run={(progress, signal) => exportGenerations(filter, progress, signal)} />
       </div>
-      <GenerationList key={of} filter={filter} tell={({ generations }) => setKeyName(generations[0]?.keyName ?? "")} />
+      <GenerationList
+        key={of}
+        filter={filter}
+        onFound={({ generations }) => setKeyName(generations[0]?.keyName ?? "")}
+      />
     </>
   );
 }

@@ -16,7 +16,7 @@ import { saveCsv } from "../save.ts";
 
 export interface Filter {
   readonly period: Period;
-  /** Empty lets everything through, as with the rest. */
+  /** An empty string means no filter; also for the members below. */
   readonly keyId: string;
   /** Word of an outcome, or the code of a failure. */
   readonly outcome: string;
@@ -25,16 +25,19 @@ export interface Filter {
 
 export interface Found {
   readonly generations: Generation[];
-  /** Asks for more; empty when there is no more. */
+  /** Token of the next page; empty on the last page. */
   readonly next: string;
-  /** How far back was looked; undefined when all of the period was. */
+  /** Start of the searched time; undefined if the whole period was searched. */
   readonly searchedTo: Timestamp | undefined;
 }
 
-/** Pages without a match that one step goes through before it says how far it got. */
+/** Most pages without a match to request in one search. */
 const STEPS = 10;
 
-/** Finds some more requests. A rare filter may give few, or none and a token to go on. */
+/**
+ * Searches the next page of requests. With a filter that matches rarely, the page may be empty and still have a next
+ * token.
+ */
 export async function find(filter: Filter, pageToken: string, pageSize: number, signal: AbortSignal): Promise<Found> {
   const request = {
     ...boundsOf(filter.period),
@@ -64,7 +67,7 @@ export function endOf({ outcome, failureCode }: Generation): string {
   return failureCode || wordOf(OutcomeSchema, outcome);
 }
 
-/** Saves what the filter lets through as a CSV file. @returns a sentence about it */
+/** Saves the requests that match the filter as a CSV file. @returns a sentence about the result */
 export async function exportGenerations(filter: Filter, progress: Progress, signal: AbortSignal): Promise<string> {
   const rows: Generation[] = [];
   let token = "";

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { moment } from "../format.ts";
+import { timeText } from "../format.ts";
 import { Empty } from "../parts/empty.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { type Filter, type Found, find } from "./find.ts";
@@ -7,8 +7,8 @@ import { GenerationTable } from "./generation-table.tsx";
 
 const NOTHING: Found = { generations: [], next: "", searchedTo: undefined };
 
-/** The requests that a filter lets through, more of them on demand. @param tell called with what comes */
-export function GenerationList({ filter, tell }: { filter: Filter; tell: (found: Found) => void }) {
+/** The requests that match a filter, loaded page by page. @param onFound called with each page */
+export function GenerationList({ filter, onFound }: { filter: Filter; onFound: (found: Found) => void }) {
   const [found, setFound] = useState<Found>();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(true);
@@ -20,14 +20,14 @@ export function GenerationList({ filter, tell }: { filter: Filter; tell: (found:
     setError(undefined);
     try {
       const more = await find(filter, before.next, 100, signal);
-      tell(more);
+      onFound(more);
       setFound({ ...more, generations: [...before.generations, ...more.generations] });
     } catch (failure) {
       if (!signal.aborted) setError(failure);
     }
     setBusy(false);
   };
-  // Another filter is another list
+  // Loads once: another filter creates another component.
   useEffect(() => {
     void load(NOTHING);
     return () => leaving.current.abort();
@@ -43,11 +43,11 @@ export function GenerationList({ filter, tell }: { filter: Filter; tell: (found:
         </Empty>
       )}
       {error !== undefined && <FailureNote error={error} retry={() => load(found ?? NOTHING)} />}
-      {found?.next && found.searchedTo && <p class="soft">Looked back to {moment(found.searchedTo)}.</p>}
+      {found?.next && found.searchedTo && <p class="soft">Searched back to {timeText(found.searchedTo)}.</p>}
       <div class="buttons start">
         {found?.next && (
           <button type="button" disabled={busy} onClick={() => load(found)}>
-            {isEmpty ? "Look further back" : "Show more"}
+            {isEmpty ? "Search further back" : "Show more"}
           </button>
         )}
         <button type="button" disabled={busy} onClick={() => load(NOTHING)}>

@@ -1,13 +1,13 @@
 import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { columnAmount, count, duration, moment, words } from "../format.ts";
+import { columnAmount, count, duration, timeText, words } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { pathOf } from "../route.ts";
 import { endOf } from "./find.ts";
 
-/** Requests, one a line. */
+/** A table of requests. */
 export function GenerationTable({ generations }: { generations: readonly Generation[] }) {
   return (
     <Scroll label="Requests">
@@ -37,11 +37,11 @@ export function GenerationTable({ generations }: { generations: readonly Generat
         <tbody>
           {generations.map((row) => (
             <tr key={row.id}>
-              <td>{moment(row.at)}</td>
+              <td>{timeText(row.at)}</td>
               <td class="name">
                 <Link to={pathOf("activity", { key: row.keyId })}>{row.keyName || row.keyId}</Link>
               </td>
-              <td title={`asked for ${wordOf(EffortSchema, row.effort)}`}>{wordOf(EffortSchema, row.level)}</td>
+              <td title={`requested effort: ${wordOf(EffortSchema, row.effort)}`}>{wordOf(EffortSchema, row.level)}</td>
               <td>
                 {words(wordOf(AnswerShapeSchema, row.shape))}
                 {row.streamed && <span class="soft"> · streamed</span>}

@@ -8,7 +8,7 @@ import { keys } from "../rpc.ts";
 import { NewSecret } from "./new-secret.tsx";
 
 const SCOPES = [
-  ["generate", "Generate", "asks for answers"],
+  ["generate", "Generate", "sends prompts"],
   ["metrics", "Metrics", "reads limits and usage"],
 ] as const;
 
@@ -23,50 +23,30 @@ const LIVES = [
 
 interface Props {
   close: () => void;
-  /** The dialog has done its work. @param sentence what happened */
+  /** Called when the secret has been stored. @param sentence what happened */
   done: (sentence: string) => void;
-  /** The key is there, though its secret still shows. */
+  /** Called when the key exists; its secret is still shown. */
   created: () => void;
+}
+
+interface Created {
+  readonly name: string;
+  readonly secret: string;
+  readonly scopes: readonly string[];
 }
 
 /** Asks for name, scopes and expiry, then shows the secret once. */
 export function CreateKey({ close, done, created }: Props) {
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<readonly string[]>(["generate", "metrics"]);
-  const [life, setLife] = useState("");
-  const [date, setDate] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const [secret, setSecret] = useState("");
-
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const end = endOf(life, date);
-      const made = await keys.createKey({
-        name: name.trim(),
-        scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
-        ...(end ? { expiresAt: timestampFromDate(end) } : {}),
-      });
-      setSecret(made.secret);
-      created();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
-
-  if (secret) {
+  const [key, setKey] = useState<Created>();
+  if (key) {
     return (
       <Dialog title="The secret of the new key" close={close} sticky>
-        <NewSecret secret={secret} mayGenerate={scopes.includes("generate")} />
+        <NewSecret secret={key.secret} mayGenerate={key.scopes.includes("generate")} />
         <div class="buttons">
           <button
             type="button"
             class="primary"
-            onClick={() => done(`Created the key ${name.trim() || "without a name"}.`)}
+            onClick={() => done(`Created the key ${key.name || "without a name"}.`)}
           >
             I have stored it
           </button>
@@ -74,66 +54,123 @@ export function CreateKey({ close, done, created }: Props) {
       </Dialog>
     );
   }
+  const show = (next: Created) => {
+    setKey(next);
+    created();
+  };
   return (
     <Dialog title="Create a key" close={close}>
-      <form onSubmit={submit}>
-        <label for="key-name">Name</label>
-        <input
-          id="key-name"
-          type="text"
-          maxLength={200}
-          autocomplete="off"
-          value={name}
-          placeholder="What will use it?"
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-        <fieldset>
-          <legend>It may</legend>
-          {SCOPES.map(([scope, title, help]) => (
-            <label key={scope} class="check">
-              <input
-                type="checkbox"
-                checked={scopes.includes(scope)}
-                onChange={(event) =>
-                  setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-                }
-              />
-              {title} <span class="soft">{help}</span>
-            </label>
-          ))}
-          {scopes.length === 0 && <p class="help">Choose at least one.</p>}
-        </fieldset>
-        <label for="key-life">It stops working</label>
-        <select id="key-life" value={life} onChange={(event) => setLife(event.currentTarget.value)}>
-          {LIVES.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-        {life === "date" && (
-          <label>
-            <span>At the end of (UTC)</span>
-            <input
-              type="date"
-              required
-              min={new Date().toISOString().slice(0, 10)}
-              value={date}
-              onInput={(event) => setDate(event.currentTarget.value)}
-            />
-          </label>
-        )}
-        {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy || scopes.length === 0}>
-            {busy ? "Creating…" : "Create"}
-          </button>
-        </div>
-      </form>
+      <KeyForm close={close} show={show} />
     </Dialog>
+  );
+}
+
+function KeyForm({ close, show }: { close: () => void; show: (created: Created) => void }) {
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly string[]>(["generate", "metrics"]);
+  const [life, setLife] = useState("");
+  const [date, setDate] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const end = endOf(life, date);
+      const { secret } = await keys.createKey({
+        name: name.trim(),
+        scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
+        ...(end ? { expiresAt: timestampFromDate(end) } : {}),
+      });
+      show({ name: name.trim(), secret, scopes });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={submit}>
+      <label for="key-name">Name</label>
+      <input
+        id="key-name"
+        type="text"
+        maxLength={200}
+        autocomplete="off"
+        value={name}
+        placeholder="What will use it?"
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <Scopes scopes={scopes} change={setScopes} />
+      <Expiry life={life} setLife={setLife} date={date} setDate={setDate} />
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={busy || scopes.length === 0}>
+          {busy ? "Creating…" : "Create"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Scopes({ scopes, change }: { scopes: readonly string[]; change: (scopes: readonly string[]) => void }) {
+  const toggle = (scope: string, isChecked: boolean) =>
+    change(isChecked ? [...scopes, scope] : scopes.filter((one) => one !== scope));
+  return (
+    <fieldset>
+      <legend>It may</legend>
+      {SCOPES.map(([scope, title, help]) => (
+        <label key={scope} class="check">
+          <input
+            type="checkbox"
+            checked={scopes.includes(scope)}
+            onChange={(event) => toggle(scope, event.currentTarget.checked)}
+          />
+          {title} <span class="soft">{help}</span>
+        </label>
+      ))}
+      {scopes.length === 0 && <p class="help">Choose at least one.</p>}
+    </fieldset>
+  );
+}
+
+interface ExpiryProps {
+  /** First member of an entry of `LIVES`. */
+  life: string;
+  setLife: (life: string) => void;
+  /** Day of expiry if `life` is `date`, as YYYY-MM-DD. */
+  date: string;
+  setDate: (date: string) => void;
+}
+
+function Expiry({ life, setLife, date, setDate }: ExpiryProps) {
+  return (
+    <>
+      <label for="key-life">It stops working</label>
+      <select id="key-life" value={life} onChange={(event) => setLife(event.currentTarget.value)}>
+        {LIVES.map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+      {life === "date" && (
+        <label>
+          <span>At the end of (UTC)</span>
+          <input
+            type="date"
+            required
+            min={new Date().toISOString().slice(0, 10)}
+            value={date}
+            onInput={(event) => setDate(event.currentTarget.value)}
+          />
+        </label>
+      )}
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { columnAmount, count, day, moment } from "../format.ts";
+import { columnAmount, count, day, timeText } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { pathOf } from "../route.ts";
@@ -12,13 +12,13 @@ interface Props {
   revoke: (key: Key) => void;
 }
 
-/** Whether a key works, in a word. */
+/** The state of a key at this timeText. */
 export function statusOf(key: Key): "active" | "revoked" | "expired" {
   if (key.revokedAt) return "revoked";
   return key.expiresAt && timestampDate(key.expiresAt) <= new Date() ? "expired" : "active";
 }
 
-/** Keys with what they used over the last 30 days. */
+/** Keys with their usage of the last 30 days. */
 export function KeyTable({ keys, rename, revoke }: Props) {
   return (
     <Scroll label="Keys">
@@ -66,7 +66,7 @@ function Row({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
       <td>{day(key.createdAt)}</td>
       <td>
         {status === "revoked" ? (
-          <span class="tag off" title={moment(key.revokedAt)}>
+          <span class="tag off" title={timeText(key.revokedAt)}>
             revoked {day(key.revokedAt)}
           </span>
         ) : status === "expired" ? (
@@ -75,7 +75,7 @@ function Row({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
           day(key.expiresAt) || <span class="soft">never</span>
         )}
       </td>
-      <td>{key.use?.lastUsedAt ? moment(key.use.lastUsedAt).slice(0, 16) : <span class="soft">never</span>}</td>
+      <td>{key.use?.lastUsedAt ? timeText(key.use.lastUsedAt).slice(0, 16) : <span class="soft">never</span>}</td>
       <td class="figure">
         {count(key.use?.requests ?? 0n)}
         {failed > 0n && <p class="soft small">{count(failed)} failed</p>}

@@ -19,7 +19,7 @@ export function KeysPage() {
   const search = query.get("search") ?? "";
   const activeOnly = query.get("all") === null;
   const [open, setOpen] = useState<Open>();
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const of = `${search} ${activeOnly}`;
   const pager = usePager(of);
   const list = useLoad(
@@ -28,7 +28,7 @@ export function KeysPage() {
   );
   const close = () => setOpen(undefined);
   const done = (sentence: string) => {
-    setSaid(sentence);
+    setMessage(sentence);
     close();
     list.reload();
   };
@@ -55,8 +55,8 @@ export function KeysPage() {
           Show revoked and expired keys
         </label>
       </div>
-      <p role="status" class="said">
-        {said}
+      <p role="status" class="status">
+        {message}
       </p>
       <Pending of={list} what="keys">
         {({ keys: page, nextPageToken }) => (
@@ -81,7 +81,7 @@ export function KeysPage() {
   );
 }
 
-/** Searches when typing pauses. */
+/** Searches after a pause in typing. */
 function Search({ search }: { search: string }) {
   const [text, setText] = useState(search);
   useEffect(() => {
@@ -108,7 +108,8 @@ function NoKeys({ search }: { search: string }) {
   return search ? (
     <Empty title="No key matches.">
       <p>
-        The search looks at how names and secrets begin. Revoked and expired keys are only found while they are shown.
+        The search compares the start of names and secrets. Revoked and expired keys are only found while they are
+        shown.
       </p>
     </Empty>
   ) : (

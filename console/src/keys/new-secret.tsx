@@ -1,15 +1,16 @@
 import { Copy } from "../parts/copy.tsx";
 
-/** A new secret, the only time that it can be seen, and a line that uses it. */
+/** Shows a new secret, which is not available later, and a command that uses it. */
 export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate: boolean }) {
+  const body = `-H "Content-Type: application/json" -d '{"prompt": "What is 6 * 7?"}'`;
   const line = mayGenerate
-    ? `curl ${location.origin}/v1/generate -H "X-API-Key: ${secret}" -H "Content-Type: application/json" -d '{"prompt": "What is 6 * 7?"}'`
+    ? `curl ${location.origin}/v1/generate -H "X-API-Key: ${secret}" ${body}`
     : `curl ${location.origin}/v1/quotas -H "X-API-Key: ${secret}"`;
   return (
     <>
       <p class="note warn">
-        <strong>Store it now.</strong> Only its hash is kept, so it can never be shown again. Keep it on a server, out
-        of browsers and apps.
+        <strong>Store it now.</strong> The service stores only its hash and cannot show it again. Keep it on a server;
+        never put it into a browser or an app.
       </p>
       <pre class="secret" data-secret>
         {secret}
@@ -17,7 +18,7 @@ export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate
       <Copy text={secret} label="Copy the secret" />
       <p>Try it:</p>
       <pre class="wrap">{line}</pre>
-      <Copy text={line} label="Copy the line" />
+      <Copy text={line} label="Copy the command" />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { keys } from "../rpc.ts";
 
-/** Gives a key another name. */
+/** Renames a key. */
 export function RenameKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
   const [name, setName] = useState(key.name);
   const [error, setError] = useState<unknown>();

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { moment } from "../format.ts";
+import { timeText } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { keys } from "../rpc.ts";
 
-/** Revokes a key after a last look at what still uses it. */
+/** Revokes a key after showing when it was last used. */
 export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -24,7 +24,9 @@ export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void
     <Dialog title={`Revoke ${name}?`} close={close}>
       <p>Programs that use it will be refused with status 401 within a second. A revoked key cannot be brought back.</p>
       <p class="soft">
-        {key.use?.lastUsedAt ? `It was last used at ${moment(key.use.lastUsedAt).slice(0, 16)}.` : "It was never used."}
+        {key.use?.lastUsedAt
+          ? `It was last used at ${timeText(key.use.lastUsedAt).slice(0, 16)}.`
+          : "It was never used."}
       </p>
       {error !== undefined && <FailureNote error={error} />}
       <div class="buttons">

@@ -1,9 +1,9 @@
 import { type LedgerEntry, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { amount, moment } from "../format.ts";
+import { amount, timeText } from "../format.ts";
 import { Scroll } from "../parts/scroll.tsx";
 
-/** Movements, one a line. @param holds whether the column of held credit is of interest */
+/** A table of movements. @param holds whether to show the column of held credit */
 export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]; holds: boolean }) {
   return (
     <Scroll label="Movements">
@@ -29,7 +29,7 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.id}>
-              <td>{moment(entry.at)}</td>
+              <td>{timeText(entry.at)}</td>
               <td>{wordOf(LedgerEntryKindSchema, entry.kind)}</td>
               <Change by={entry.granted} />
               <Change by={entry.purchased} />

@@ -11,7 +11,7 @@ import { credits } from "../rpc.ts";
 import { EntryTable } from "./entry-table.tsx";
 import { saveStatement } from "./statement.ts";
 
-/** Every movement of credit. */
+/** Lists the movements of credit. */
 export function LedgerPage() {
   const { query } = useRoute();
   const period = periodOf(query, "30d");

@@ -6,7 +6,10 @@ import { boundsOf, type Period } from "../parts/period.tsx";
 import { credits } from "../rpc.ts";
 import { saveCsv } from "../save.ts";
 
-/** Saves what was granted, purchased and spent in the period as a CSV file, newest first. @returns a sentence about it */
+/**
+ * Saves the grants, purchases and charges of a period as a CSV file, newest first.
+ * @returns a sentence about the result
+ */
 export async function saveStatement(period: Period, progress: Progress, signal: AbortSignal): Promise<string> {
   const rows: LedgerEntry[] = [];
   let token = "";

@@ -8,7 +8,7 @@ import { TierSection } from "./tier.tsx";
 
 const EVERY_MS = 5000;
 
-/** What is used of each limit, what the next tier takes, and the owner's own limits on spending. */
+/** The use of each limit, the tier, and the spend limits. */
 export function LimitsPage() {
   const standing = useLoad(
     async (signal) => {
@@ -25,15 +25,15 @@ export function LimitsPage() {
   );
   const isThere = standing.data !== undefined;
   useEffect(() => {
-    // The place that a link named is there only now.
+    // The anchor of the address exists only now, so the browser has not scrolled to it yet.
     if (isThere && location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, [isThere]);
   return (
     <>
       <h1 tabIndex={-1}>Limits and spend</h1>
       <p class="lead">
-        All keys of the workspace count together. A request that a limit refuses uses up nothing; the answer says when
-        to come back.
+        All keys of the workspace count together. A refused request uses nothing of any limit; its error says when to
+        come back.
       </p>
       <Pending of={standing} what="limits">
         {({ quotas, workspace, next }) => (

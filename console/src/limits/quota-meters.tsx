@@ -11,7 +11,7 @@ const GROUPS = [
   ["month", "This month"],
 ] as const;
 
-/** A meter for each limit, by window. */
+/** A meter for each limit, grouped by period. */
 export function QuotaMeters({ quotas }: { quotas: QuotasResponse }) {
   const rows = quotaRows(quotas);
   return (

@@ -8,21 +8,21 @@ import {
 import { wordOf } from "../../../src/json-names.ts";
 import { count, roundAmount } from "../format.ts";
 
-/** One limit and what is used of it. */
+/** One limit and its use. */
 export interface QuotaRow {
-  /** In words, such as "Requests this minute". */
+  /** For example "Requests this minute". */
   readonly name: string;
   /** Undefined: there is no such limit. */
   readonly limit: number | undefined;
   readonly used: number;
-  /** Undefined: it follows what runs now. */
+  /** Undefined for running requests, which have no period. */
   readonly resetsAt: Timestamp | undefined;
-  /** Place on the page of limits. */
+  /** Anchor on the page of limits. */
   readonly anchor: string;
   write(value: number): string;
 }
 
-/** All limits: running requests, the three windows, and the spend limits that are set. */
+/** All limits: running requests, the three periods, and the configured spend limits. */
 export function quotaRows({ windows, concurrentRequests, spendLimits }: QuotasResponse): QuotaRow[] {
   const row = (name: string, quota: Quota | undefined, resetsAt: Timestamp | undefined, anchor: string): QuotaRow => ({
     name,

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type SpendLimit, type SpendPeriod, SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { amount, moment, roundAmount } from "../format.ts";
+import { amount, roundAmount, timeText } from "../format.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { type Fill, fillOf, Meter } from "../parts/meter.tsx";
 import { credits } from "../rpc.ts";
@@ -9,25 +9,25 @@ import { credits } from "../rpc.ts";
 interface Props {
   period: SpendPeriod;
   title: string;
-  /** The limit as it is set; undefined when there is none. */
+  /** The configured limit; undefined if there is none. */
   set: string | undefined;
-  /** What is used of it. */
+  /** Use of the limit. */
   state: SpendLimit | undefined;
   changed: () => void;
 }
 
-/** One spend limit, changed in place. */
+/** Shows and edits one spend limit. */
 export function SpendLimitRow({ period, title, set, state, changed }: Props) {
   const [draft, setDraft] = useState<string>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const input = `limit-${wordOf(SpendPeriodSchema, period)}`;
 
-  const run = async (work: () => Promise<unknown>) => {
+  const run = async (update: () => Promise<unknown>) => {
     setBusy(true);
     setError(undefined);
     try {
-      await work();
+      await update();
       setDraft(undefined);
       changed();
     } catch (failure) {
@@ -40,7 +40,6 @@ export function SpendLimitRow({ period, title, set, state, changed }: Props) {
     void run(() => credits.setSpendLimit({ period, amount: (draft ?? "").trim() }));
   };
 
-  const fill = state ? fillOf(state.used, state.limit) : "low";
   return (
     <div class="limit spend">
       <form onSubmit={save}>
@@ -78,26 +77,31 @@ export function SpendLimitRow({ period, title, set, state, changed }: Props) {
         )}
       </form>
       {error !== undefined && <FailureNote error={error} />}
-      {state && (
-        <>
-          <p class="used">
-            <strong>{roundAmount(state.used)}</strong> spent of {amount(state.limit)}; {roundAmount(state.remaining)}{" "}
-            left until {moment(state.resetsAt).slice(0, 16)}
-          </p>
-          <Meter used={state.used} limit={state.limit} label={`Spent of the limit: ${title}`} />
-          <Warning fill={fill} state={state} />
-        </>
-      )}
+      {state && <Spent title={title} state={state} />}
     </div>
+  );
+}
+
+function Spent({ title, state }: { title: string; state: SpendLimit }) {
+  return (
+    <>
+      <p class="used">
+        <strong>{roundAmount(state.used)}</strong> spent of {amount(state.limit)}; {roundAmount(state.remaining)} left
+        until {timeText(state.resetsAt).slice(0, 16)}
+      </p>
+      <Meter used={state.used} limit={state.limit} label={`Spent of the limit: ${title}`} />
+      <Warning fill={fillOf(state.used, state.limit)} state={state} />
+    </>
   );
 }
 
 function Warning({ fill, state }: { fill: Fill; state: SpendLimit }) {
   if (fill === "low") return null;
+  const end = timeText(state.resetsAt).slice(0, 16);
   const text = {
-    half: "Half of it is spent.",
-    near: "Over 80 % of it is spent. Requests that can cost more than what is left are refused already.",
-    full: `It is reached. Requests that need purchased credit are refused until ${moment(state.resetsAt).slice(0, 16)}, unless you raise the limit.`,
+    half: "Half of this limit is spent.",
+    near: "Over 80 % of this limit is spent. Requests that may cost more than the rest are already refused.",
+    full: `This limit is reached. Requests that need purchased credit are refused until ${end}, unless you raise it.`,
   }[fill];
   return <p class={`note ${fill === "full" ? "bad" : "warn"}`}>{text}</p>;
 }

@@ -8,7 +8,7 @@ const PERIODS = [
   [SpendPeriod.MONTH, "Each month"],
 ] as const;
 
-/** The owner's limits on what of the purchased credit may be spent. */
+/** The owner's limits on spending purchased credit. */
 export function SpendLimits({
   workspace,
   quotas,
@@ -22,9 +22,8 @@ export function SpendLimits({
     <section id="spend">
       <h2>Spend limits</h2>
       <p>
-        They hold for the purchased credit of the whole workspace; granted credit is used first and does not count. You
-        set them here. They bind the requests that come from now on, which are refused with{" "}
-        <code>spend_limit_reached</code> when there is no room left.
+        They apply to the purchased credit of the whole workspace. Granted credit is used first and does not count. A
+        new request that would exceed a limit is refused with <code>spend_limit_reached</code>.
       </p>
       {PERIODS.map(([period, title]) => (
         <SpendLimitRow

@@ -23,7 +23,7 @@ const NAMES = [
   LimitName.OUTPUT_TOKENS_PER_MONTH,
 ];
 
-/** The tier in force, and what the next one takes and gives. */
+/** The current tier, and the requirement and limits of the next one. */
 export function TierSection({ workspace, next }: { workspace: Workspace; next: GetNextTierResponse }) {
   const { tier } = next;
   const names = NAMES.filter((name) =>
@@ -41,12 +41,12 @@ export function TierSection({ workspace, next }: { workspace: Workspace; next: G
       ) : (
         <p>
           {workspace.tierOverridden
-            ? "The operator of this service has given this tier; purchases do not change it."
-            : "This is the highest tier that purchases lead to."}
+            ? "The operator of this service has assigned this tier; purchases do not change it."
+            : "This is the highest tier that you can reach with purchases."}
         </p>
       )}
       {workspace.overriddenLimits.length > 0 && (
-        <p>The operator has set some limits by hand, marked below; they stay when the tier changes.</p>
+        <p>The operator has overridden the limits that are marked below. They stay when the tier changes.</p>
       )}
       {names.length === 0 ? (
         <p class="soft">This tier has no limits.</p>

@@ -1,7 +1,7 @@
 import type { Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { amount, roundAmount } from "../format.ts";
 
-/** What is left, in one line of figures. */
+/** The balance in one line. */
 export function BalanceLine({ workspace }: { workspace: Workspace | undefined }) {
   const figure = (label: string, value: string | undefined, help: string) => (
     <div>

@@ -11,10 +11,10 @@ import { TopKeys } from "./top-keys.tsx";
 
 const EVERY_MS = 15_000;
 
-/** The service tells latencies and failures of 92 days at most, the first of them whole. */
+/** The service returns latencies and failures of at most 92 days, and rounds the start down to a whole day. */
 const MOST_LATENCY_MS = 91 * 86_400_000;
 
-/** What is left, what was used, and what will be refused next. */
+/** Balance, limits and usage of the workspace. */
 export function OverviewPage() {
   const { query } = useRoute();
   const period = periodOf(query);

@@ -2,7 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import type { MetricsResponse } from "../../../gen/chorus/v1/generation_pb.js";
 
-/** Figures by point of time; intervals in which nothing happened have zeros, and no latency. */
+/** Values by interval. An interval without requests has zeros, and null as latency. */
 export interface Series {
   /** Starts, in seconds. */
   readonly at: number[];
@@ -16,7 +16,7 @@ export interface Series {
   readonly p95: (number | null)[];
 }
 
-/** Lays usage and performance out over every interval of the period. @param stepMs width of one, in milliseconds */
+/** Fills in every interval of the period. @param stepMs width of an interval, in milliseconds */
 export function seriesOf(
   usage: MetricsResponse,
   performance: GetPerformanceResponse | undefined,

@@ -6,17 +6,17 @@ import { Pending } from "../parts/pending.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { narrow } from "../route.ts";
 
-/** Which keys did it. @param chosen identifier of the key that the charts show; empty: all */
+/** The keys with the most usage. @param chosen identifier of the key that the charts show; empty for all */
 export function TopKeys({ top, chosen }: { top: Loaded<ListTopKeysResponse>; chosen: string }) {
   return (
     <section>
-      <h2>Keys that used most</h2>
+      <h2>Keys with the most usage</h2>
       <Pending of={top} what="keys">
         {({ keys }) =>
           keys.length === 0 ? (
             <Empty title="No key was used in this period." />
           ) : (
-            <Scroll label="Keys that used most">
+            <Scroll label="Keys with the most usage">
               <table>
                 <thead>
                   <tr>

@@ -6,29 +6,29 @@ import { ChartTable } from "./chart-table.tsx";
 
 export interface ChartSeries {
   readonly label: string;
-  /** One for each point of time; null where there is none. */
+  /** One value per point; null if there is none. */
   readonly values: readonly (number | null)[];
   readonly tone: "accent" | "second" | "third" | "bad";
 }
 
 export interface ChartProps {
   readonly title: string;
-  /** What the whole period comes to, in words. */
+  /** Sum of the whole period, as text. */
   readonly summary: string;
   /** Starts of the points, in seconds. */
   readonly at: readonly number[];
-  /** Stacked upon each other as bars, the first at the bottom; or drawn as lines. */
+  /** Stacked bars with the first series at the bottom, or lines. */
   readonly kind: "bars" | "lines";
   readonly series: readonly ChartSeries[];
-  /** Writes a figure out. */
+  /** Formats a value. */
   readonly write: (value: number) => string;
-  /** Writes a figure for the axis. */
+  /** Formats a value for the axis. */
   readonly axis: (value: number) => string;
 }
 
 const HEIGHT = 190;
 
-/** A chart with its figures as a table below, for whoever cannot see it. */
+/** A chart, with its values in a table below, which screen readers can read. */
 export function Chart(props: ChartProps) {
   const { title, summary, at, series, write } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -42,20 +42,22 @@ export function Chart(props: ChartProps) {
 
   const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   const drawn = JSON.stringify([at, series]);
-  // `drawn` is what the chart shows, `theme` its colours
+  // Draws again when the data (`drawn`) or the colours (`theme`) change.
   useEffect(() => {
     const element = box.current;
     if (!element) return undefined;
     const plot = new UPlot(optionsFor(props, element, setUnder), stack(props), element);
-    const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
-    watch.observe(element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    observer.observe(element);
     return () => {
-      watch.disconnect();
+      observer.disconnect();
       plot.destroy();
     };
   }, [drawn, theme]);
 
   const start = under === null ? undefined : at[under];
+  const valuesAt = (point: number) =>
+    series.map((each) => `${each.label} ${writeOr(each.values[point], write)}`).join(" · ");
   return (
     <figure class="chart">
       <figcaption>
@@ -69,11 +71,7 @@ export function Chart(props: ChartProps) {
             ))}
           </ul>
         )}
-        <p class="summary">
-          {start === undefined || under === null
-            ? summary
-            : `${label(start)}: ${series.map((one) => `${one.label} ${writeOr(one.values[under], write)}`).join(" · ")}`}
-        </p>
+        <p class="summary">{start === undefined || under === null ? summary : `${label(start)}: ${valuesAt(under)}`}</p>
       </figcaption>
       {isEmpty ? (
         <div class="plot" />
@@ -91,7 +89,7 @@ function writeOr(value: number | null | undefined, write: (value: number) => str
   return value === null || value === undefined ? "–" : write(value);
 }
 
-/** Bars stand on each other: each is drawn from the ground to its top, the highest first. */
+/** Data of stacked bars: each bar is drawn from zero to its top, so the tallest has to be drawn first. */
 function stack({ at, series, kind }: ChartProps): AlignedData {
   if (kind === "lines") return [[...at], ...series.map(({ values }) => [...values])];
   const tops: number[][] = [];
@@ -146,14 +144,14 @@ function optionsFor(props: ChartProps, element: HTMLElement, setUnder: (index: n
   };
 }
 
-/** The point that the pointer is at. A bar stands to the right of its start, whichever start is nearer. */
+/** The point under the pointer. A bar extends to the right of its start, so the nearest start may be the next bar's. */
 function pointUnder({ cursor: { idx, left = -1 }, data, posToVal }: UPlot, kind: ChartProps["kind"]): number | null {
   if (idx === null || idx === undefined || left < 0) return null;
   const start = data[0][idx] ?? 0;
   return kind === "bars" && idx > 0 && posToVal(left, "x") < start ? idx - 1 : idx;
 }
 
-/** Few lines, at round figures. */
+/** Chooses about four grid lines at round values. */
 function spread(_: UPlot, __: number, min: number, max: number): number[] {
   const rough = (max - min) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -161,7 +159,7 @@ function spread(_: UPlot, __: number, min: number, max: number): number[] {
   return Array.from({ length: Math.floor(max / step) + 1 }, (_, i) => i * step);
 }
 
-/** Times of day, and days where one begins. */
+/** Formats the time axis: times of day, and the date at the start of a day. */
 function times(_: UPlot, splits: number[], __: number, ___: number, step: number): string[] {
   return splits.map((seconds) => {
     const at = new Date(seconds * 1000).toISOString();
@@ -172,12 +170,12 @@ function times(_: UPlot, splits: number[], __: number, ___: number, step: number
 
 const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-/** Counts have no halves. */
+/** Grid lines for counts: whole numbers only. */
 function spreadWhole(plot: UPlot, axis: number, min: number, max: number): number[] {
   return spread(plot, axis, min, max).filter(Number.isInteger);
 }
 
-/** The colour behind a custom property, which may differ between light and dark. */
+/** Resolves a custom property to the colour of the current theme. */
 function colour(element: HTMLElement, name: string): string {
   element.style.color = `var(${name})`;
   const { color } = getComputedStyle(element);

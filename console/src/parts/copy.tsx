@@ -1,19 +1,19 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Copies a text, and says so for a while. */
+/** A button that copies a text and confirms it for a timeText. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   useEffect(() => {
-    if (!said) return undefined;
-    const timer = setTimeout(() => setSaid(""), 2500);
+    if (!message) return undefined;
+    const timer = setTimeout(() => setMessage(""), 2500);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [message]);
   const copy = () => {
-    // Not there on a page that came without TLS from another machine.
+    // Browsers have no clipboard on pages that were loaded without TLS from another machine.
     const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("no clipboard"));
     written.then(
-      () => setSaid("Copied"),
-      () => setSaid("Select the text and copy it by hand"),
+      () => setMessage("Copied"),
+      () => setMessage("Select the text and copy it by hand"),
     );
   };
   return (
@@ -21,7 +21,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
       <button type="button" onClick={copy}>
         {label}
       </button>
-      <span role="status">{said}</span>
+      <span role="status">{message}</span>
     </span>
   );
 }

@@ -5,12 +5,14 @@ interface Props {
   title: string;
   /** Called when Escape closes it. */
   close: () => void;
-  /** True keeps it open on Escape: what it shows would be lost. */
+  /** True ignores Escape, for dialogs whose content would be lost. */
   sticky?: boolean;
   children: ComponentChildren;
 }
 
-/** A modal dialog; it is open as long as it is there. The focus stays inside, and goes back to where it was. */
+/**
+ * A modal dialog, open while it is rendered. It keeps the focus inside and restores the previous focus when it closes.
+ */
 export function Dialog({ title, close, sticky = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -24,14 +26,14 @@ export function Dialog({ title, close, sticky = false, children }: Props) {
     };
   }, []);
   useEffect(() => {
-    // What had the focus is gone with what the dialog showed before.
+    // The focused element belonged to the previous content.
     if (shown.current !== title) heading.current?.focus();
     shown.current = title;
   }, [title]);
   const leave = (event: Event) => {
     event.preventDefault();
     if (!sticky) close();
-    // Browsers let a second Escape close a dialog in spite of all.
+    // Browsers close a dialog at the second Escape even if `cancel` is prevented.
     else if (event.type === "close") element.current?.showModal();
   };
   return (

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-/** In place of a list that has nothing in it: what would be here, and how it comes to be. */
+/** Replaces an empty list: says what is missing and what to do. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

@@ -5,18 +5,18 @@ import { count } from "../format.ts";
 /** Most rows of one file. */
 export const MOST_ROWS = 100_000;
 
-/** Takes the number of rows so far. */
+/** Receives the number of rows loaded so far. */
 export type Progress = (rows: number) => void;
 
 interface Props {
   label: string;
-  /** Makes and saves the file. @returns a sentence about it */
+  /** Creates and saves the file. @returns a sentence about the result */
   run: (progress: Progress, signal: AbortSignal) => Promise<string>;
 }
 
-/** Saves a file that takes many pages; says how far it is, and can be stopped. */
+/** A button that exports many pages to a file. It shows the progress and can be stopped. */
 export function ExportButton({ label, run }: Props) {
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const running = useRef<AbortController | undefined>(undefined);
   const [busy, setBusy] = useState(false);
   useEffect(() => () => running.current?.abort(), []);
@@ -25,12 +25,12 @@ export function ExportButton({ label, run }: Props) {
     const leaving = new AbortController();
     running.current = leaving;
     setBusy(true);
-    setSaid("");
+    setMessage("");
     try {
-      setSaid(await run((rows) => setSaid(`${count(rows)} rows…`), leaving.signal));
+      setMessage(await run((rows) => setMessage(`${count(rows)} rows…`), leaving.signal));
     } catch (error) {
       const { title, text } = describe(error);
-      setSaid(leaving.signal.aborted ? "Stopped; nothing was saved." : `${title}. ${text}`);
+      setMessage(leaving.signal.aborted ? "Stopped; nothing was saved." : `${title}. ${text}`);
     }
     setBusy(false);
   };
@@ -39,7 +39,7 @@ export function ExportButton({ label, run }: Props) {
       <button type="button" onClick={() => (busy ? running.current?.abort() : start())}>
         {busy ? "Stop" : label}
       </button>
-      <span role="status">{said}</span>
+      <span role="status">{message}</span>
     </span>
   );
 }

@@ -2,7 +2,7 @@ import { describe } from "../failure.ts";
 import { pathOf } from "../route.ts";
 import { Link } from "./link.tsx";
 
-/** Says what went wrong and what to do. @param retry what "Try again" does; without it there is no such button */
+/** Shows an error and what to do. @param retry action of the button "Try again"; without it there is no button */
 export function FailureNote({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, text, code, field, requestId } = describe(error);
   return (
@@ -17,13 +17,12 @@ export function FailureNote({ error, retry }: { error: unknown; retry?: () => vo
       )}
       {code === "spend_limit_reached" && (
         <p>
-          It was set by the owner, under <Link to={pathOf("limits", {}, "spend")}>Limits and spend → Spend limits</Link>
-          , and can be changed there.
+          The owner can change it under <Link to={pathOf("limits", {}, "spend")}>Limits and spend → Spend limits</Link>.
         </p>
       )}
       {code === "insufficient_credit" && (
         <p>
-          What is left, and what went where: <Link to={pathOf("ledger")}>Ledger</Link>.
+          See the balance and its movements: <Link to={pathOf("ledger")}>Ledger</Link>.
         </p>
       )}
       {retry && (

@@ -3,7 +3,9 @@ import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { narrow } from "../route.ts";
 import { keys } from "../rpc.ts";
 
-/** Narrows a page to one key, found by the beginning of its name or of its secret; the address keeps the choice as `key`. */
+/**
+ * Filters a page by key. Finds keys by the start of their name or secret; stores the choice as `key` in the address.
+ */
 export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string | undefined }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<Key[]>([]);

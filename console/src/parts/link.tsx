@@ -4,13 +4,13 @@ import { go } from "../route.ts";
 interface Props {
   /** Address within the console. */
   to: string;
-  /** Whether it leads to the page that is shown. */
+  /** Whether it links to the current page. */
   current?: boolean;
   class?: string;
   children: ComponentChildren;
 }
 
-/** A link to another page of the console, which opens without loading the console again. */
+/** A link to another page of the console. It opens without reloading the console. */
 export function Link({ to, current = false, children, ...rest }: Props) {
   const follow = (event: MouseEvent) => {
     if (

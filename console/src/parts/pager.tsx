@@ -9,7 +9,7 @@ export interface Pager {
   back(): void;
 }
 
-/** Pages by token. @param of what is listed, as a text; another text starts from its first page */
+/** Pagination by token. @param of identifies the list; when it changes, the pager returns to the first page */
 export function usePager(of: string): Pager {
   const [state, setState] = useState<{ of: string; tokens: string[] }>({ of, tokens: [] });
   const tokens = state.of === of ? state.tokens : [];

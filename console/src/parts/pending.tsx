@@ -4,12 +4,12 @@ import { FailureNote } from "./failure-note.tsx";
 
 interface Props<T> {
   of: Loaded<T>;
-  /** What is being loaded, for the waiting line: "keys". */
+  /** What is being loaded, such as "keys", for the line "Loading keys…". */
   what: string;
   children: (data: T) => ComponentChildren;
 }
 
-/** Shows data when they are there, a quiet line until then, and a failure beside whatever was there before. */
+/** Shows loaded data, or a line while they load. Shows an error together with the data of the last successful load. */
 export function Pending<T>({ of: { data, error, loading, reload }, what, children }: Props<T>) {
   return (
     <div class="pending" aria-busy={loading}>

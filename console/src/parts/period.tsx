@@ -19,33 +19,33 @@ export interface Period {
   readonly to: Date | undefined;
 }
 
-/** The period that an address asks for. @param standard when it asks for none */
+/** The period that an address names. @param standard used if it names none */
 export function periodOf(query: URLSearchParams, standard = "24h"): Period {
   const from = new Date(`${query.get("from")}T00:00:00Z`);
   const last = new Date(`${query.get("to")}T00:00:00Z`);
   if (Number.isFinite(from.getTime()) && from <= last) {
     return { name: "range", from, to: new Date(last.getTime() + DAY) };
   }
-  const asked = query.get("period") ?? "";
-  const name = Object.hasOwn(SPANS, asked) ? asked : standard;
-  // Whole minutes, so that the same period is the same for as long.
+  const requested = query.get("period") ?? "";
+  const name = Object.hasOwn(SPANS, requested) ? requested : standard;
+  // Rounded to minutes, so that the bounds stay equal between renders.
   const now = Math.floor(Date.now() / 60_000) * 60_000;
   return { name, from: new Date(now - (SPANS[name]?.ms ?? DAY)), to: undefined };
 }
 
-/** Start and end as a request takes them. */
+/** Start and end as fields of a request. */
 export function boundsOf({ from, to }: Period) {
   return { startTime: timestampFromDate(from), ...(to ? { endTime: timestampFromDate(to) } : {}) };
 }
 
-/** Width of a point: hours up to eight days, so that a chart has some two hundred points at most. */
+/** Width of a point: an hour for periods of up to eight days, else a day. A chart then has about 200 points at most. */
 export function intervalOf({ from, to = new Date() }: Period): { interval: MetricsInterval; ms: number } {
   return to.getTime() - from.getTime() <= 8 * DAY
     ? { interval: MetricsInterval.HOUR, ms: HOUR }
     : { interval: MetricsInterval.DAY, ms: DAY };
 }
 
-/** Chooses a period; the address keeps it. */
+/** Chooses a period and stores it in the address. */
 export function PeriodPicker({ period }: { period: Period }) {
   const { name, from, to = new Date() } = period;
   const first = day(from);

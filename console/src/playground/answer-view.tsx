@@ -9,27 +9,27 @@ import { Trace } from "./trace.tsx";
 
 interface Props {
   run: Run;
-  /** What was asked. */
+  /** The request. */
   draft: Draft;
-  /** The clock, as `performance.now()`. */
+  /** Current time, as `performance.now()`. */
   now: number;
-  /** Undefined: the service does not tell them. */
+  /** Undefined if the service does not publish them. */
   rates: Rates | undefined;
 }
 
-/** The answer as it comes, what it costs, and how it came about. */
-export function Answer({ run, draft, now, rates }: Props) {
+/** The answer while it is generated, its cost and its trace. */
+export function AnswerView({ run, draft, now, rates }: Props) {
   const { state, text, end, error, startedAt, endedAt = now } = run;
   const elapsed = endedAt - startedAt;
   return (
     <>
       <p class="state" role="status">
         {state === "running" && (text ? "Answering…" : "Waiting for the answer…")}
-        {state === "done" && (end?.finish === "length" ? "Ended at its length" : "Done")}
-        {state === "stopped" && "Stopped. What was streamed until then is charged."}
+        {state === "done" && (end?.finish === "length" ? "Ended at the length limit" : "Done")}
+        {state === "stopped" && "Stopped. The text that was streamed is charged."}
         {state === "failed" && "Failed. Nothing is charged."}
       </p>
-      {text && <pre class="answer">{end?.structured === undefined ? text : laidOut(end.structured)}</pre>}
+      {text && <pre class="answer">{end?.structured === undefined ? text : indented(end.structured)}</pre>}
       {state === "failed" && <FailureNote error={error} />}
       <dl class="meters">
         {end?.usage ? <Charged end={end} /> : <Running draft={draft} text={text} rates={rates} />}
@@ -92,8 +92,8 @@ function Running({ draft, text, rates }: Omit<Props, "run" | "now"> & { text: st
   );
 }
 
-/** JSON text with an indentation; numbers and names stay as they are spelt. */
-function laidOut(json: string): string {
+/** Indents JSON text. Keeps the spelling of numbers, which JSON.parse would change. */
+function indented(json: string): string {
   const write = (node: JsonNode, indent: string): string => {
     if (node.kind === "scalar") return node.text;
     const inner = `${indent}  `;

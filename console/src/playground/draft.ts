@@ -5,7 +5,7 @@ export type EffortName = "auto" | "low" | "medium" | "high";
 export type RoleName = "system" | "user" | "assistant";
 
 export interface DraftMessage {
-  /** Tells messages apart while they are edited. */
+  /** Identifies a message while it is edited. */
   readonly id: number;
   readonly role: RoleName;
   readonly content: string;
@@ -17,7 +17,7 @@ export interface DraftFile {
   readonly data: Uint8Array;
 }
 
-/** A request while it is written; figures are texts as typed. */
+/** A request that is being edited. Numbers are kept as typed. */
 export interface Draft {
   readonly mode: Mode;
   readonly input: "prompt" | "messages";
@@ -32,7 +32,7 @@ export interface Draft {
   readonly schema: string;
 }
 
-export const SCHEMA_EXAMPLE = `{
+const SCHEMA_EXAMPLE = `{
   "type": "object",
   "properties": {
     "number": {"type": "string"},
@@ -60,7 +60,7 @@ export const EMPTY: Draft = {
 const EFFORTS = { auto: Effort.AUTO, low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
 const ROLES = { system: Role.SYSTEM, user: Role.USER, assistant: Role.ASSISTANT };
 
-/** Why a draft cannot be sent yet, in a sentence; empty when it can. The service itself checks the rest. */
+/** Why a draft cannot be sent yet, in a sentence; empty if it can. The service validates everything else. */
 export function missing({ input, prompt, messages }: Draft): string {
   if (input === "prompt") return prompt === "" ? "Write a prompt first." : "";
   return messages.every(({ content }) => content === "") ? "Write a message first." : "";
@@ -88,7 +88,7 @@ export function requestOf(draft: Draft) {
   };
 }
 
-/** The draft as the JSON body of the public API, but for its files and its schema, which are texts of their own. */
+/** The draft as the JSON body of the REST API, without files and schema. */
 export function bodyOf(draft: Draft): Record<string, unknown> {
   const { mode, input, prompt, messages, system, effort, temperature, maxTokens, stops } = draft;
   const stopSequences = stopsOf(stops);

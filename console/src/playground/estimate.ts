@@ -1,15 +1,15 @@
 import type { Draft } from "./draft.ts";
 
-/** Credits for a million tokens. */
+/** Credits per million tokens. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
 }
 
-/** Characters of a token, on average over English text. The service counts exactly, and says so at the end. */
+/** Average characters per token of English text. The service counts exactly and returns the count at the end. */
 const CHARACTERS = 4;
 
-/** What an answer comes to so far, roughly. @param text the answer until now */
+/** Estimates the cost of an answer so far. @param text the answer so far */
 export function runningCost(draft: Draft, text: string, rates: Rates | undefined) {
   const output = tokens(text);
   const words = draft.input === "prompt" ? draft.prompt : draft.messages.map(({ content }) => content).join("\n");

@@ -3,17 +3,17 @@ import { count } from "../format.ts";
 import type { DraftFile } from "./draft.ts";
 
 const MOST_FILES = 5;
-/** A request may have 64 MB, and base64 takes a third more than the bytes. */
+/** A request may have 64 MB, and base64 makes the bytes a third larger. */
 const MOST_BYTES = 46_000_000;
 
-/** Types that browsers do not know by themselves. */
+/** Types that browsers do not detect. */
 const TYPES: Record<string, string> = {
   md: "text/markdown",
   csv: "text/csv",
   docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 };
 
-/** The files that belong to the request. */
+/** Edits the attachments of the request. */
 export function Files({
   files,
   change,
@@ -21,20 +21,20 @@ export function Files({
   files: readonly DraftFile[];
   change: (files: readonly DraftFile[]) => void;
 }) {
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const add = async (list: FileList | null) => {
     const chosen = [...(list ?? [])];
     const bytes = [...files.map((file) => file.data.length), ...chosen.map((file) => file.size)].reduce(
       (sum, one) => sum + one,
       0,
     );
-    if (files.length + chosen.length > MOST_FILES) return setSaid(`A request takes ${MOST_FILES} files at most.`);
-    if (bytes > MOST_BYTES) return setSaid(`The files are too large: ${count(MOST_BYTES)} bytes in all at most.`);
+    if (files.length + chosen.length > MOST_FILES) return setMessage(`A request can have at most ${MOST_FILES} files.`);
+    if (bytes > MOST_BYTES) return setMessage(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`);
     try {
       change([...files, ...(await Promise.all(chosen.map(read)))]);
-      setSaid("");
+      setMessage("");
     } catch {
-      setSaid("A file could not be read.");
+      setMessage("A file could not be read.");
     }
   };
   return (
@@ -50,9 +50,9 @@ export function Files({
         }}
       />
       <p class="help">Text, Markdown, CSV, JSON, HTML, XML, PDF, docx, and images.</p>
-      {said && (
+      {message && (
         <p class="note bad" role="alert">
-          {said}
+          {message}
         </p>
       )}
       {files.length > 0 && (

@@ -7,13 +7,13 @@ interface Props {
 
 const MOST_MESSAGES = 40;
 
-/** The prompt, or the conversation. */
+/** Edits the prompt or the conversation. */
 export function InputEditor({ draft, change }: Props) {
   const { input, prompt, messages } = draft;
   return (
     <section>
       <fieldset class="segments">
-        <legend>What to answer</legend>
+        <legend>Input</legend>
         {(["prompt", "messages"] as const).map((name) => (
           <label key={name}>
             <input type="radio" name="input" checked={input === name} onChange={() => change({ input: name })} />

@@ -3,11 +3,14 @@ const STRING = /"(?:[^"\\\t\r\n]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
 const SCALAR =
   /"(?:[^"\\\t\r\n]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-/** The service reads no deeper either. */
+/** The service has the same limit. */
 const MAX_DEPTH = 512;
 
-/** Where a text stops being JSON, which browsers do not tell alike; undefined when all of it is. */
-export function errorAt(text: string): number | undefined {
+/**
+ * Finds the first error in a JSON text. The error messages of browsers differ and cannot be used for this.
+ * @returns offset of the error; undefined if the text is valid JSON
+ */
+export function jsonErrorAt(text: string): number | undefined {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;

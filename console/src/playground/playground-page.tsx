@@ -5,16 +5,16 @@ import { useLoad } from "../load.ts";
 import { Empty } from "../parts/empty.tsx";
 import { usage } from "../rpc.ts";
 import { currentWorkspace } from "../session/session.ts";
-import { Answer } from "./answer-view.tsx";
+import { AnswerView } from "./answer-view.tsx";
 import { type Draft, EMPTY, missing } from "./draft.ts";
 import type { Rates } from "./estimate.ts";
 import { InputEditor } from "./input-editor.tsx";
 import { Options } from "./options.tsx";
 import { type Run, run as start } from "./run.ts";
-import { refusalOf } from "./schema-check.ts";
+import { schemaProblem } from "./schema-check.ts";
 import { SnippetPanel } from "./snippet-panel.tsx";
 
-/** What is written stays while the console is open, over other pages and a new sign-in; never for another workspace, never on disk. */
+/** Draft and sums of this visit. Kept in memory while the console is open, for one workspace only, and never stored. */
 let kept: { workspaceId: string; draft: Draft; runs: number; tokens: number; credits: number } | undefined;
 
 function keptFor(workspaceId: string) {
@@ -22,15 +22,14 @@ function keptFor(workspaceId: string) {
   return kept;
 }
 
-/** Tries the service from the page. */
-export function PlaygroundPage() {
+/** The draft, the request that runs or has run, and what changes them. */
+function usePlayground() {
   const visit = keptFor(currentWorkspace());
   const [draft, setDraft] = useState(visit.draft);
   const [shown, setShown] = useState<{ run: Run; draft: Draft }>();
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const [now, setNow] = useState(0);
   const running = useRef<AbortController | undefined>(undefined);
-  const rates = useLoad(async (signal) => ratesOf(await usage.getQuotas({}, { signal })), "rates");
   const isRunning = shown?.run.state === "running";
 
   useEffect(() => {
@@ -44,24 +43,31 @@ export function PlaygroundPage() {
   }, [isRunning]);
 
   const change = (changes: Partial<Draft>) => {
-    setSaid("");
+    setMessage("");
     setDraft((before) => ({ ...before, ...changes }));
   };
   const send = async () => {
     const reason =
       missing(draft) ||
-      (draft.mode === "json_schema" && refusalOf(draft.schema) ? "The schema is not acceptable yet." : "");
-    setSaid(reason);
+      (draft.mode === "json_schema" && schemaProblem(draft.schema) ? "Correct the schema first." : "");
+    setMessage(reason);
     if (reason || isRunning) return;
-    const leaving = new AbortController();
-    running.current = leaving;
+    const abort = new AbortController();
+    running.current = abort;
     setNow(performance.now());
-    const { end } = await start(draft, (run) => setShown({ run, draft }), leaving.signal);
+    const { end } = await start(draft, (run) => setShown({ run, draft }), abort.signal);
     visit.runs += 1;
     visit.tokens += (end?.usage?.inputTokens ?? 0) + (end?.usage?.outputTokens ?? 0);
     visit.credits += end?.usage?.credits ?? 0;
     setNow(performance.now());
   };
+  return { visit, draft, change, shown, now, message, isRunning, send, stop: () => running.current?.abort() };
+}
+
+/** Sends requests from the page. */
+export function PlaygroundPage() {
+  const { visit, draft, change, shown, now, message, isRunning, send, stop } = usePlayground();
+  const rates = useLoad(async (signal) => ratesOf(await usage.getQuotas({}, { signal })), "rates");
   const submit = (event: Event) => {
     event.preventDefault();
     void send();
@@ -81,9 +87,9 @@ export function PlaygroundPage() {
           <InputEditor draft={draft} change={change} />
           <Options draft={draft} change={change} />
           <div class="buttons start">
-            {/* Keys keep them apart: a button that turned into the other one under a click would send again. */}
+            {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. */}
             {isRunning ? (
-              <button key="stop" type="button" class="primary" onClick={() => running.current?.abort()}>
+              <button key="stop" type="button" class="primary" onClick={stop}>
                 Stop
               </button>
             ) : (
@@ -91,23 +97,23 @@ export function PlaygroundPage() {
                 Ask
               </button>
             )}
-            <span role="status" class="said">
-              {said}
+            <span role="status" class="status">
+              {message}
             </span>
           </div>
         </form>
         <section aria-label="Answer" class="result">
           {shown ? (
-            <Answer run={shown.run} draft={shown.draft} now={now} rates={rates.data ?? undefined} />
+            <AnswerView run={shown.run} draft={shown.draft} now={now} rates={rates.data ?? undefined} />
           ) : (
-            <Empty title="The answer comes here.">
-              <p>With what it costs while it comes, and a timeline of how it came about.</p>
+            <Empty title="The answer appears here.">
+              <p>With its cost so far and a timeline of its steps.</p>
             </Empty>
           )}
           {visit.runs > 0 && (
             <p class="visit soft">
-              This visit: {count(visit.runs)} {visit.runs === 1 ? "request" : "requests"}, {count(visit.tokens)} tokens,{" "}
-              {roundAmount(visit.credits)} credits
+              This visit: {count(visit.runs)} {visit.runs === 1 ? "request" : "requests"}
+              {`, ${count(visit.tokens)} tokens, ${roundAmount(visit.credits)} credits`}
             </p>
           )}
         </section>
@@ -117,7 +123,7 @@ export function PlaygroundPage() {
   );
 }
 
-/** The rates, where the service tells them. */
+/** The rates; null if the service does not publish them. */
 function ratesOf(answer: GetQuotasResponse): Rates | null {
   return answer.rates ?? null;
 }

@@ -3,7 +3,7 @@ import { generation } from "../rpc.ts";
 import { type Draft, requestOf } from "./draft.ts";
 import { type Step, stepOf, withStep } from "./steps.ts";
 
-/** A request that runs or has run. */
+/** A request that is running or has ended. */
 export interface Run {
   readonly state: "running" | "done" | "failed" | "stopped";
   readonly text: string;
@@ -15,7 +15,7 @@ export interface Run {
   readonly error: unknown;
 }
 
-/** What came with the end of an answer. */
+/** The data at the end of an answer. */
 export interface End {
   readonly requestId: string;
   readonly usage: Usage | undefined;
@@ -27,10 +27,10 @@ export interface End {
 }
 
 /**
- * Sends a draft and tells each change. Never throws: a failure is part of the run.
- * @param signal stops it; what was streamed until then is charged
+ * Sends a draft and reports each change of the run. Never throws: the result contains the error.
+ * @param signal stops the request; the text that was streamed is charged
  */
-export async function run(draft: Draft, tell: (run: Run) => void, signal: AbortSignal): Promise<Run> {
+export async function run(draft: Draft, onChange: (run: Run) => void, signal: AbortSignal): Promise<Run> {
   let now: Run = {
     state: "running",
     text: "",
@@ -42,9 +42,9 @@ export async function run(draft: Draft, tell: (run: Run) => void, signal: AbortS
   };
   const change = (changes: Partial<Run>) => {
     now = { ...now, ...changes };
-    tell(now);
+    onChange(now);
   };
-  tell(now);
+  onChange(now);
   try {
     if (draft.mode === "json_schema") {
       const answer = await generation.generate(requestOf(draft), { signal });
@@ -56,7 +56,7 @@ export async function run(draft: Draft, tell: (run: Run) => void, signal: AbortS
           change({ steps: withStep(now.steps, stepOf(event.value.step)) });
         else if (event.case === "done") change(endWith(event.value));
       }
-      if (now.state === "running") throw new Error("the stream ended without its end");
+      if (now.state === "running") throw new Error("The stream ended without its last event.");
     }
   } catch (error) {
     change({ state: signal.aborted ? "stopped" : "failed", error, endedAt: performance.now() });
@@ -64,6 +64,7 @@ export async function run(draft: Draft, tell: (run: Run) => void, signal: AbortS
   return now;
 }
 
+/** Members that complete answers and the end of a stream share. */
 interface Ending {
   requestId: string;
   usage?: Usage | undefined;

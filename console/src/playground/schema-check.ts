@@ -1,11 +1,11 @@
 import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { Failure } from "../../../src/failure.ts";
-import { errorAt } from "./json-error.ts";
-import { placeOf } from "./json-place.ts";
+import { jsonErrorAt } from "./json-error.ts";
+import { offsetOf } from "./json-offset.ts";
 
-/** What the service would refuse. */
-export interface Refusal {
-  /** Line at fault, from 1. */
+/** Why the service would refuse a schema. */
+export interface SchemaProblem {
+  /** Line of the problem, from 1. */
   readonly line: number;
   /** Path of the node, such as `properties.total`; empty for the root. */
   readonly path: string;
@@ -14,17 +14,17 @@ export interface Refusal {
 
 const ROOT = "response_format.schema";
 
-// The gate is the service's own, and counts bytes as Node does.
+// The check of the service uses Buffer.byteLength, which browsers do not have.
 if (!("Buffer" in globalThis)) {
   const byteLength = (text: string) => new TextEncoder().encode(text).length;
   Object.assign(globalThis, { Buffer: { byteLength } });
 }
 
-/** Checks a schema with the service's own gate. @returns undefined when the service would accept it */
-export function refusalOf(text: string): Refusal | undefined {
-  const broken = errorAt(text);
-  if (broken !== undefined)
-    return { line: lineAt(text, broken), path: "", message: "From here on the text is no JSON." };
+/** Checks a schema with the code of the service. @returns undefined if the service accepts the schema */
+export function schemaProblem(text: string): SchemaProblem | undefined {
+  const invalidAt = jsonErrorAt(text);
+  if (invalidAt !== undefined)
+    return { line: lineAt(text, invalidAt), path: "", message: "The text is not valid JSON from here on." };
   try {
     checkSchema(text);
     return undefined;
@@ -33,7 +33,7 @@ export function refusalOf(text: string): Refusal | undefined {
     const path = (error.field ?? ROOT).slice(ROOT.length);
     const [, keyword = ""] = /"([^"]+)"/.exec(error.message) ?? [];
     const steps = stepsOf(path);
-    const at = placeOf(text, [...steps, keyword]) ?? placeOf(text, steps) ?? 0;
+    const at = offsetOf(text, [...steps, keyword]) ?? offsetOf(text, steps) ?? 0;
     return { line: lineAt(text, at), path: path.replace(/^\./, ""), message: error.message };
   }
 }
@@ -42,7 +42,7 @@ function lineAt(text: string, index: number): number {
   return text.slice(0, index).split("\n").length;
 }
 
-/** `.properties["a b"].items` as names. */
+/** Splits a path such as `.properties["a b"].items` into names. */
 function stepsOf(path: string): string[] {
   return [...path.matchAll(/\.([A-Za-z_$][\w$]*)|\[("(?:[^"\\]|\\.)*")\]/g)].map(([, name, literal]) =>
     literal === undefined ? (name ?? "") : String(JSON.parse(literal)),

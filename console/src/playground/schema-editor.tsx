@@ -1,8 +1,8 @@
-import { refusalOf } from "./schema-check.ts";
+import { schemaProblem } from "./schema-check.ts";
 
-/** Edits a JSON Schema; the line that the service would refuse is marked while typing. */
+/** Edits a JSON Schema and marks the line that the service would refuse. */
 export function SchemaEditor({ schema, change }: { schema: string; change: (schema: string) => void }) {
-  const refusal = refusalOf(schema);
+  const problem = schemaProblem(schema);
   const lines = schema.split("\n");
   return (
     <div class="schema">
@@ -10,8 +10,8 @@ export function SchemaEditor({ schema, change }: { schema: string; change: (sche
       <div class="editor">
         <div class="back" aria-hidden="true">
           {lines.map((line, i) => (
-            // A line is its number
-            <div key={i} class={refusal?.line === i + 1 ? "wrong" : ""}>
+            // The index identifies a line
+            <div key={i} class={problem?.line === i + 1 ? "wrong" : ""}>
               {line || " "}
             </div>
           ))}
@@ -22,21 +22,21 @@ export function SchemaEditor({ schema, change }: { schema: string; change: (sche
           autocomplete="off"
           value={schema}
           onInput={(event) => change(event.currentTarget.value)}
-          aria-invalid={refusal !== undefined}
+          aria-invalid={problem !== undefined}
           aria-describedby="schema-state"
         />
       </div>
-      <p id="schema-state" role="status" class={refusal ? "refused" : "accepted"}>
-        {refusal ? (
+      <p id="schema-state" role="status" class={problem ? "refused" : "accepted"}>
+        {problem ? (
           <>
-            Line {refusal.line}
-            {refusal.path && (
+            Line {problem.line}
+            {problem.path && (
               <>
                 {" "}
-                (<code>{refusal.path}</code>)
+                (<code>{problem.path}</code>)
               </>
             )}
-            : {refusal.message}
+            : {problem.message}
           </>
         ) : (
           "The service accepts this schema."

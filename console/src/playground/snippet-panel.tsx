@@ -6,13 +6,13 @@ import { type Language, snippet } from "./snippets.ts";
 
 const LANGUAGES: Language[] = ["curl", "TypeScript", "Python"];
 
-/** The request as a program to take away. */
+/** Shows the request as a program to copy. */
 export function SnippetPanel({ draft }: { draft: Draft }) {
   const [language, setLanguage] = useState<Language>("curl");
   const text = snippet(language, draft, location.origin);
   return (
     <section class="snippet">
-      <h2>The same in a program</h2>
+      <h2>This request as code</h2>
       <div class="toolbar">
         <fieldset class="segments">
           <legend class="hidden">Language</legend>
@@ -30,7 +30,7 @@ export function SnippetPanel({ draft }: { draft: Draft }) {
       </Scroll>
       <p class="help">
         It reads the secret of an API key from <code>CHORUS_API_KEY</code>.{" "}
-        {draft.files.length > 0 && "Files are read from where it runs."}
+        {draft.files.length > 0 && "It reads the files from the current folder."}
       </p>
     </section>
   );

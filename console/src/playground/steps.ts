@@ -8,7 +8,7 @@ import { wordOf } from "../../../src/json-names.ts";
 
 /** One step of the Intelligence Trace. */
 export interface Step {
-  /** The same for the beginning and the end of a step. */
+  /** Equal in the events for the start and the end of a step. */
   readonly key: string;
   readonly kind: string;
   readonly role: string;
@@ -19,7 +19,7 @@ export interface Step {
   readonly detail: string;
 }
 
-/** Reads a step. */
+/** Converts a step. */
 export function stepOf({ id, kind, role, startedMs, durationMs, outcome = 0, detail = "" }: TraceStep): Step {
   return {
     key: `${id}`,
@@ -32,7 +32,7 @@ export function stepOf({ id, kind, role, startedMs, durationMs, outcome = 0, det
   };
 }
 
-/** Adds a step, or puts its end in the place of its beginning. */
+/** Adds a step, or replaces it if it is already in the list. */
 export function withStep(steps: readonly Step[], step: Step): readonly Step[] {
   const isKnown = steps.some(({ key }) => key === step.key);
   return isKnown ? steps.map((one) => (one.key === step.key ? step : one)) : [...steps, step];

@@ -16,7 +16,7 @@ interface Props {
   elapsed: number;
 }
 
-/** The Intelligence Trace as a timeline: who did what, when, for how long. */
+/** The Intelligence Trace as a timeline of steps. */
 export function Trace({ steps, trace, elapsed }: Props) {
   if (steps.length === 0) return null;
   const length = Math.max(1, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)), trace ? 0 : elapsed);
@@ -69,7 +69,7 @@ function Line({ step, length }: { step: Step; length: number }) {
   );
 }
 
-/** What was used inside, as far as there was any of it. */
+/** The counts of the trace that are not 0. */
 function figuresOf(trace: IntelligenceTrace): string[] {
   const { models, agreement, escalations, droppedMembers, repairs, searches } = trace;
   const count = (of: number, one: string, many = `${one}s`) => (of === 0 ? [] : [`${of} ${of === 1 ? one : many}`]);

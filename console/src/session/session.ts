@@ -1,14 +1,14 @@
-/** Who is signed in. */
+/** The session of a signed-in owner. */
 export interface Session {
   readonly workspace: string;
   readonly workspaceId: string;
   readonly expiresAt: Date;
 }
 
-/** What the service said instead of a session. */
+/** A response of the service other than a session. */
 export class SignInError extends Error {
   readonly status: number;
-  /** Seconds after which another attempt makes sense; undefined when waiting does not help. */
+  /** Seconds after which to try again; undefined if waiting does not help. */
   readonly retryAfterS: number | undefined;
 
   constructor(status: number, message: string, retryAfterS: number | undefined) {
@@ -22,30 +22,30 @@ export class SignInError extends Error {
 const ADDRESS = "/console/session";
 const ends = new EventTarget();
 
-/** The session of this browser; undefined when nobody is signed in. @throws SignInError or TypeError when the service cannot say. */
+/** The session of this browser; undefined without one. @throws SignInError; TypeError if the connection fails */
 export async function currentSession(): Promise<Session | undefined> {
   const response = await fetch(ADDRESS, { cache: "no-store" });
   return response.status === 401 ? undefined : sessionOf(response);
 }
 
-/** Opens a session; the cookie that holds it is out of reach for scripts. @throws SignInError, TypeError */
+/** Opens a session. Its cookie is not accessible to scripts. @throws SignInError, TypeError */
 export async function signIn(token: string): Promise<Session> {
   const headers = { "content-type": "application/json" };
   return sessionOf(await fetch(ADDRESS, { method: "POST", headers, body: JSON.stringify({ token }) }));
 }
 
-/** Ends the session, here and in every tab. @throws SignInError, TypeError */
+/** Ends the session in all tabs. @throws SignInError, TypeError */
 export async function signOut(): Promise<void> {
   const response = await fetch(ADDRESS, { method: "DELETE" });
   if (!response.ok) throw await refusal(response);
 }
 
-/** Tells the console that the service no longer knows the session. */
+/** Notifies the console that the session has expired. */
 export function endSession(): void {
   ends.dispatchEvent(new Event("end"));
 }
 
-/** Calls the listener whenever the session turns out to be over. @returns what ends the listening */
+/** Calls the listener when the session has expired. @returns a function that removes the listener */
 export function onSessionEnd(listener: () => void): () => void {
   ends.addEventListener("end", listener);
   return () => ends.removeEventListener("end", listener);
@@ -60,7 +60,7 @@ async function sessionOf(response: Response): Promise<Session> {
 
 let current = "";
 
-/** Identifier of the workspace that was signed in to last. */
+/** Identifier of the workspace of the last session. */
 export function currentWorkspace(): string {
   return current;
 }

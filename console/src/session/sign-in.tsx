@@ -4,8 +4,8 @@ import { Mark } from "../shell/mark.tsx";
 import { ThemeSwitch } from "../shell/theme-switch.tsx";
 import { type Session, SignInError, signIn } from "./session.ts";
 
-/** Asks for the owner token. @param why what led here, in a sentence; may be empty */
-export function SignIn({ why, enter }: { why: string; enter: (session: Session) => void }) {
+/** Asks for the owner token. @param notice why the form is shown, in a sentence; may be empty */
+export function SignIn({ notice, enter }: { notice: string; enter: (session: Session) => void }) {
   const [token, setToken] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -34,9 +34,9 @@ export function SignIn({ why, enter }: { why: string; enter: (session: Session) 
         <Mark /> Chorus
       </p>
       <h1>Sign in to your workspace</h1>
-      {why && (
+      {notice && (
         <p class="note" role="status">
-          {why}
+          {notice}
         </p>
       )}
       <form onSubmit={submit}>
@@ -55,13 +55,13 @@ export function SignIn({ why, enter }: { why: string; enter: (session: Session) 
           {...(isWrong(error) ? { "aria-invalid": "true" as const } : {})}
         />
         <p id="token-help" class="help">
-          The operator of this service makes it with <code>chorus owners create</code>. An API key (<code>ck_…</code>)
-          does not open the console.
+          The operator of this service creates it with <code>chorus owners create</code>. An API key (<code>ck_…</code>)
+          does not work here.
         </p>
         {error !== undefined &&
           (isWrong(error) ? (
             <p class="note bad" role="alert">
-              This token opens no workspace. It may be mistyped, replaced by a newer one, or expired.
+              This token is not valid. It may be mistyped, replaced by a newer one, or expired.
             </p>
           ) : (
             <FailureNote error={error} />

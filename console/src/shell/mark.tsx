@@ -1,4 +1,4 @@
-/** Many voices, one answer. */
+/** The logo. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">

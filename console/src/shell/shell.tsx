@@ -18,7 +18,7 @@ const PAGES = {
 export type PageName = keyof typeof PAGES;
 
 interface Props {
-  /** The page that is shown; undefined when the address names none. */
+  /** The current page; undefined if the address names no page. */
   page: PageName | undefined;
   /** Name of the workspace. */
   workspace: string;
@@ -26,13 +26,13 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** Navigation around every page. */
+/** The layout of every page: navigation, workspace and content. */
 export function Shell({ page, workspace, leave, children }: Props) {
   const main = useRef<HTMLElement>(null);
   const shown = useRef(page);
   useEffect(() => {
     document.title = `${page === undefined ? "Not found" : PAGES[page]} · ${workspace} · Chorus`;
-    // Whoever follows a link by keyboard or screen reader goes on at the new page's title.
+    // Moves the focus to the title of the new page, for users of keyboards and screen readers.
     if (shown.current !== page) main.current?.querySelector("h1")?.focus();
     shown.current = page;
   }, [page, workspace]);

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { chooseTheme, chosenTheme, type Theme } from "./theme.ts";
 
 const THEMES: [Theme, string][] = [
-  ["system", "As the system"],
+  ["system", "System"],
   ["light", "Light"],
   ["dark", "Dark"],
 ];

@@ -2,11 +2,11 @@ export type Theme = "system" | "light" | "dark";
 
 const NAME = "chorus-theme";
 
-/** Told when the colours of the page change, for whoever draws on a canvas. */
+/** Dispatches `change` when the colours of the page change, so that canvases are drawn again. */
 export const themeChanges = new EventTarget();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announce);
 
-/** The theme that was chosen in this browser. */
+/** The theme that is stored in this browser. */
 export function chosenTheme(): Theme {
   try {
     const kept = localStorage.getItem(NAME);
@@ -17,18 +17,18 @@ export function chosenTheme(): Theme {
   }
 }
 
-/** Keeps a choice and shows it. */
+/** Stores and applies a theme. */
 export function chooseTheme(theme: Theme): void {
   try {
     if (theme === "system") localStorage.removeItem(NAME);
     else localStorage.setItem(NAME, theme);
   } catch {
-    // It then holds for this page only.
+    // Without storage, the theme applies until the page is closed.
   }
   applyTheme(theme);
 }
 
-/** Shows a theme; the styles read it from the root element. */
+/** Applies a theme. The styles read it from the root element. */
 export function applyTheme(theme: Theme = chosenTheme()): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;

@@ -1,17 +1,17 @@
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],]|[^\s{}[\]:,"]+/g;
 
 /**
- * Where the name of a member stands in a JSON text; of members with the same name the last counts.
+ * Finds the offset of a member's name in a JSON text. Of several members with the same name, the last one counts.
  * @param text valid JSON
- * @param path names from the root down; lists are not entered. An empty path is the start of the text.
+ * @param path names from the root; arrays are not searched. An empty path means the start of the text.
  * @returns undefined if there is no such member
  */
-export function placeOf(text: string, path: readonly string[]): number | undefined {
+export function offsetOf(text: string, path: readonly string[]): number | undefined {
   const tokens = [...text.matchAll(TOKENS)].map((match) => ({ text: match[0], at: match.index }));
   let next = 0;
   let found: number | undefined = path.length === 0 ? 0 : undefined;
 
-  // Reads one value; `depth` names of the path lead to it, or undefined when it is beside the path.
+  // Reads one value. `depth` is the number of names of the path that lead to it; undefined if it is not on the path.
   const value = (depth: number | undefined): void => {
     const opening = tokens[next++]?.text;
     if (opening === "[") {
@@ -25,7 +25,7 @@ export function placeOf(text: string, path: readonly string[]): number | undefin
         const token = tokens[next++];
         if (token === undefined || token.text === ",") continue;
         const isOnPath = depth !== undefined && depth < path.length && JSON.parse(token.text) === path[depth];
-        // An earlier member of the same name does not count, nor does what was found in it.
+        // This also discards what was found in an earlier member of the same name.
         if (isOnPath) found = depth === path.length - 1 ? token.at : undefined;
         value(isOnPath ? depth + 1 : undefined);
       }
