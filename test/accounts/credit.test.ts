@@ -28,7 +28,7 @@ const book = (credit: Credit, kind: BookingKind, amount: string, reference: stri
 /** Admits a request that holds `micro`; gives what refused it. */
 async function hold(pool: Pool, id: string, request: string, micro: number): Promise<string | undefined> {
   const item = { request_id: request, key_id: "key_1", input_tokens: 1, hold_micro: String(micro) };
-  const [row] = await pool.query<{ v: { refusal?: string }[] }>("select take_leases($1, 'r', $2) as v", [
+  const [row] = await pool.query<{ v: { refusal?: string }[] }>("select open_leases($1, 'r', $2) as v", [
     id,
     JSON.stringify([item]),
   ]);

@@ -126,7 +126,7 @@ test("as many requests run as the limit says; each that ends makes room for one"
 test("waits are right to the millisecond at the ends of minutes, days, weeks, months, years and leap days", async (t) => {
   const { pool } = await testDatabase(t);
   const check = async (unit: string, at: number, end: number) => {
-    const [row] = await pool.query<{ rest: string }>("select period_rest($1, $2) as rest", [unit, new Date(at)]);
+    const [row] = await pool.query<{ rest: string }>("select ms_left_in_period($1, $2) as rest", [unit, new Date(at)]);
     assert.equal(Number(row?.rest), end - at, `${unit} of ${new Date(at).toISOString()}`);
   };
   for (const [unit, at, end] of [
