@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import {
   type Balance,
   type Booking,
-  CheckLedgerResponseSchema,
   CreditService,
   DeductResponseSchema,
   GrantResponseSchema,
@@ -16,7 +15,7 @@ import { messageJson, printJson, printTable, timeText } from "./print.ts";
 const MAX_PAGE = 1_000;
 
 export function addCredits(program: Command): void {
-  const credits = program.command("credits").description("book credit, and read and check what became of it");
+  const credits = program.command("credits").description("book credit and list its movements");
 
   credits
     .command("grant")
@@ -81,26 +80,6 @@ export function addCredits(program: Command): void {
         printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
         if (pageToken !== "") console.log(`\nThere are older ones; --limit ${limit * 10} shows more.`);
       }
-    });
-
-  credits
-    .command("check")
-    .description("compare the figures of a workspace with what its ledger and its running requests add up to")
-    .argument("<workspace>", "name or identifier")
-    .action(async (workspace: string, _: unknown, command: Command) => {
-      const client = await operatorClient(CreditService, command);
-      const response = await client.checkLedger({ workspace });
-      if (json(command)) printJson(messageJson(CheckLedgerResponseSchema, response));
-      else {
-        const rows = response.figures.map(({ name, account, ledger, leases }) => [
-          name,
-          account,
-          ledger || "-",
-          leases || "-",
-        ]);
-        printTable(["FIGURE", "ACCOUNT", "LEDGER", "RUNNING REQUESTS"], rows);
-      }
-      if (!response.consistent) throw new CliError("The figures do not agree. Report this: it is a defect.");
     });
 }
 

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type BalanceSchema,
   type BookingSchema,
-  CheckLedgerResponseSchema,
+  CheckBooksResponseSchema,
   ClearSpendLimitResponseSchema,
   type CreditService,
   DeductResponseSchema,
@@ -51,16 +51,8 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
         nextPageToken: page.nextPageToken ?? "",
       });
     },
-    async checkLedger({ workspace }, actor) {
-      const { consistent, figures } = await credit.check(actor, workspace);
-      return create(CheckLedgerResponseSchema, {
-        consistent,
-        figures: figures.map(({ name, account, ledger, leases }) => {
-          const text = (figure: bigint | undefined) =>
-            figure === undefined ? "" : name === "running" ? `${figure}` : amountText(figure);
-          return { name, account: text(account), ledger: text(ledger), leases: text(leases) };
-        }),
-      });
+    async checkBooks({ workspace }, actor) {
+      return create(CheckBooksResponseSchema, { differences: await credit.check(actor, workspace) });
     },
     async setSpendLimit({ workspace, period, amount }, actor) {
       const limits = await credit.setSpendLimit(actor, { workspace, period, amount });
