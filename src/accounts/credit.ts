@@ -20,11 +20,11 @@ export interface Booking {
   reference: string;
   amount: bigint;
   at: Date;
-  /** After the booking; of one that was made before, now. */
+  /** Balance after the booking. For a repeated booking, the present balance. */
   balance: Balance;
 }
 
-/** A movement of credit: what each part of the balance changed by. */
+/** A movement of credit, with the change of each part of the balance. */
 export interface LedgerEntry extends Balance {
   id: bigint;
   at: Date;
@@ -48,36 +48,40 @@ export interface BooksDifference {
   found: string;
 }
 
+interface LedgerRequest {
+  workspace: string;
+  pageSize?: number;
+  pageToken?: string;
+  /** Leaves out holds and releases. */
+  chargesOnly?: boolean;
+  /** Inclusive. */
+  from?: Date | undefined;
+  /** Exclusive. */
+  to?: Date | undefined;
+}
+
+interface LedgerPage {
+  entries: LedgerEntry[];
+  nextPageToken: string | undefined;
+}
+
 /**
- * Credit of workspaces. Amounts are given as exact decimal text; a workspace by identifier or name, which an owner may
- * leave empty. Every method throws Failure `invalid_request` naming the field, `unknown_entity` for an unknown
- * workspace, and `overloaded` when the database is away.
+ * Credit of workspaces. Requests state amounts as exact decimal text, and a workspace by identifier or name, which an
+ * owner may leave empty. Every method throws Failure `invalid_request` with the field, `unknown_entity` for an unknown
+ * workspace, and `overloaded` when the database is unavailable.
  */
 export interface Credit {
   /**
-   * Books credit: once under a reference, so that the same booking again gives the first.
-   * @param request.amount above 0; an adjustment takes it back from what is granted and neither spent nor held
-   * @param request.reference the operator's own, 1 to 200 characters
+   * Books credit once per reference. The same booking again returns the first one.
+   * @param request.amount above 0; an adjustment deducts it from granted credit that is neither spent nor held
+   * @param request.reference chosen by the operator, 1 to 200 characters
    */
   book(
     actor: Actor,
     request: { workspace: string; kind: BookingKind; amount: string; reference: string },
   ): Promise<Booking>;
-  /**
-   * One page of movements, newest first, from `from` (inclusive) to `to` (exclusive). `chargesOnly` leaves out holds
-   * and releases.
-   */
-  ledger(
-    actor: Actor,
-    request: {
-      workspace: string;
-      pageSize?: number;
-      pageToken?: string;
-      chargesOnly?: boolean;
-      from?: Date | undefined;
-      to?: Date | undefined;
-    },
-  ): Promise<{ entries: LedgerEntry[]; nextPageToken: string | undefined }>;
+  /** Lists movements in pages, newest first. */
+  ledger(actor: Actor, request: LedgerRequest): Promise<LedgerPage>;
   /**
    * Checks that ledger, accounts, leases and usage agree, with `check_books()`. Reads all of their rows.
    * @param workspace empty: all workspaces
@@ -85,9 +89,10 @@ export interface Credit {
    */
   check(actor: Actor, workspace: string): Promise<BooksDifference[]>;
   /**
-   * Limits the purchased credit that requests admitted from now on may spend in a calendar period.
+   * Limits the purchased credit that requests may spend in a calendar period. It applies to requests admitted
+   * afterwards.
    * @param request.amount undefined: no limit
-   * @returns all spend limits then in force
+   * @returns all spend limits in force
    */
   setSpendLimit(
     actor: Actor,
@@ -101,9 +106,13 @@ const CHECK_MS = 300_000;
 export function createCredit(pool: Pool): Credit {
   return {
     async book(actor, { workspace, kind, amount: text, reference }) {
-      const above = parseAmount("amount", text, 1n);
-      const amount = kind === "adjustment" ? -above : above;
-      if (reference === "") throw invalid("reference", "Give a reference, such as the payment's. It is booked once.");
+      const size = parseAmount("amount", text, 1n);
+      const amount = kind === "adjustment" ? -size : size;
+      if (reference === "")
+        throw invalid(
+          "reference",
+          "reference is required, such as the payment's number. Each reference is booked once.",
+        );
       checkLabel("reference", reference);
       return orOverloaded(
         pool.tx(async (query) => {
@@ -147,24 +156,23 @@ export function createCredit(pool: Pool): Credit {
   };
 }
 
-/** See `Credit.ledger`. */
 async function readLedger(
   pool: Pool,
   actor: Actor,
-  { workspace, pageSize, pageToken, chargesOnly = false, from, to }: Parameters<Credit["ledger"]>[1],
-): ReturnType<Credit["ledger"]> {
+  { workspace, pageSize, pageToken, chargesOnly = false, from, to }: LedgerRequest,
+): Promise<LedgerPage> {
   const size = sizeOfPage(pageSize);
   const [micros, entry] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
   const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
   const found = await orOverloaded(
     pool.query<LedgerEntry & { micros: bigint }>(
       `select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held,
-             ${microsOf("at")} as micros
-           from ledger
-           where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
-             and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
-             and not ($4 and kind in ('hold', 'release'))
-           order by at desc, id desc limit $5`,
+         ${microsOf("at")} as micros
+       from ledger
+       where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
+         and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
+         and not ($4 and kind in ('hold', 'release'))
+       order by at desc, id desc limit $5`,
       [
         id,
         micros === undefined ? null : timeOf(BigInt(micros)),
@@ -182,7 +190,7 @@ async function readLedger(
 
 /**
  * Books credit in the transaction of `query`; see `Credit.book`.
- * @throws Failure `invalid_request` naming `reference` or `amount`.
+ * @throws Failure `invalid_request` with `reference` or `amount`
  */
 export async function bookCredit(
   query: Query,
@@ -194,7 +202,7 @@ export async function bookCredit(
     "select * from book_credit($1, $2, $3, $4)",
     [workspaceId, kind === "purchase" ? kind : "grant", reference, amount],
   );
-  if (!row) throw new Error("book_credit gave nothing");
+  if (!row) throw new Error("book_credit returned no row");
   const { verdict, booked_at: at, granted, purchased, held } = row;
   switch (verdict) {
     case "other":
@@ -203,10 +211,10 @@ export async function bookCredit(
         "Something else was booked under this reference. Use another reference, or the same kind and amount.",
       );
     case "too_low": {
-      const most = granted > held ? granted - held : 0n;
+      const available = granted > held ? granted - held : 0n;
       throw invalid(
         "amount",
-        `Only ${amountText(most)} credits can be taken back: the rest is spent, or held by requests that run.`,
+        `Only ${amountText(available)} credits can be taken back: the rest is spent, or held by requests in flight.`,
       );
     }
     case "too_high":
