@@ -7,7 +7,7 @@ import {
   StreamGenerateResponse_DoneSchema,
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { Admission, ModelCost, Outcome } from "../admission/lease.ts";
+import type { Admission, ModelCost } from "../admission/lease.ts";
 import type { Config } from "../config/config.ts";
 import { answer, type Engine, type EngineEvent, type Finish } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
@@ -16,6 +16,7 @@ import { searchWeb } from "../engine/grounding.ts";
 import { createTrace, type ToldStep } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
+import type { Outcome } from "../terms.ts";
 import { traced, tracedParts } from "../tracing.ts";
 import type { Costs } from "./costs.ts";
 import { idempotency } from "./idempotency.ts";
@@ -132,13 +133,12 @@ export function createGeneration(parts: GenerationParts): Generation {
         return;
       }
       const failure = error instanceof CutShort ? cutFailure(error) : error;
-      if (!(failure instanceof CallerGone)) await settle(toFailure(failure).kind, false);
+      if (!(failure instanceof CallerGone)) await settle(toFailure(failure).kind);
       throw failure;
     } finally {
       // Reached unsettled when the caller has gone: what it took of a stream is charged, of a unary answer it has nothing. A stream
       // that had been cut short by then, but was not taken to its end, stays free.
-      if (running.signal.reason instanceof CutShort) await settle("cut_short", false);
-      else await settle("caller_gone", streamed);
+      await settle(running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
     }
 
     async function* searchAndAnswer(): AsyncGenerator<EngineEvent | { type: "step"; step: ToldStep }> {
@@ -183,7 +183,7 @@ export function createGeneration(parts: GenerationParts): Generation {
           ...(trace ? { intelligenceTrace: traceMessage(trace, level, reasons, spent) } : {}),
         });
       const keep = whole && safe ? (settled: Settled) => safe.seal(fold(delivered, done(settled), call)) : undefined;
-      return done(await settle(whole ? "ok" : "cut_short", whole, keep));
+      return done(await settle(whole ? "ok" : "cut_short", keep));
     }
 
     /** The first end counts; later ones change nothing. */
@@ -192,16 +192,11 @@ export function createGeneration(parts: GenerationParts): Generation {
       return settlement;
     }
 
-    async function settleOnce(
-      outcome: Outcome,
-      charged: boolean,
-      keep?: (settled: Settled) => Uint8Array,
-    ): Promise<Settled> {
+    async function settleOnce(outcome: Outcome, keep?: (settled: Settled) => Uint8Array): Promise<Settled> {
       const outputTokens = finish?.outputTokens ?? engine.tokenizer.count(delivered);
       const spent = await cost.sum();
       const { credits } = await lease.settle({
         outcome,
-        charged,
         outputTokens,
         cachedTokens: cached(),
         latencyMs: Math.round(performance.now() - call.startedAt),

@@ -77,7 +77,6 @@ export function answered(overrides: Partial<Settlement> = {}): Settlement {
     outcome: "ok",
     outputTokens: 100,
     cachedTokens: 0,
-    charged: true,
     finishReason: "stop",
     latencyMs: 12.6,
     model: "m",
@@ -90,7 +89,6 @@ export const FAILED: Settlement = {
   outcome: "upstream_failed",
   outputTokens: 0,
   cachedTokens: 0,
-  charged: false,
   latencyMs: 5,
 };
 
