@@ -149,7 +149,8 @@ async function createPartition(query: Query, source: PartitionedTable, month: Da
   const end = monthAfter(month, 1);
   const move = (until: Date) =>
     query(
-      `with moved as (delete from ${rowsInRest(source, month, until)} returning *) insert into ${name} select * from moved`,
+      `with moved as (delete from ${rowsInRest(source, month, until)} returning *)
+       insert into ${name} select * from moved`,
     );
   await query(`create table ${name} (like ${table} including all)`);
   await move(new Date(Math.min(end.getTime(), now - SETTLED_MS)));

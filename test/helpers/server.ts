@@ -6,7 +6,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { launch, openCluster, serverState, shutDown } from "../../src/store/embedded/cluster.ts";
+import { launch, openCluster, shutDown } from "../../src/store/embedded/cluster.ts";
+import { serverState } from "../../src/store/embedded/pid-file.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 
