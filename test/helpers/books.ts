@@ -143,7 +143,7 @@ export async function accountOf(pool: Pool, workspaceId: string): Promise<Figure
   return row;
 }
 
-/** Fails unless ledger, accounts, leases and usage agree, of one workspace or of all. Holds at any moment, whatever runs. */
+/** Fails unless ledger, accounts, leases and usage agree, in one workspace or in all. They agree at any moment. */
 export async function checkBooks(pool: Pool, workspaceId?: string): Promise<void> {
   assert.deepEqual(await pool.query("select * from check_books($1)", [workspaceId ?? null]), []);
 }
