@@ -116,7 +116,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
         maxOutputTokens: 1_000,
       });
       if ("replay" in lease) throw new Error("The service replayed a request without an idempotency key.");
-      const answer = { outputTokens: 200, cachedTokens: 0, charged: true, latencyMs: 12, model: "openai-fast" };
+      const answer = { outputTokens: 200, cachedTokens: 0, latencyMs: 12, model: "openai-fast" };
       await lease.settle({ outcome: "ok", finishReason: "stop", ...answer });
       times.push(performance.now() - before);
     }

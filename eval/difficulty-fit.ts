@@ -34,7 +34,7 @@ const STEPS = 15;
  * Fits a scorer with two ridge regressions of the gain: one on the plain features alone, one on n-grams and plain
  * features together. Deterministic. The result still has to be calibrated with `calibrate`.
  */
-export function fit(samples: readonly Sample[]): Scorer {
+export function fitScorer(samples: readonly Sample[]): Scorer {
   const target = targets(samples);
   const scales = FEATURES.map((_, index) => scale(samples.map(({ features }) => features.values[index] ?? 0)));
   const dense = samples.map(({ features }) => standardise(features.values, scales));

@@ -11,7 +11,7 @@ import {
 } from "../src/engine/difficulty/scorer.ts";
 import { type Curve, curve } from "./curve.ts";
 import { choose, type RecordedFile } from "./data.ts";
-import { fit, type Sample } from "./difficulty-fit.ts";
+import { fitScorer, type Sample } from "./difficulty-fit.ts";
 import type { Row } from "./recording.ts";
 import { shuffled } from "./shuffle.ts";
 
@@ -86,7 +86,7 @@ export function difficultyPart(
   const random = reached(rows.map(() => 0));
   if (!random) return `${strong} is not better than ${weak} on this file, so routing between them gains nothing.`;
   const trained_on = Object.fromEntries(
-    [...others].map(([name, other]) => [name, reached(scored(fit(other.samples), samples))?.apgr ?? 0]),
+    [...others].map(([name, other]) => [name, reached(scored(fitScorer(other.samples), samples))?.apgr ?? 0]),
   );
   const common = { rows: rows.length, weak, strong, ...(others.size > 0 && { trained_on }) };
   if (shipped) {
@@ -141,7 +141,7 @@ export function difficultyPart(
 export function heldOut(samples: readonly Sample[], fold: readonly number[]): { scores: number[]; plain: number[] } {
   const [scores, plain] = [samples.map(() => 0), samples.map(() => 0)];
   for (const out of new Set(fold)) {
-    const scorer = fit(samples.filter((_, at) => fold[at] !== out));
+    const scorer = fitScorer(samples.filter((_, at) => fold[at] !== out));
     for (const [at, { features }] of samples.entries()) {
       if (fold[at] !== out) continue;
       scores[at] = score(scorer, features).score;

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { encodeScorer } from "../src/engine/difficulty/scorer.ts";
 import { readRecorded } from "./data.ts";
 import { curveOf, folds, heldOut, type Routed, routed } from "./difficulty.ts";
-import { calibrate, fit, type Sample } from "./difficulty-fit.ts";
+import { calibrate, fitScorer, type Sample } from "./difficulty-fit.ts";
 
 const USAGE = "npm run train:difficulty -- [--weak NAME] [--strong NAME] [--out FILE] DATA.jsonl …";
 
@@ -31,7 +31,7 @@ function train(): void {
   const prompts = sets.flatMap(({ rows }) => rows.map(({ prompt }) => prompt.slice(0, 80)));
   const { scores } = heldOut(samples, folds(prompts, 5, 1));
   const outcomes = samples.map(({ gain }, at) => ({ score: scores[at] ?? 0, gained: gain > 0 }));
-  const scorer = calibrate(fit(samples), outcomes);
+  const scorer = calibrate(fitScorer(samples), outcomes);
   const path = values.out ?? fileURLToPath(new URL("../src/engine/difficulty/weights.bin", import.meta.url));
   const bytes = encodeScorer(scorer);
   writeFileSync(path, bytes);

@@ -85,7 +85,7 @@ const MAX_SEARCHED = 10_000;
 const LEVELS: readonly string[] = ["low", "medium", "high"];
 
 /** SQL condition for requests without an answer, as the rollups count them. */
-export const FAILED = "(outcome not in ('ok', 'cut_short') and not (outcome = 'caller_gone' and streamed))";
+export const FAILED = "(not is_answered(outcome, streamed))";
 
 export function createActivity(pool: Pool): Activity {
   return {

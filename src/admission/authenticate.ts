@@ -7,7 +7,7 @@ import { hashSecret } from "./secret.ts";
 export const SCOPES = ["generate", "metrics"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Whoever sends a request with a good key. */
+/** The sender of a request with a valid key. */
 export interface Caller {
   readonly workspaceId: string;
   /** Name of the workspace. */
@@ -17,71 +17,73 @@ export interface Caller {
 }
 
 /**
- * Age in milliseconds up to which a look-up is trusted, counted from its start. With the time of a look-up itself this keeps the promise
- * that a revoked key stops working everywhere within one second, without any message between replicas.
+ * Age up to which a cached look-up is used, in milliseconds from its start. Including the time of the look-up, a
+ * revoked key stops working on all replicas within one second.
  */
-const GOOD_MS = 500;
+const MAX_AGE_MS = 500;
 
-/** From this age on, in milliseconds, a key in use is looked up again in the background, so that its callers never wait for it. */
+/**
+ * Age from which a key in use is looked up again in the background, in milliseconds, so that its callers do not wait.
+ */
 const REFRESH_MS = 250;
 
-/** Most keys remembered, and as many secrets that are no keys: about 5 MB together. */
-const REMEMBERED = 10_000;
+/** Largest number of cached keys, and of cached secrets that are no keys. About 5 MB together. */
+const MAX_CACHED = 10_000;
 
-/** A longer text is no secret; it is not even hashed. */
+/** A longer text is rejected without a look-up. */
 export const MAX_SECRET_LENGTH = 512;
 
 interface LookUp {
-  /** When it began, in milliseconds. */
-  began: number;
-  /** Undefined when the secret is no key. */
+  /** When the look-up started, in milliseconds. */
+  startedAt: number;
+  /** Undefined when the secret is not a valid key. */
   key?: { caller: Caller; expiresAt: number };
 }
 
 export interface Authenticator {
   /**
-   * Tells who sends a request.
-   * @throws Failure `unauthenticated`, with one wording for a secret that is absent, unknown, revoked or expired; `overloaded` when the
-   * database cannot be asked.
+   * Finds the caller that a secret belongs to.
+   * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or expired;
+   *   `overloaded` when the database is unavailable.
    */
   authenticate(secret: string | undefined): Promise<Caller>;
-  /** Forgets a key, so that a change to it takes effect here at once. */
+  /** Removes a key from the cache, so that a change to it takes effect in this process at once. */
   forget(hash: Buffer): void;
 }
 
 /**
- * Makes a cache over the table of keys. Good keys and other texts are remembered apart, so that a flood of made-up keys cannot push out
- * the good ones, and look-ups share statements, so that the flood costs one statement at a time.
+ * Creates a cache over the table of keys. Valid keys and other secrets are cached apart, so that a flood of invented
+ * keys cannot evict the valid ones. Look-ups are batched, so that the flood costs one statement at a time.
  * @param clock the time in milliseconds since 1970
  */
 export function createAuthenticator(pool: Pool, clock: () => number): Authenticator {
-  const good = new Map<string, LookUp>();
-  const bad = new Map<string, LookUp>();
-  const underWay = new Map<string, { began: number; result: Promise<LookUp> }>();
+  const valid = new Map<string, LookUp>();
+  const invalid = new Map<string, LookUp>();
+  const pending = new Map<string, { startedAt: number; result: Promise<LookUp> }>();
   const lookUp = createBatcher((_: string, hashes: Buffer[]) => readKeys(pool, hashes, clock), {
     maxItems: 1_000,
     maxWaiting: 10_000,
   });
-  const isFresh = (began: number, ms: number): boolean => clock() - began < ms && clock() >= began;
+  const isFresh = (startedAt: number, ms: number): boolean => clock() - startedAt < ms && clock() >= startedAt;
 
-  function remember(id: string, found: LookUp): LookUp {
-    good.delete(id);
-    bad.delete(id);
-    const map = found.key ? good : bad;
+  function cache(id: string, found: LookUp): LookUp {
+    valid.delete(id);
+    invalid.delete(id);
+    const map = found.key ? valid : invalid;
     map.set(id, found);
-    // A key in use is written anew at least every half second, so the first entry is the one that has been idle for longest.
+    // A key in use is cached again at least every half second, so the first entry is the one idle for longest.
     const [oldest] = map.keys();
-    if (map.size > REMEMBERED && oldest !== undefined) map.delete(oldest);
+    if (map.size > MAX_CACHED && oldest !== undefined) map.delete(oldest);
     return found;
   }
 
   function load(id: string, hash: Buffer): Promise<LookUp> {
-    const other = underWay.get(id);
-    if (other && isFresh(other.began, GOOD_MS)) return other.result;
+    const earlier = pending.get(id);
+    if (earlier && isFresh(earlier.startedAt, MAX_AGE_MS)) return earlier.result;
     const result = orOverloaded(lookUp("keys", hash))
-      .then((found) => remember(id, found))
-      .finally(() => underWay.get(id)?.result === result && underWay.delete(id));
-    underWay.set(id, { began: clock(), result });
+      .then((found) => cache(id, found))
+      .finally(() => pending.get(id)?.result === result && pending.delete(id));
+    pending.set(id, { startedAt: clock(), result });
     return result;
   }
 
@@ -90,20 +92,21 @@ export function createAuthenticator(pool: Pool, clock: () => number): Authentica
       if (!secret || secret.length > MAX_SECRET_LENGTH) throw new Failure("unauthenticated");
       const hash = hashSecret(secret);
       const id = hash.toString("latin1");
-      let found = good.get(id) ?? bad.get(id);
-      if (!found || !isFresh(found.began, GOOD_MS)) found = await load(id, hash);
-      else if (found.key && !isFresh(found.began, REFRESH_MS)) load(id, hash).catch(() => undefined); // the next caller who waits hears of it
+      let found = valid.get(id) ?? invalid.get(id);
+      if (!found || !isFresh(found.startedAt, MAX_AGE_MS)) found = await load(id, hash);
+      // A failure is ignored here: the next caller that has to wait for the look-up gets it.
+      else if (found.key && !isFresh(found.startedAt, REFRESH_MS)) load(id, hash).catch(() => undefined);
       if (!found.key || found.key.expiresAt <= clock()) throw new Failure("unauthenticated");
       return found.key.caller;
     },
     forget(hash) {
-      good.delete(hash.toString("latin1"));
+      valid.delete(hash.toString("latin1"));
     },
   };
 }
 
 async function readKeys(pool: Pool, hashes: Buffer[], clock: () => number): Promise<LookUp[]> {
-  const began = clock();
+  const startedAt = clock();
   const rows = await pool.query<{
     secret_hash: Buffer;
     workspace_id: string;
@@ -120,13 +123,13 @@ async function readKeys(pool: Pool, hashes: Buffer[], clock: () => number): Prom
   const found = new Map(rows.map((row) => [row.secret_hash.toString("latin1"), row]));
   return hashes.map((hash) => {
     const row = found.get(hash.toString("latin1"));
-    if (!row) return { began };
+    if (!row) return { startedAt };
     const caller = Object.freeze({
       workspaceId: row.workspace_id,
       workspace: row.workspace,
       keyId: row.id,
       scopes: Object.freeze(row.scopes),
     });
-    return { began, key: { caller, expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY } };
+    return { startedAt, key: { caller, expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY } };
   });
 }

@@ -9,12 +9,14 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Does things together that arrive for the same key while an earlier batch of that key is under way, so that a busy database sees fewer,
- * larger statements and an idle one is asked at once. One batch of a key runs at a time; keys do not wait for each other. No timer is involved.
- * @param run does one batch and gives a result for each item, in the items' order; when it throws, every item of the batch fails
- * @param limits most items of one batch, and most items of all keys that may wait
- * @param onBatch hears, when a batch starts, how long each of its items had waited, in milliseconds
- * @returns a function that does one item; it throws `overloaded` when too many wait
+ * Processes items in batches: items that arrive for a key while a batch of that key runs form the next batch. This way
+ * a busy database gets fewer and larger statements, and an idle one gets an item at once, without a timer. One batch of
+ * a key runs at a time; batches of different keys run in parallel.
+ * @param run processes one batch and returns a result for each item, in their order; when it throws, every item of the
+ *   batch fails with that error
+ * @param limits largest number of items of one batch, and largest number of items that wait, of all keys
+ * @param onBatch called when a batch starts, with the time that each of its items has waited, in milliseconds
+ * @returns a function that processes one item; it rejects with `overloaded` when too many items wait
  */
 export function createBatcher<Item, Result>(
   run: (key: string, items: Item[]) => Promise<Result[]>,
@@ -24,7 +26,7 @@ export function createBatcher<Item, Result>(
   const queues = new Map<string, Waiting<Item, Result>[]>();
   let waiting = 0;
 
-  async function work(key: string, queue: Waiting<Item, Result>[]): Promise<void> {
+  async function runQueue(key: string, queue: Waiting<Item, Result>[]): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.splice(0, maxItems);
       waiting -= batch.length;
@@ -51,9 +53,9 @@ export function createBatcher<Item, Result>(
       const entry = { item, since: performance.now(), resolve, reject };
       if (queue) queue.push(entry);
       else {
-        const fresh = [entry];
-        queues.set(key, fresh);
-        void work(key, fresh);
+        const created = [entry];
+        queues.set(key, created);
+        void runQueue(key, created);
       }
     });
   };

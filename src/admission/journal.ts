@@ -9,105 +9,136 @@ export interface Entry<Row extends object = object> {
   row: Row;
 }
 
-/** What waits for the database, on the local disk, so that a restart loses none of it. */
+/** Settlements that wait for the database, on the local disk, so that a restart loses none of them. */
 export interface Journal<Row extends object> {
-  /** Resolves when the entries are on the disk. @throws Error of the file system; then nothing waits that did not before. */
+  /**
+   * Resolves when the entries are on the disk.
+   * @throws Error of the file system; then none of the entries is pending.
+   */
   append(entries: readonly Entry<Row>[]): Promise<void>;
-  /** What waits, the oldest first. */
+  /** Entries that wait, the oldest first. */
   pending(): readonly Entry<Row>[];
-  /** Forgets entries that have arrived. */
+  /** Removes entries that have been settled. */
   drop(entries: readonly Entry<Row>[]): Promise<void>;
-  /** Puts an entry that the database will never take into the file `refused`, for people. */
+  /** Writes an entry that the database will never accept to the file `refused`, for an operator to look at. */
   refuse(entry: Entry<Row>): Promise<void>;
-  /** What waits stays on the disk. */
+  /** Closes the files. Pending entries stay on the disk. */
   close(): Promise<void>;
 }
 
-const FILE = /\.jsonl$/;
-
 /**
- * Opens the journal under `folder`, and takes over what other processes left there. A process that still lives notices that its file is
- * gone, and writes another; what then stands in both is settled twice, which changes nothing.
- * A file is made at the first entry and removed when none waits any more, so that in good times nothing is written here.
+ * Opens the journal in `folder` and takes over the files that other processes left there. A process that still runs
+ * notices that its file is gone and writes a new one. An entry is then in two files and is settled twice, which changes
+ * nothing. A file is created with the first entry and removed when no entry waits any more, so that nothing is written
+ * while the database is available.
  */
 export async function openJournal<Row extends object>(folder: string, log: Log): Promise<Journal<Row>> {
   await mkdir(folder, { recursive: true });
-  const waiting = new Set<Entry<Row>>();
-  /** Files that hold what waits; the last is written to while `file` is open. */
-  const paths: string[] = [];
-  let file: FileHandle | undefined;
-  let work: Promise<unknown> = Promise.resolve();
+  const { entries: left, paths } = await takeOver<Row>(folder, log);
+  const waiting = new Set(left);
+  const writer = createWriter(folder, paths);
+  let last: Promise<unknown> = Promise.resolve();
 
-  for (const name of await readdir(folder)) {
-    if (!FILE.test(name)) continue;
-    const path = join(folder, `${randomUUID()}.jsonl`);
-    try {
-      await rename(join(folder, name), path);
-      const { entries, faulty } = parse<Row>(await readFile(path, "utf8"));
-      for (const entry of entries) waiting.add(entry);
-      if (faulty > 0) log.error({ path, faulty }, "lines of the journal cannot be read; they stay in the file");
-      else paths.push(path);
-    } catch (error) {
-      // Another process that starts at the same time has taken it.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    }
-  }
-
-  /** One after the other, so that no line is torn and no file removed while something is written to it. */
+  /** Runs one operation at a time, so that lines are not mixed and no file is removed while it is written. */
   function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const result = work.then(run);
-    work = result.catch(() => undefined);
+    const result = last.then(run);
+    last = result.catch(() => undefined);
     return result;
   }
 
-  async function write(entries: Iterable<Entry<Row>>): Promise<void> {
-    if (!file) {
-      const path = join(folder, `${randomUUID()}.jsonl`);
-      file = await open(path, "ax", 0o600);
-      paths.push(path);
-      await flush(folder);
+  async function append(entries: readonly Entry<Row>[]): Promise<void> {
+    try {
+      await writer.write(entries);
+      // Another process may have taken the file over. If it renamed the file before this write, the file is gone and
+      // all entries are written to a new one; if after, the other process has read these entries.
+      if (!(await exists(paths.at(-1) ?? ""))) {
+        await writer.close();
+        await writer.write([...waiting, ...entries]);
+      }
+    } catch (error) {
+      // The file may end with half a line, so the next write begins a new file.
+      await writer.close();
+      throw error;
     }
-    await file.appendFile([...entries].map((entry) => `${JSON.stringify(entry)}\n`).join(""));
-    await file.datasync();
-  }
-
-  async function leaveFile(): Promise<void> {
-    await file?.close();
-    file = undefined;
+    for (const entry of entries) waiting.add(entry);
   }
 
   return {
-    append: (entries) =>
-      inTurn(async () => {
-        try {
-          await write(entries);
-          // Whoever took the file over did so either before, and the name is gone, or after, and has read this.
-          if (!(await exists(paths.at(-1) ?? ""))) {
-            await leaveFile();
-            await write([...waiting, ...entries]);
-          }
-        } catch (error) {
-          // Half a line may have been written, so nothing may follow it.
-          await leaveFile();
-          throw error;
-        }
-        for (const entry of entries) waiting.add(entry);
-      }),
+    append: (entries) => inTurn(() => append(entries)),
     pending: () => [...waiting],
     drop: (entries) =>
       inTurn(async () => {
         for (const entry of entries) waiting.delete(entry);
         if (waiting.size > 0) return;
-        await leaveFile();
+        await writer.close();
         for (const path of paths.splice(0)) await rm(path, { force: true });
       }),
     refuse: (entry) =>
       inTurn(() => appendFile(join(folder, "refused"), `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true })),
-    close: () => inTurn(leaveFile),
+    close: () => inTurn(writer.close),
   };
 }
 
-/** The last line may be cut off by a crash; then its append was never confirmed. */
+/**
+ * Reads the files of other processes. Renames each file first, so that two processes never write to the same journal.
+ * @returns the entries, and the paths of the files to remove once all entries are settled; a file with lines that
+ *   cannot be read is not among them
+ */
+async function takeOver<Row extends object>(
+  folder: string,
+  log: Log,
+): Promise<{ entries: Entry<Row>[]; paths: string[] }> {
+  const all: Entry<Row>[] = [];
+  const paths: string[] = [];
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith(".jsonl")) continue;
+    const path = newPath(folder);
+    try {
+      await rename(join(folder, name), path);
+      const { entries, faulty } = parse<Row>(await readFile(path, "utf8"));
+      all.push(...entries);
+      if (faulty > 0) log.error({ path, faulty }, "could not read some lines of the journal; they stay in the file");
+      else paths.push(path);
+    } catch (error) {
+      // Another process that starts at the same time has taken the file over.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+  return { entries: all, paths };
+}
+
+interface Writer {
+  /** Appends entries to the current file; opens a new one when there is none. */
+  write(entries: Iterable<Entry>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param paths receives the path of each new file */
+function createWriter(folder: string, paths: string[]): Writer {
+  let file: FileHandle | undefined;
+  return {
+    async write(entries) {
+      if (!file) {
+        const path = newPath(folder);
+        file = await open(path, "ax", 0o600);
+        paths.push(path);
+        await flush(folder);
+      }
+      await file.appendFile([...entries].map((entry) => `${JSON.stringify(entry)}\n`).join(""));
+      await file.datasync();
+    },
+    async close() {
+      await file?.close();
+      file = undefined;
+    },
+  };
+}
+
+function newPath(folder: string): string {
+  return join(folder, `${randomUUID()}.jsonl`);
+}
+
+/** Leaves out a last line without a line break: a crash cut it off, so its append was never confirmed. */
 function parse<Row extends object>(text: string): { entries: Entry<Row>[]; faulty: number } {
   const lines = text.split("\n");
   lines.pop();
@@ -130,7 +161,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Makes a new name in a folder outlive a power failure. */
+/** Syncs a folder, so that a new file in it survives a power failure. */
 async function flush(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   await handle.sync();

@@ -1,17 +1,12 @@
-import { Failure, type FailureKind, toFailure } from "../failure.ts";
+import { toFailure } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry.ts";
 import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
+import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
+import { type Refusal, refusalFailure } from "./refusal.ts";
 import type { SettlementRow, Settlements } from "./settle.ts";
-
-/** Micro-credits per token, which is credits per million tokens; exact to six decimals. */
-export interface Rates {
-  input: number;
-  cached: number;
-  output: number;
-}
 
 export interface LeaseRequest {
   caller: Caller;
@@ -26,45 +21,47 @@ export interface LeaseRequest {
   /** The level that the service applies. */
   level: Level;
   inputTokens: number;
-  /** Most tokens that the answer can have. */
+  /** Largest number of tokens that the answer can have. */
   maxOutputTokens: number;
   /** Set when the caller sent an idempotency key: SHA-256 of the key and of the request, in hex. */
   idempotency?: { key: string; body: string };
 }
 
-/** What the calls of models took that an answer was made of. */
+/** What the model calls for a request used. */
 export interface ModelCost {
-  /** Calls of vendors, tries included. */
+  /** Calls of vendors, retries included. */
   calls: number;
   inputTokens: number;
   outputTokens: number;
-  /** Of the calls whose model has a price; undefined where none has. */
+  /** Cost in US dollars of the calls whose model has a price; undefined where none has. */
   usd: number | undefined;
 }
 
+/** How a request ended. The outcome decides whether it is charged; see `isCharged`. */
 export interface Settlement {
   outcome: Outcome;
   outputTokens: number;
-  /** The part of the input that the answering vendor reported as cached; more than the input counts as all of it. */
+  /** The part of the input that the answering vendor reported as cached. Capped at the input tokens. */
   cachedTokens: number;
-  /** Default: as the outcome says. */
-  charged?: boolean;
-  /** Left out when there was no answer. */
+  /** Absent when there was no answer. */
   finishReason?: "stop" | "length";
   latencyMs: number;
   /** Catalogue name of the model that answered; for operators only. */
   model?: string;
-  /** For operators only: no part of the charge. */
+  /** For operators only; no part of the charge. */
   cost?: ModelCost;
-  /** Gives the answer to keep for the idempotency key, when there is one; called with what is charged, in credits. */
+  /**
+   * Returns the response to keep for the idempotency key. Absent when there is none to keep.
+   * @param credits what is charged
+   */
   response?: (credits: number) => Uint8Array;
 }
 
-/** What a running request holds. Left without being settled, it is settled as `internal`, free of charge. */
+/** The hold of a running request. Disposing of it before it is settled settles it as `internal`, without a charge. */
 export interface Lease extends AsyncDisposable {
   /**
-   * Ends the lease and charges for it; once this resolves, charge and record are on disk. Only the first call counts, later ones give
-   * its result.
+   * Ends the lease and charges for it. Charge and record are on disk when this resolves. Only the first call has an
+   * effect; later calls return its result.
    * @returns credits charged, a decimal that is exact to one millionth
    */
   settle(actual: Settlement): Promise<{ credits: number }>;
@@ -72,16 +69,19 @@ export interface Lease extends AsyncDisposable {
 
 export interface Admission {
   /**
-   * Admits a request in one round trip: key, limits, spend limits and credit together, all or nothing. The request then must be settled.
-   * @returns the lease, or the answer that was kept for the same idempotency key
-   * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `overloaded` when the database is away.
+   * Admits a request in one round trip to the database: checks key, limits, spend limits and credit together. The
+   * caller must settle the lease.
+   * @returns the lease, or the response that was kept for the same idempotency key
+   * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `overloaded` when
+   *   the database is unavailable.
    */
   open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
-  /** Whether a request is being admitted, runs or is being settled here. */
+  /** Whether this process admits, runs or settles the request. */
   holds(requestId: string): boolean;
 }
 
-interface TakeItem {
+/** An item of `open_leases()`. */
+interface OpenItem {
   request_id: string;
   key_id: string;
   input_tokens: number;
@@ -90,19 +90,13 @@ interface TakeItem {
   body?: string;
 }
 
-interface Verdict {
-  refusal?: FailureKind;
-  limit?: string;
-  retry_ms?: number;
-  /** Whether no wait helps. */
-  never?: boolean;
-  response?: string;
-}
+/** A verdict of `open_leases()`. Empty when the request is admitted. */
+type Verdict = Refusal | { refusal?: never; response?: string };
 
 /**
- * Admission over the function `take_leases`.
+ * Creates admission over the function `open_leases()`.
  * @param replica identifier of this process, under which it keeps its leases alive
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
+ * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  */
 export function createAdmission(
   pool: Pool,
@@ -112,15 +106,15 @@ export function createAdmission(
   clock?: () => number,
   telemetry?: Telemetry,
 ): Admission {
-  // 256 requests of one workspace are admitted in about 4 ms.
-  const take = createBatcher(takeBatch, { maxItems: 256, maxWaiting: 20_000 }, (waitedMs) =>
+  // 256 requests of one workspace are admitted in about 7 ms.
+  const openLease = createBatcher(openBatch, { maxItems: 256, maxWaiting: 20_000 }, (waitedMs) =>
     telemetry?.batch("admission", waitedMs),
   );
-  const held = new Set<string>();
-  return { open, holds: (requestId) => held.has(requestId) || settlements.waits(requestId) };
+  const inFlight = new Set<string>();
+  return { open, holds: (requestId) => inFlight.has(requestId) || settlements.waits(requestId) };
 
-  async function takeBatch(workspaceId: string, items: TakeItem[]): Promise<Verdict[]> {
-    const [row] = await pool.query<{ verdicts: Verdict[] }>("select take_leases($1, $2, $3, $4) as verdicts", [
+  async function openBatch(workspaceId: string, items: OpenItem[]): Promise<Verdict[]> {
+    const [row] = await pool.query<{ verdicts: Verdict[] }>("select open_leases($1, $2, $3, $4) as verdicts", [
       workspaceId,
       replica,
       JSON.stringify(items),
@@ -130,87 +124,91 @@ export function createAdmission(
   }
 
   async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
-    const { requestId } = request;
-    // Before the statement is sent: a lease that is in the database and not in here was taken by a statement that was given up.
-    held.add(requestId);
+    const { caller, requestId } = request;
+    // Added before the statement is sent. A lease in the database that is not in this set was opened by a statement
+    // that timed out here, and can be released.
+    inFlight.add(requestId);
     try {
-      const verdict = await orOverloaded(
-        take(request.caller.workspaceId, {
-          request_id: requestId,
-          key_id: request.caller.keyId,
-          input_tokens: request.inputTokens,
-          hold_micro: String(holdOf(rates, request)),
-          ...request.idempotency,
-        }),
-      );
-      if (verdict.refusal) throw refusal(verdict);
+      const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(rates, request)));
+      if (verdict.refusal) throw refusalFailure(verdict);
       if (verdict.response === undefined) {
         telemetry?.leaseTaken();
-        return lease(request);
+        return createLease(settlements, rates, request, clock ?? Date.now, ended);
       }
-      held.delete(requestId);
+      inFlight.delete(requestId);
       return { replay: Buffer.from(verdict.response, "base64") };
     } catch (error) {
-      held.delete(requestId);
+      inFlight.delete(requestId);
       const { kind, limit } = toFailure(error);
       telemetry?.leaseRefused(limit ?? kind);
       throw error;
     }
-  }
 
-  function lease(request: LeaseRequest): Lease {
-    const createdAt = clock?.() ?? Date.now();
-    let settled: Promise<{ credits: number }> | undefined;
-    const settle = (actual: Settlement): Promise<{ credits: number }> => {
-      settled ??= settlements
-        .settle(request.caller.workspaceId, rowOf(rates, request, actual, new Date(createdAt)))
-        .then((charged) => ({ credits: Number(charged) / 1e6 }))
-        .finally(() => {
-          held.delete(request.requestId);
-          telemetry?.leaseEnded();
-        });
-      return settled;
-    };
-    return {
-      settle,
-      async [Symbol.asyncDispose]() {
-        const latencyMs = (clock?.() ?? Date.now()) - createdAt;
-        // Nothing is owed, so the failure that is on its way to the caller matters more than one of this record.
-        await settle({ outcome: "internal", outputTokens: 0, cachedTokens: 0, charged: false, latencyMs }).catch(
-          () => undefined,
-        );
-      },
-    };
+    function ended(): void {
+      inFlight.delete(requestId);
+      telemetry?.leaseEnded();
+    }
   }
 }
 
-const MOST = 4n * 10n ** 18n;
-
-/** What a request can cost at most, in micro-credits. */
-function holdOf(rates: Rates, { inputTokens, maxOutputTokens }: LeaseRequest): bigint {
-  const dearest = { ...rates, input: Math.max(rates.input, rates.cached) };
-  return costOf(dearest, { input: inputTokens, cached: 0, output: maxOutputTokens });
+/** @param ended called once, when the request has been settled or its settlement has failed */
+function createLease(
+  settlements: Settlements,
+  rates: Rates,
+  request: LeaseRequest,
+  clock: () => number,
+  ended: () => void,
+): Lease {
+  const createdAt = clock();
+  let settled: Promise<{ credits: number }> | undefined;
+  const settle = (actual: Settlement): Promise<{ credits: number }> => {
+    settled ??= settlements
+      .settle(request.caller.workspaceId, settlementRow(rates, request, actual, new Date(createdAt)))
+      .then((charged) => ({ credits: Number(charged) / 1e6 }))
+      .finally(ended);
+    return settled;
+  };
+  return {
+    settle,
+    async [Symbol.asyncDispose]() {
+      const failed = { outcome: "internal", outputTokens: 0, cachedTokens: 0, latencyMs: clock() - createdAt } as const;
+      // Nothing is charged, so a failure to record it must not hide the failure that the caller gets.
+      await settle(failed).catch(() => undefined);
+    },
+  };
 }
 
-function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
-  const cached = Math.min(actual.cachedTokens, request.inputTokens);
-  const tokens = { input: request.inputTokens, cached, output: actual.outputTokens };
-  const price = (actual.charged ?? isCharged(actual.outcome, request.streamed)) ? costOf(rates, tokens) : 0n;
+function openItem(rates: Rates, request: LeaseRequest): OpenItem {
+  return {
+    request_id: request.requestId,
+    key_id: request.caller.keyId,
+    input_tokens: request.inputTokens,
+    hold_micro: String(maxPriceOf(rates, request.inputTokens, request.maxOutputTokens)),
+    ...request.idempotency,
+  };
+}
+
+function settlementRow(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
+  const { inputTokens, streamed } = request;
+  const { outcome, outputTokens } = actual;
+  const cached = Math.min(actual.cachedTokens, inputTokens);
+  const tokens = { input: inputTokens, cached, output: outputTokens };
+  const price = isCharged(outcome, streamed) ? priceOf(rates, tokens) : 0n;
   const response = actual.response?.(Number(price) / 1e6);
   return {
     id: request.generationId,
     request_id: request.requestId,
     created_at: createdAt,
     key_id: request.caller.keyId,
-    streamed: request.streamed,
+    streamed,
     shape: request.shape,
     effort: request.effort,
     level: request.level,
-    input_tokens: request.inputTokens,
-    output_tokens: actual.outputTokens,
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
     cached_tokens: cached,
     credits_micro: String(price),
-    outcome: actual.outcome,
+    outcome,
     finish_reason: actual.finishReason ?? null,
     latency_ms: Math.round(actual.latencyMs),
     model: actual.model ?? null,
@@ -220,58 +218,12 @@ function rowOf(rates: Rates, request: LeaseRequest, actual: Settlement, createdA
   };
 }
 
-/** Whether a request is charged. The caller keeps what it took of a stream. Source: the contract's charge table. */
-function isCharged(outcome: Outcome, streamed: boolean): boolean {
-  return outcome === "ok" || (outcome === "caller_gone" && streamed);
-}
-
 function costColumns({ calls, inputTokens, outputTokens, usd }: ModelCost) {
   return {
     model_calls: calls,
     model_input_tokens: inputTokens,
     model_output_tokens: outputTokens,
-    // Whole billionths, free of the dust of sums in binary.
+    // Rounded to billionths, because binary sums are not exact.
     cost_usd: usd === undefined ? null : usd.toFixed(9),
   };
-}
-
-function refusal({ refusal: kind = "internal", limit, retry_ms, never }: Verdict): Failure {
-  const message = refusalMessage(kind, limit, never ?? false);
-  return new Failure(kind, {
-    ...(message === undefined ? {} : { message }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(retry_ms === undefined ? {} : { retryAfterMs: retry_ms }),
-  });
-}
-
-/** What the failure's own words leave open. A request that sets no max_tokens may need more credit than it will ever use. */
-function refusalMessage(kind: FailureKind, limit: string | undefined, never: boolean): string | undefined {
-  if (limit === "held_credit")
-    return "Running requests hold the rest of the credit. Send the request again when some of them have ended.";
-  if (limit !== undefined) {
-    return never
-      ? `The workspace's limit ${limit} does not allow this request, however long it waits. Send a smaller one, or have the limit raised.`
-      : `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
-  }
-  if (kind === "insufficient_credit")
-    return "The credit balance is lower than the most that this request can cost. Add credit or lower max_tokens, then send it again.";
-  if (kind === "spend_limit_reached" && never)
-    return "This request can cost more than the account owner's spend limit allows for a whole period. Lower max_tokens, or have the limit raised.";
-  return undefined;
-}
-
-/**
- * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output rate, with rates in
- * micro-credits per token, rounded half up once, at the end; at most 4 × 10^18, which is more than any account can hold and fits its
- * columns. Source: the contract's charge table.
- */
-export function costOf(rates: Rates, tokens: { input: number; cached: number; output: number }): bigint {
-  // Rates as whole millionths, so that 0.145 × 100 is 14.5 and not a hair below it.
-  const price = (count: number, rate: number): bigint => BigInt(count) * BigInt(Math.round(rate * 1e6));
-  const sum =
-    price(tokens.input - tokens.cached, rates.input) +
-    price(tokens.cached, rates.cached) +
-    price(tokens.output, rates.output);
-  const cost = (sum + 500_000n) / 1_000_000n;
-  return cost < MOST ? cost : MOST;
 }

@@ -10,15 +10,15 @@ const CHECK_WIDTH = 6;
 /** `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of the console. */
 export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_";
 
-/** Makes a secret: the prefix, 160 random bits and their CRC-32, in base 62; always 36 characters. */
+/** Creates a secret of 36 characters: the prefix, 160 random bits and their CRC-32, in base 62. */
 export function createSecret(prefix: SecretPrefix): string {
   const body = prefix + base62(BigInt(`0x${randomBytes(RANDOM_BYTES).toString("hex")}`), RANDOM_WIDTH);
   return body + checksum(body);
 }
 
 /**
- * Whether a text has the form and checksum of a secret that this service made, so that a typing error can be named without asking the
- * server. The server itself never refuses on it: a secret that an operator chose may begin with `ck_` too, and has no checksum.
+ * Whether a text has the format and checksum of a generated secret, so that a client can report a typing error. The
+ * server accepts other secrets too: one that an operator chose has no checksum.
  */
 export function isWellFormed(secret: string, prefix: SecretPrefix): boolean {
   const body = secret.slice(0, -CHECK_WIDTH);
@@ -29,12 +29,15 @@ export function isWellFormed(secret: string, prefix: SecretPrefix): boolean {
   );
 }
 
-/** SHA-256 of a secret: what is stored and looked up. A plain hash suffices, because 160 random bits cannot be guessed. */
+/**
+ * SHA-256 of a secret, which is stored instead of it. No slow hash is needed, because 160 random bits cannot be
+ * guessed.
+ */
 export function hashSecret(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
 }
 
-/** The first characters, for people to tell secrets apart: at most a quarter, so that a short chosen secret keeps its strength. */
+/** First characters of a secret, shown in lists. At most a quarter, so that a short chosen secret stays strong. */
 export function prefixOf(secret: string): string {
   return secret.slice(0, Math.min(9, Math.floor(secret.length / 4)));
 }

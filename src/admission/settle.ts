@@ -1,22 +1,20 @@
 import { errorFacts, type Log } from "../log.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry.ts";
+import { createBacklog } from "./backlog.ts";
 import { createBatcher } from "./batch.ts";
 import type { Journal } from "./journal.ts";
 
-/** How often the database is asked again while settlements wait for it, in milliseconds. */
-const RETRY_MS = 500;
-
-/** Most requests that are settled in one statement: 256 take about 7 ms. */
+/** Largest number of requests that are settled in one statement. 256 take about 10 ms. */
 const MAX_ITEMS = 256;
 
-/** A row of `generations` without its workspace; `credits_micro` is the price. */
+/** A row of `generations` without its workspace, where `credits_micro` is the price; an item of `settle_leases()`. */
 export interface SettlementRow {
   id: string;
   request_id: string;
   created_at: Date | string;
   credits_micro: string;
-  /** Of a request with an idempotency key: the hashes under which it was admitted, and the answer to keep, in base64. */
+  /** Of a request with an idempotency key: the hashes it was admitted with, and the response to keep, in base64. */
   key?: string;
   body?: string;
   response?: string;
@@ -25,21 +23,22 @@ export interface SettlementRow {
 
 export interface Settlements {
   /**
-   * Ends a request of a workspace. Resolves when that is on disk: in the database, or, while that is away, in the journal.
-   * @returns what was charged, in micro-credits
-   * @throws Error when the database is there and finds fault with the row; then nothing is charged.
+   * Ends a request of a workspace. Resolves when the settlement is on disk: in the database, or in the journal while
+   * the database is unavailable.
+   * @returns what is charged, in micro-credits
+   * @throws Error when the database is available and refuses the row; then nothing is charged.
    */
   settle(workspaceId: string, row: SettlementRow): Promise<bigint>;
-  /** Whether the end of a request waits in the journal. */
+  /** Whether the settlement of a request waits in the journal. */
   waits(requestId: string): boolean;
-  /** Ends the retries; what still waits stays in the journal. */
+  /** Stops the retries. Settlements that still wait stay in the journal. */
   close(): Promise<void>;
 }
 
 /**
- * Settles over the function `settle_leases`, and over the journal while the database is away. Settling twice changes nothing, so whatever
- * is in doubt, such as a statement without an answer, is simply settled again.
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's own
+ * Creates settlements over the function `settle_leases()`, with a journal for the time in which the database is
+ * unavailable. Settling a request again changes nothing, so a statement whose result did not arrive is repeated.
+ * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  */
 export function createSettlements(
   pool: Pool,
@@ -48,28 +47,19 @@ export function createSettlements(
   telemetry?: Telemetry,
   clock?: () => number,
 ): Settlements {
-  // What waits here was admitted, and is bounded by that.
+  // No limit on waiting requests: each was admitted, and admission limits their number.
   const limits = { maxItems: MAX_ITEMS, maxWaiting: Number.POSITIVE_INFINITY };
   const settle = createBatcher(settleBatch, limits, (waitedMs) => telemetry?.batch("settlement", waitedMs));
-  telemetry?.watchJournal(() => waiting.size);
-  const waiting = new Set(journal.pending().map(({ row }) => row.request_id));
-  let timer: NodeJS.Timeout | undefined;
-  let draining: Promise<void> | undefined;
-  let closed = false;
-  if (waiting.size > 0) drainLater(0);
+  const backlog = createBacklog(journal, MAX_ITEMS, store, log);
+  telemetry?.watchJournal(() => backlog.size());
   return {
     async settle(workspaceId, row) {
       const charge = await settle(workspaceId, row);
       if (charge instanceof Error) throw charge;
       return charge;
     },
-    waits: (requestId) => waiting.has(requestId),
-    async close() {
-      closed = true;
-      clearTimeout(timer);
-      await draining;
-      await journal.close();
-    },
+    waits: (requestId) => backlog.has(requestId),
+    close: () => backlog.close(),
   };
 
   async function settleBatch(workspaceId: string, rows: SettlementRow[]): Promise<(bigint | Error)[]> {
@@ -77,70 +67,45 @@ export function createSettlements(
       return await store(workspaceId, rows);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (waiting.size === 0)
-        log.warn({ cause: errorFacts(error) }, "the database is away; settlements wait in the journal");
-      await journal.append(rows.map((row) => ({ workspaceId, row })));
-      for (const { request_id } of rows) waiting.add(request_id);
-      drainLater(RETRY_MS);
+      if (backlog.size() === 0)
+        log.warn({ cause: errorFacts(error) }, "the database is unavailable; settlements wait in the journal");
+      await backlog.add(workspaceId, rows);
       return rows.map((row) => BigInt(row.credits_micro));
     }
   }
 
   /**
-   * Settles rows together or, when the database finds fault with that, each by itself.
-   * @throws Error when the database is away
+   * Settles rows together, or one by one when the database refuses that.
+   * @returns for each row the charge, or why the database refuses the row
+   * @throws Error when the database is unavailable
    */
   async function store(workspaceId: string, rows: readonly SettlementRow[]): Promise<(bigint | Error)[]> {
     try {
-      const [result] = await pool.query<{ charges: Record<string, string> }>(
-        "select settle_leases($1, $2, $3) as charges",
-        [workspaceId, JSON.stringify(rows), clock ? new Date(clock()) : null],
-      );
-      return rows.map((row) => BigInt(result?.charges[row.request_id] ?? row.credits_micro));
+      return await settleRows(pool, workspaceId, rows, clock);
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      const [row, ...others] = rows;
-      if (row && others.length === 0) {
-        log.error({ request_id: row.request_id, cause: errorFacts(error) }, "a request could not be settled");
+      const [row] = rows;
+      if (row && rows.length === 1) {
+        log.error({ request_id: row.request_id, cause: errorFacts(error) }, "could not settle a request");
         return [error instanceof Error ? error : new Error(String(error))];
       }
       const results: (bigint | Error)[] = [];
-      for (const each of rows) results.push(...(await store(workspaceId, [each])));
+      for (const row of rows) results.push(...(await store(workspaceId, [row])));
       return results;
     }
   }
+}
 
-  function drainLater(ms: number): void {
-    if (closed || timer) return;
-    timer = setTimeout(() => {
-      draining = drain()
-        .catch((error) => {
-          if (!isUnavailable(error)) log.error({ cause: errorFacts(error) }, "the journal cannot be emptied");
-        })
-        .finally(() => {
-          timer = undefined;
-          if (journal.pending().length > 0) drainLater(RETRY_MS);
-        });
-    }, ms);
-  }
-
-  /** Brings the journal to the database. Order does not matter for the sums. */
-  async function drain(): Promise<void> {
-    let count = 0;
-    for (const [workspaceId, entries] of Map.groupBy(journal.pending(), (entry) => entry.workspaceId)) {
-      for (let i = 0; i < entries.length && !closed; i += MAX_ITEMS) {
-        const batch = entries.slice(i, i + MAX_ITEMS);
-        // What two files held is there twice.
-        const rows = [...new Map(batch.map(({ row }) => [row.request_id, row])).values()];
-        for (const [k, result] of (await store(workspaceId, rows)).entries()) {
-          const row = rows[k];
-          if (result instanceof Error && row) await journal.refuse({ workspaceId, row });
-        }
-        await journal.drop(batch);
-        for (const { request_id } of rows) waiting.delete(request_id);
-        count += rows.length;
-      }
-    }
-    log.warn({ settlements: count }, "settlements that waited in the journal have arrived");
-  }
+/** @returns the charges in micro-credits, in the order of the rows */
+async function settleRows(
+  pool: Pool,
+  workspaceId: string,
+  rows: readonly SettlementRow[],
+  clock: (() => number) | undefined,
+): Promise<bigint[]> {
+  const [result] = await pool.query<{ charges: Record<string, string> }>(
+    "select settle_leases($1, $2, $3) as charges",
+    [workspaceId, JSON.stringify(rows), clock ? new Date(clock()) : null],
+  );
+  return rows.map((row) => BigInt(result?.charges[row.request_id] ?? row.credits_micro));
 }

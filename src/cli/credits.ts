@@ -2,10 +2,8 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { Command } from "commander";
 import {
-  AccountFigureSchema,
   type Balance,
   type Booking,
-  CheckLedgerResponseSchema,
   CreditService,
   DeductResponseSchema,
   GrantResponseSchema,
@@ -32,7 +30,7 @@ interface BookingResponse {
 }
 
 export function addCredits(program: Command): void {
-  const credits = program.command("credits").description("grant and book credit, list and check its movements");
+  const credits = program.command("credits").description("grant and book credit, list its movements");
   addBooking(credits.command("grant").description("grant credit"), GrantResponseSchema, (client, request) =>
     client.grant(request),
   );
@@ -47,7 +45,6 @@ export function addCredits(program: Command): void {
     (client, request) => client.purchase(request),
   );
   addLedger(credits);
-  addCheck(credits);
 }
 
 /** Completes a command that books an amount. */
@@ -100,28 +97,6 @@ function addLedger(credits: Command): void {
         printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
         if (pageToken !== "") console.log(`\nThere are older movements; --limit ${limit * 10} shows more.`);
       }
-    });
-}
-
-function addCheck(credits: Command): void {
-  credits
-    .command("check")
-    .description("compare the balances of a workspace with the sums of its ledger and its running requests")
-    .argument("<workspace>", "name or identifier")
-    .action(async (workspace: string, _: unknown, command: Command) => {
-      const client = await operatorClient(CreditService, command);
-      const response = await client.checkLedger({ workspace });
-      if (wantsJson(command)) printJson(messageJson(CheckLedgerResponseSchema, response));
-      else {
-        const rows = response.figures.map(({ name, account, ledger, leases }) => [
-          wordOf(AccountFigureSchema, name),
-          account,
-          ledger || "-",
-          leases || "-",
-        ]);
-        printTable(["FIGURE", "ACCOUNT", "LEDGER", "RUNNING REQUESTS"], rows);
-      }
-      if (!response.consistent) throw new CliError("The figures do not agree. This is a defect; please report it.");
     });
 }
 

@@ -1,10 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
-  AccountFigureSchema,
   type BalanceSchema,
   type BookingSchema,
-  CheckLedgerResponseSchema,
+  CheckBooksResponseSchema,
   ClearSpendLimitResponseSchema,
   type CreditService,
   DeductResponseSchema,
@@ -56,21 +55,8 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
         nextPageToken: page.nextPageToken ?? "",
       });
     },
-    async checkLedger({ workspace }, actor) {
-      const { consistent, figures } = await credit.check(actor, workspace);
-      return create(CheckLedgerResponseSchema, {
-        consistent,
-        figures: figures.map(({ name, account, ledger, leases }) => {
-          const text = (figure: bigint | undefined) =>
-            figure === undefined ? "" : name === "running" ? `${figure}` : amountText(figure);
-          return {
-            name: numberOf(AccountFigureSchema, name),
-            account: text(account),
-            ledger: text(ledger),
-            leases: text(leases),
-          };
-        }),
-      });
+    async checkBooks({ workspace }, actor) {
+      return create(CheckBooksResponseSchema, { differences: await credit.check(actor, workspace) });
     },
     async setSpendLimit({ workspace, period, amount }, actor) {
       const limits = await credit.setSpendLimit(actor, { workspace, period: readPeriod(period), amount });

@@ -7,7 +7,7 @@ import type { Owners } from "../accounts/owners.ts";
 import type { Sessions } from "../accounts/sessions.ts";
 import type { Usage } from "../accounts/usage.ts";
 import type { Workspaces } from "../accounts/workspaces.ts";
-import type { Rates } from "../admission/lease.ts";
+import type { Rates } from "../admission/price.ts";
 import { type ActivityAdmin, createActivityAdmin } from "./activity.ts";
 import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
 import { createGeneration, type Generation, type GenerationParts } from "./generate.ts";

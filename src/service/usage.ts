@@ -12,7 +12,7 @@ import { MetricsInterval, MetricsRequestSchema } from "../../gen/chorus/v1/gener
 import type { Performance, PerformanceInterval } from "../accounts/performance.ts";
 import type { Usage } from "../accounts/usage.ts";
 import type { Workspaces } from "../accounts/workspaces.ts";
-import type { Rates } from "../admission/lease.ts";
+import type { Rates } from "../admission/price.ts";
 import { invalid } from "../failure.ts";
 import type { Admin } from "./admin.ts";
 import { metrics, totalsFields } from "./metrics.ts";

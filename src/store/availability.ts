@@ -1,48 +1,48 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Pause between questions to a server that is away, in milliseconds. */
+/** Pause between two probes of a server that is unavailable, in milliseconds. */
 const PAUSE_MS = 250;
 
-/** Remembers that a server is away, so that nobody waits for it in vain. */
+/** Remembers that a server is unavailable, so that statements fail at once instead of after a timeout. */
 export interface Availability {
-  /** @throws what the server's absence showed itself by, while it is away */
-  pass(): void;
-  /** Something failed as it does when the server is away. Asks the server, and closes the gate until it answers. */
-  suspect(): void;
-  /** Ends the questions. */
-  end(): void;
+  /** @throws the error of the last probe, while the server is unavailable */
+  check(): void;
+  /** Reports a failure that an unavailable server can cause. Probes the server until it answers. */
+  reportFailure(): void;
+  /** Stops the probes. */
+  close(): void;
 }
 
-/** @param ask resolves when the server is there, and rejects, before long, when it is away */
-export function createAvailability(ask: () => Promise<void>): Availability {
-  const ending = new AbortController();
-  let away: { error: unknown } | undefined;
-  let asking = false;
+/** @param probe resolves when the server answers; must reject within a few seconds when it does not */
+export function createAvailability(probe: () => Promise<void>): Availability {
+  const closing = new AbortController();
+  let unavailable: { error: unknown } | undefined;
+  let isProbing = false;
 
-  async function untilBack(): Promise<void> {
-    while (!ending.signal.aborted) {
+  async function probeUntilAvailable(): Promise<void> {
+    while (!closing.signal.aborted) {
       try {
-        await ask();
-        away = undefined;
+        await probe();
+        unavailable = undefined;
         return;
       } catch (error) {
-        away = { error };
-        await sleep(PAUSE_MS, undefined, { signal: ending.signal }).catch(() => undefined);
+        unavailable = { error };
+        await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
   }
 
   return {
-    pass() {
-      if (away) throw away.error;
+    check() {
+      if (unavailable) throw unavailable.error;
     },
-    suspect() {
-      if (asking || ending.signal.aborted) return;
-      asking = true;
-      void untilBack().finally(() => {
-        asking = false;
+    reportFailure() {
+      if (isProbing || closing.signal.aborted) return;
+      isProbing = true;
+      void probeUntilAvailable().finally(() => {
+        isProbing = false;
       });
     },
-    end: () => ending.abort(),
+    close: () => closing.abort(),
   };
 }

@@ -1,74 +1,156 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isUnavailable, type Pool } from "./pool.ts";
-
-const FOLDER = join(import.meta.dirname, "migrations");
+import { isUnavailable, type Pool, type Query } from "./pool.ts";
 
 /** First line of a migration after which programs that do not know it must not run. */
 const BREAKING = "--! breaking-change";
 
-/** Any number that no one else uses: the one advisory lock under which the schema, and then the first rows, are made. */
+/**
+ * The advisory lock under which the schema, the first rows and the tiers are written. Any number that no other lock
+ * uses.
+ */
 export const SETUP_LOCK = 4_207_849_484n;
 
-/** Patience with one migration, in milliseconds; also with other replicas that migrate at the same time. */
+/**
+ * Timeout of the whole migration in milliseconds. Includes the wait for other replicas that migrate at the same time.
+ */
 const TIMEOUT_MS = 600_000;
 
 /**
- * Brings the database to the newest schema: applies the files `migrations/000001.sql`, … that it has not seen, in order, each in a
- * transaction of its own. Safe when several replicas start at once: one applies, the others wait for it.
- * @throws Error when the database cannot be reached, or has seen a breaking migration that this program does not know: then the program
- * is older than the schema.
+ * SQLSTATE of `create or replace function` when parameter names or the return type differ (PostgreSQL documentation,
+ * appendix A).
  */
-export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void> {
-  const files = readdirSync(folder)
-    .filter((name) => /^\d{6}\.sql$/.test(name))
-    .sort();
-  const newest = files.length === 0 ? 0 : number(files.at(-1) ?? "");
-  await prepare(pool);
-  const [row] = await pool.query<{ id: number | null }>("select max(id) as id from chorus_migrations where breaking");
-  if (row?.id && row.id > newest) {
-    throw new Error(
-      `The database was brought to schema ${row.id}, and this version of Chorus knows schemas up to ${newest}. Run a newer version.`,
-    );
-  }
-  for (const file of files) await apply(pool, number(file), readFileSync(join(folder, file), "utf8"));
+const CANNOT_REPLACE = "42P13";
+
+interface Migration {
+  id: number;
+  sql: string;
 }
 
-async function prepare(pool: Pool): Promise<void> {
+/**
+ * Brings the database to the newest schema, in one transaction:
+ * 1. Applies, in order, the files `migrations/000001_TOPIC.sql`, … that it has not seen. They hold tables, indexes and
+ *    types.
+ * 2. Replaces the functions whose file `functions/NAME.sql` has changed since it was applied, and drops those whose
+ *    file is gone. Each file holds one `create or replace function NAME`. A program leaves the functions alone when the
+ *    database has seen a migration that it does not know, because they then belong to a newer version. So add a
+ *    migration, even an empty one, when you change a function in a way that earlier versions cannot work with.
+ *
+ * Safe when several replicas start at once: one applies, the others wait for it.
+ * @throws Error when the database cannot be reached, or when it has seen a breaking migration that this program does
+ *   not know.
+ */
+export async function migrate(pool: Pool, folder: string = import.meta.dirname): Promise<void> {
+  const migrations = readMigrations(join(folder, "migrations"));
+  const functions = readFunctions(join(folder, "functions"));
+  const newest = migrations.at(-1)?.id ?? 0;
   try {
     await pool.tx(
       async (query) => {
         await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
         await query(`create table if not exists chorus_migrations (
           id integer primary key, breaking boolean not null, applied_at timestamptz not null default now())`);
+        await query("create table if not exists chorus_functions (name text primary key, checksum text not null)");
+        const applied = await query<{ id: number; breaking: boolean }>("select id, breaking from chorus_migrations");
+        const unknown = applied.filter(({ id }) => id > newest);
+        checkKnown(unknown, newest);
+        const seen = new Set(applied.map(({ id }) => id));
+        for (const migration of migrations) if (!seen.has(migration.id)) await applyMigration(query, migration);
+        if (unknown.length === 0) await applyFunctions(query, functions);
       },
       { timeoutMs: TIMEOUT_MS },
     );
   } catch (error) {
-    if (!isUnavailable(error)) throw error;
-    const { message, code } = error as NodeJS.ErrnoException;
-    throw new Error(
-      `The database cannot be reached: ${message || code}. Check DATABASE_URL, and that the server runs.`,
-      {
-        cause: error,
-      },
+    throw isUnavailable(error) ? unreachable(error) : error;
+  }
+}
+
+function readMigrations(folder: string): Migration[] {
+  const files = readdirSync(folder).filter((name) => /^\d{6}_\w+\.sql$/.test(name));
+  return files.sort().map((file) => ({ id: Number(file.slice(0, 6)), sql: readFileSync(join(folder, file), "utf8") }));
+}
+
+/** Texts of the functions by name. */
+function readFunctions(folder: string): Map<string, string> {
+  const files = readdirSync(folder).filter((name) => /^\w+\.sql$/.test(name));
+  return new Map(files.map((file) => [file.slice(0, -4), readFileSync(join(folder, file), "utf8")]));
+}
+
+function checkKnown(unknown: { id: number; breaking: boolean }[], newest: number): void {
+  const breaking = unknown.filter((migration) => migration.breaking).map(({ id }) => id);
+  if (breaking.length === 0) return;
+  throw new Error(
+    `The database has schema ${Math.max(...breaking)}, but this version of Chorus supports schemas up to ${newest}. ` +
+      "Run a newer version.",
+  );
+}
+
+async function applyMigration(query: Query, { id, sql }: Migration): Promise<void> {
+  await query(sql);
+  await query("insert into chorus_migrations (id, breaking) values ($1, $2)", [id, sql.startsWith(BREAKING)]);
+}
+
+async function applyFunctions(query: Query, functions: ReadonlyMap<string, string>): Promise<void> {
+  const rows = await query<{ name: string; checksum: string }>("select name, checksum from chorus_functions");
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  // A function may call one that is created after it.
+  await query("set local check_function_bodies = off");
+  for (const name of applied.keys()) {
+    if (functions.has(name)) continue;
+    await dropFunctions(query, await signaturesOf(query, name));
+    await query("delete from chorus_functions where name = $1", [name]);
+  }
+  for (const [name, sql] of functions) {
+    const checksum = createHash("sha256").update(sql).digest("hex");
+    if (applied.get(name) === checksum) continue;
+    await replaceFunction(query, name, sql);
+    await query(
+      `insert into chorus_functions (name, checksum) values ($1, $2)
+       on conflict (name) do update set checksum = excluded.checksum`,
+      [name, checksum],
     );
   }
 }
 
-async function apply(pool: Pool, id: number, sql: string): Promise<void> {
-  await pool.tx(
-    async (query) => {
-      await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
-      const seen = await query("select from chorus_migrations where id = $1", [id]);
-      if (seen.length > 0) return;
-      await query(sql);
-      await query("insert into chorus_migrations (id, breaking) values ($1, $2)", [id, sql.startsWith(BREAKING)]);
-    },
-    { timeoutMs: TIMEOUT_MS },
-  );
+/**
+ * Replaces a function in place where Postgres can, because a call that runs at the same time can fail when the function
+ * is dropped. Drops the earlier signature otherwise.
+ */
+async function replaceFunction(query: Query, name: string, sql: string): Promise<void> {
+  const before = await signaturesOf(query, name);
+  await query("savepoint replace_function");
+  try {
+    await query(sql);
+  } catch (error) {
+    if ((error as { code?: string }).code !== CANNOT_REPLACE) throw error;
+    await query("rollback to savepoint replace_function");
+    await dropFunctions(query, before);
+    await query(sql);
+  }
+  const after = await signaturesOf(query, name);
+  // With other parameter types, Postgres has created a second function of the same name.
+  if (after.length > 1) await dropFunctions(query, before);
 }
 
-function number(file: string): number {
-  return Number(file.slice(0, 6));
+/** Functions of a name, each with its parameter types. */
+async function signaturesOf(query: Query, name: string): Promise<string[]> {
+  const rows = await query<{ signature: string }>(
+    `select oid::regprocedure::text as signature from pg_proc
+     where proname = $1 and pronamespace = current_schema()::regnamespace`,
+    [name],
+  );
+  return rows.map(({ signature }) => signature);
+}
+
+async function dropFunctions(query: Query, signatures: string[]): Promise<void> {
+  for (const signature of signatures) await query(`drop function ${signature}`);
+}
+
+function unreachable(error: unknown): Error {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return new Error(
+    `The database cannot be reached: ${message || code}. Check DATABASE_URL, and that the server is running.`,
+    { cause: error },
+  );
 }

@@ -1,49 +1,52 @@
 import { errorFacts, type Log } from "../log.ts";
 import type { Pool, Query } from "./pool.ts";
 
-/** A table that is split by month. Its parts are named `minutes_2026_11`, and what finds no part of its month is in `minutes_rest`. */
-interface Split {
+/**
+ * A table that is partitioned by month. The partition of a month is named `generations_2026_11`, and `generations_rest`
+ * holds the rows whose month has no partition.
+ */
+interface PartitionedTable {
   table: string;
-  /** What the names of the parts begin with. */
-  part: string;
-  /** The time by which it is split. */
+  /** Beginning of the names of the partitions. */
+  prefix: string;
+  /** The column with the time. */
   column: string;
-  /** What stands before the time in the bounds of a part. */
-  before: string;
-  /** Whether its parts are dropped when they are old. */
+  /** The values of the columns before the time in the bounds of a partition, as SQL. */
+  boundPrefix: string;
+  /** Whether old partitions are dropped. */
   expires: boolean;
 }
 
-const SPLITS: readonly Split[] = [
-  { table: "generations", part: "generations", column: "created_at", before: "", expires: true },
-  { table: "usage", part: "usage_minute", column: "start", before: "'minute', ", expires: true },
-  { table: "ledger", part: "ledger", column: "at", before: "", expires: false },
+const TABLES: readonly PartitionedTable[] = [
+  { table: "generations", prefix: "generations", column: "created_at", boundPrefix: "", expires: true },
+  { table: "usage", prefix: "usage_minute", column: "start", boundPrefix: "'minute', ", expires: true },
+  { table: "ledger", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
 ];
 
-/** Months after the current one whose parts are there beforehand, so that a part is made while nothing is written to it yet. */
+/** Months after the current one whose partitions are created in advance, before anything is written to them. */
 const MONTHS_AHEAD = 2;
 
-/** How often parts are looked after, in milliseconds; and how soon again where that failed. */
+/** Time between two rounds of maintenance, and after a failed one, in milliseconds. */
 const ROUND_MS = 3_600_000;
 const RETRY_MS = 60_000;
 
 /**
- * Longest wait for a lock, in milliseconds. Requests queue behind whoever waits for a lock on a whole table, so this bounds what they feel.
- * Making an empty part then takes 10 ms, dropping one 5 ms.
+ * Longest wait for a lock, in milliseconds. Requests queue behind a statement that waits for a lock on a whole table,
+ * so this bounds their delay. With the lock, creating or dropping an empty partition takes at most 10 ms.
  */
 const LOCK_MS = 200;
 
-/** Patience with one change, in milliseconds: it may have to move many rows, which bothers nobody. */
+/** Timeout of one change in milliseconds. It may move many rows, which does not delay requests. */
 const TIMEOUT_MS = 600_000;
 
-/** Age from which rows are not written to any more, in milliseconds. */
+/** Age from which rows are no longer written, in milliseconds. */
 const SETTLED_MS = 3_600_000;
 
-/** Any number that no one else uses: one replica at a time changes parts. */
+/** The advisory lock under which one replica at a time changes partitions. Any number that no other lock uses. */
 const PARTITIONS_LOCK = 4_207_849_485n;
 
 export interface PartitionsOptions {
-  /** Age in days from which generations and use by minute are dropped, a month at a time. The ledger is never dropped. */
+  /** Age in days from which generations and usage by minute are dropped, a month at a time. The ledger is kept. */
   retentionDays: number;
   log: Log;
   /** The time in milliseconds since 1970. Default `Date.now`. */
@@ -51,9 +54,9 @@ export interface PartitionsOptions {
 }
 
 /**
- * Keeps the parts of the current month and the next two in being, and drops those that are older than `retentionDays`: now, and then every
- * hour until it is stopped. Safe with several replicas. A failure is logged and nothing is lost by it: rows without a part wait in the
- * rest, from which they are moved when their part is made.
+ * Creates the partitions of the current month and the next two, and drops those older than `retentionDays`: at once,
+ * and then every hour until it is stopped. Safe with several replicas. A failure is logged and loses nothing: rows
+ * without a partition go to the `…_rest` partition and are moved when their own is created.
  */
 export async function keepPartitions(pool: Pool, options: PartitionsOptions): Promise<{ stop(): Promise<void> }> {
   const { retentionDays, log, clock = Date.now } = options;
@@ -75,7 +78,7 @@ export async function keepPartitions(pool: Pool, options: PartitionsOptions): Pr
       await arrangePartitions(pool, clock(), retentionDays);
     } catch (error) {
       next = RETRY_MS;
-      log.warn({ cause: errorFacts(error) }, "could not look after the partitions; trying again in a minute");
+      log.warn({ cause: errorFacts(error) }, "could not maintain the partitions; trying again in a minute");
     }
     if (stopped) return;
     timer = setTimeout(() => {
@@ -85,74 +88,84 @@ export async function keepPartitions(pool: Pool, options: PartitionsOptions): Pr
 }
 
 /**
- * One round of `keepPartitions`.
+ * Runs one round of `keepPartitions`.
  * @param now milliseconds since 1970
- * @throws Error when the database is away, or a lock was not to be had in 200 ms.
+ * @throws Error when the database is unavailable, or a lock was not free within 200 ms
  */
 export async function arrangePartitions(pool: Pool, now: number, retentionDays: number): Promise<void> {
   const oldest = new Date(now - retentionDays * 86_400_000);
   const end = monthAfter(startOfMonth(new Date(now)), MONTHS_AHEAD + 1);
-  for (const split of SPLITS) {
-    const isOld = (month: Date) => split.expires && monthAfter(month, 1) <= oldest;
-    const parts = await partsOf(pool.query, split);
-    for (const part of parts) {
-      if (isOld(monthOf(part))) await change(pool, (query) => query(`drop table if exists ${part}`));
+  for (const source of TABLES) {
+    const isOld = (month: Date) => source.expires && monthAfter(month, 1) <= oldest;
+    const partitions = await partitionsOf(pool.query, source);
+    for (const name of partitions) {
+      if (isOld(monthOf(name))) await change(pool, (query) => query(`drop table if exists ${name}`));
     }
-    for (const month of await monthsInRest(pool.query, split, end)) {
+    for (const month of await monthsInRest(pool.query, source, end)) {
       await change(pool, (query) =>
-        isOld(month) ? query(deletion(split, month, monthAfter(month, 1))) : makePart(query, split, month, now),
+        isOld(month)
+          ? query(`delete from ${rowsInRest(source, month, monthAfter(month, 1))}`)
+          : createPartition(query, source, month, now),
       );
     }
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
       const month = monthAfter(startOfMonth(new Date(now)), ahead);
-      if (!parts.includes(nameOf(split, month))) await change(pool, (query) => makePart(query, split, month, now));
+      if (!partitions.includes(nameOf(source, month))) {
+        await change(pool, (query) => createPartition(query, source, month, now));
+      }
     }
   }
 }
 
-async function partsOf(query: Query, { table, part }: Split): Promise<string[]> {
+/** Names of the partitions of single months. */
+async function partitionsOf(query: Query, { table, prefix }: PartitionedTable): Promise<string[]> {
   const rows = await query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = $1::regclass and c.relname ~ $2`,
-    [table, `^${part}_\\d{4}_\\d{2}$`],
+    [table, `^${prefix}_\\d{4}_\\d{2}$`],
   );
   return rows.map(({ name }) => name);
 }
 
-/** Months of rows that wait in the rest. What lies after `end` comes from a clock that is wrong, and stays there. */
-async function monthsInRest(query: Query, { part, column }: Split, end: Date): Promise<Date[]> {
+/** Months of the rows in the `…_rest` partition. Rows after `end` were written with a wrong clock and stay there. */
+async function monthsInRest(query: Query, { prefix, column }: PartitionedTable, end: Date): Promise<Date[]> {
   const rows = await query<{ month: Date }>(
-    `select distinct date_trunc('month', ${column}, 'UTC') as month from ${part}_rest where ${column} < $1`,
+    `select distinct date_trunc('month', ${column}, 'UTC') as month from ${prefix}_rest where ${column} < $1`,
     [end],
   );
   return rows.map(({ month }) => month);
 }
 
 /**
- * Makes the part of a month, with what waits for it in the rest. Old rows are moved before the table is locked, so that only the last ones
- * are moved while requests wait. The whole table is locked because a row that is on its way into the rest would be refused there.
+ * Creates the partition of a month and moves the month's rows from the `…_rest` partition to it. Moves old rows before
+ * it locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because
+ * attaching the partition would fail if a row of the month were written to the `…_rest` partition in the meantime.
  */
-async function makePart(query: Query, split: Split, month: Date, now: number): Promise<void> {
-  const { table, before } = split;
-  const name = nameOf(split, month);
-  // Another replica may have been quicker.
-  if ((await partsOf(query, split)).includes(name)) return;
+async function createPartition(query: Query, source: PartitionedTable, month: Date, now: number): Promise<void> {
+  const { table, boundPrefix } = source;
+  const name = nameOf(source, month);
+  // Another replica may have created it since the list was read.
+  if ((await partitionsOf(query, source)).includes(name)) return;
   const end = monthAfter(month, 1);
   const move = (until: Date) =>
-    query(`with moved as (${deletion(split, month, until)} returning *) insert into ${name} select * from moved`);
+    query(
+      `with moved as (delete from ${rowsInRest(source, month, until)} returning *)
+       insert into ${name} select * from moved`,
+    );
   await query(`create table ${name} (like ${table} including all)`);
   await move(new Date(Math.min(end.getTime(), now - SETTLED_MS)));
   await query(`lock table only ${table} in access exclusive mode`);
   await move(end);
-  const [from, to] = [month, end].map((time) => `${before}'${time.toISOString()}'`);
+  const [from, to] = [month, end].map((time) => `${boundPrefix}'${time.toISOString()}'`);
   await query(`alter table ${table} attach partition ${name} for values from (${from}) to (${to})`);
 }
 
-function deletion({ part, column }: Split, from: Date, until: Date): string {
-  return `delete from ${part}_rest where ${column} >= '${from.toISOString()}' and ${column} < '${until.toISOString()}'`;
+/** SQL of the rows of a period in the `…_rest` partition. */
+function rowsInRest({ prefix, column }: PartitionedTable, from: Date, until: Date): string {
+  return `${prefix}_rest where ${column} >= '${from.toISOString()}' and ${column} < '${until.toISOString()}'`;
 }
 
-/** Runs a change of parts in a transaction, unless another replica is at it. */
+/** Runs a change of partitions in a transaction; does nothing while another replica changes them. */
 async function change(pool: Pool, run: (query: Query) => Promise<unknown>): Promise<void> {
   await pool.tx(
     async (query) => {
@@ -167,12 +180,12 @@ async function change(pool: Pool, run: (query: Query) => Promise<unknown>): Prom
   );
 }
 
-function nameOf({ part }: Split, month: Date): string {
-  return `${part}_${month.toISOString().slice(0, 7).replace("-", "_")}`;
+function nameOf({ prefix }: PartitionedTable, month: Date): string {
+  return `${prefix}_${month.toISOString().slice(0, 7).replace("-", "_")}`;
 }
 
-function monthOf(part: string): Date {
-  return new Date(`${part.slice(-7).replace("_", "-")}-01T00:00:00Z`);
+function monthOf(name: string): Date {
+  return new Date(`${name.slice(-7).replace("_", "-")}-01T00:00:00Z`);
 }
 
 function startOfMonth(at: Date): Date {

@@ -1,40 +1,42 @@
-import { readFileSync } from "node:fs";
-import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { Failure } from "../failure.ts";
 import { createAvailability } from "./availability.ts";
+import { tlsOf } from "./tls.ts";
 
-/** Runs one statement and gives its rows. Columns of type int8 arrive as bigint, timestamptz as Date, numeric as string. */
+/** Runs one statement and returns its rows. Columns of type int8 are bigint, timestamptz Date, numeric string. */
 export type Query = <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 export interface Pool {
   readonly query: Query;
-  /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
-  tx<T>(work: (query: Query) => Promise<T>, options?: { timeoutMs?: number }): Promise<T>;
-  /** Waits for what runs, then closes every connection. */
+  /**
+   * Runs a function in one transaction: commits when it resolves, rolls back when it throws.
+   * @param options.timeoutMs timeout of each of its statements, in milliseconds
+   */
+  tx<T>(run: (query: Query) => Promise<T>, options?: { timeoutMs?: number }): Promise<T>;
+  /** Waits for running statements, then closes every connection. */
   end(): Promise<void>;
 }
 
 export interface PoolOptions {
-  /** Most connections open at one time. Default 10: enough for batches of look-ups and settlements, and small change for any server. */
+  /** Largest number of open connections. Default 10, which is enough because look-ups and settlements are batched. */
   max?: number;
-  /** Patience with one statement, in milliseconds. Default 10,000. */
+  /** Timeout of one statement, in milliseconds. Default 10,000. */
   timeoutMs?: number;
-  /** Patience with a new connection, and with a free place in the pool, in milliseconds. Default 3,000. */
+  /** Timeout of a new connection, and of the wait for a free one, in milliseconds. Default 3,000. */
   connectMs?: number;
 }
 
-/** Statements that may wait for a connection; beyond it they fail at once instead of queueing without end. */
+/** Largest number of statements that wait for a connection. Further ones fail at once. */
 const MAX_WAITING = 1_000;
 
 const INT8 = 20;
 
 /**
- * Opens a pool of connections to the Postgres at `url`; nothing is connected before the first statement. While the server is known to be
- * away, every statement fails at once.
- * The URL's sslmode means what it means to libpq (see `tlsOf`). A connection that is lost while idle is replaced, never thrown.
- * Statements time out on this side alone, because a pooler such as PgBouncer refuses connections that ask for a statement_timeout.
- * @throws Error naming the parameter of the URL that cannot be used.
+ * Opens a pool of connections to the Postgres server at `url`. The first statement opens the first connection. While
+ * the server is known to be unavailable, every statement fails at once. The URL's sslmode has the meaning that libpq
+ * gives it (see `tls.ts`). A connection that is lost while idle is replaced without an error. Timeouts of statements
+ * are enforced by the client, because a pooler such as PgBouncer refuses connections that set statement_timeout.
+ * @throws Error naming the parameter of the URL that cannot be used
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, timeoutMs = 10_000, connectMs = 3_000 } = options;
@@ -50,64 +52,64 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
-  // A lost connection is reported by the statement that needed it; without listeners it would end the process.
+  // The statement that needs a lost connection fails. Without listeners the error event would end the process.
   pool.on("error", ignore);
   pool.on("connect", (client) => client.on("error", ignore));
 
-  const gate = createAvailability(() =>
-    ask({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
+  const availability = createAvailability(() =>
+    probe({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
   );
 
-  async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     try {
-      return await useClient(work);
+      return await borrowClient(use);
     } catch (error) {
-      if (isUnavailable(error)) gate.suspect();
+      if (isUnavailable(error)) availability.reportFailure();
       throw error;
     }
   }
 
-  async function useClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    gate.pass();
+  async function borrowClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    availability.check();
     if (pool.waitingCount >= MAX_WAITING)
       throw overloaded(new Error("too many statements wait for a database connection"));
     const client = await pool.connect();
-    let broken = true;
+    let isBroken = true;
     try {
-      const result = await work(client);
-      broken = false;
+      const result = await use(client);
+      isBroken = false;
       return result;
     } catch (error) {
-      broken = !(error instanceof Failure || (error instanceof pg.DatabaseError && error.severity === "ERROR"));
+      isBroken = !(error instanceof Failure || (error instanceof pg.DatabaseError && error.severity === "ERROR"));
       throw error;
     } finally {
-      client.release(broken);
+      client.release(isBroken);
     }
   }
 
   return {
-    query: (text, values) => use((client) => run(client, text, values)),
-    tx: (work, { timeoutMs: patience = timeoutMs } = {}) =>
-      use(async (client) => {
-        await run(client, "begin", undefined, patience);
+    query: (text, values) => withClient((client) => send(client, text, values)),
+    tx: (run, { timeoutMs: txTimeoutMs = timeoutMs } = {}) =>
+      withClient(async (client) => {
+        await send(client, "begin", undefined, txTimeoutMs);
         try {
-          const result = await work((text, values) => run(client, text, values, patience));
-          await run(client, "commit", undefined, patience);
+          const result = await run((text, values) => send(client, text, values, txTimeoutMs));
+          await send(client, "commit", undefined, txTimeoutMs);
           return result;
         } catch (error) {
-          await run(client, "rollback");
+          await send(client, "rollback");
           throw error;
         }
       }),
     end() {
-      gate.end();
+      availability.close();
       return pool.end();
     },
   };
 }
 
-/** @throws Error unless the server is there; one that has no room for another connection is. */
-async function ask(config: pg.ClientConfig): Promise<void> {
+/** @throws Error when the server is unavailable. A server that has no room for another connection is available. */
+async function probe(config: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(config);
   client.on("error", ignore);
   try {
@@ -120,108 +122,35 @@ async function ask(config: pg.ClientConfig): Promise<void> {
   }
 }
 
+/** Messages of `pg` about a connection that was lost or not free in time; these errors have no code. */
+const CONNECTION_LOST =
+  /^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool)/;
+
 /**
- * Whether the database could not be reached or had no room, so that the same statement may pass later. Every other error is a defect.
- * Source of the codes: PostgreSQL documentation, appendix A.
+ * Whether the database could not be reached or had no room, so that the same statement can succeed later. Every other
+ * error is a defect. Source of the codes: PostgreSQL documentation, appendix A.
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.kind === "overloaded";
   if (!(error instanceof Error)) return false;
-  // 08 connection, 53 resources, 57 operator intervention (shutdown, cancelled), 25006 a standby after a failover, 55P03 lock timeout.
+  // 08 connection, 53 resources, 57 operator intervention (shutdown, cancelled), 25006 a standby after a failover,
+  // 55P03 lock timeout.
   if (error instanceof pg.DatabaseError) return /^(08|53|57|25006$|55P03$)/.test(error.code ?? "");
   if ("syscall" in error || (error instanceof AggregateError && "code" in error)) return true;
-  return /^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool)/.test(
-    error.message,
-  );
+  return CONNECTION_LOST.test(error.message);
 }
 
-/** What a caller sees while the database is away, and how long it should wait, in milliseconds. */
+/** The failure that callers get while the database is unavailable, with a wait of one second. */
 export function overloaded(cause: unknown): Failure {
   return new Failure("overloaded", { retryAfterMs: 1_000, cause });
 }
 
-/** Waits for `work` and turns an absent database into `overloaded`; every other error passes through. */
-export async function orOverloaded<T>(work: Promise<T>): Promise<T> {
+/** Turns the error of an unavailable database into `overloaded`. Every other error passes through. */
+export async function orOverloaded<T>(result: Promise<T>): Promise<T> {
   try {
-    return await work;
+    return await result;
   } catch (error) {
     throw isUnavailable(error) && !(error instanceof Failure) ? overloaded(error) : error;
-  }
-}
-
-/**
- * Takes the TLS parameters out of a Postgres URL and gives them libpq's meaning, which `pg` alone does not: it reads `require` as `verify-full`.
- * none, `disable`, `allow`: no TLS. `prefer`, `require`: TLS, the certificate unchecked unless `sslrootcert` is given, then as `verify-ca`
- * (`prefer` never falls back to a connection without TLS). `verify-ca`: the chain is checked. `verify-full`, or `ssl=true`: the host name too.
- * `sslrootcert` is a file, or `system` (the default of `verify-full`) for the certificate authorities that Node trusts.
- * Source: PostgreSQL documentation, section 32.19.
- * @throws Error naming the parameter that cannot be used.
- */
-export function tlsOf(url: string): Pick<pg.PoolConfig, "connectionString" | "ssl" | "sslnegotiation"> {
-  const at = url.indexOf("?");
-  const parameters = new URLSearchParams(at < 0 ? "" : url.slice(at));
-  const take = (name: string): string | undefined => {
-    const value = parameters.get(name) ?? undefined;
-    parameters.delete(name);
-    return value;
-  };
-  // Left in the URL, any of these would make `pg` form its own idea of TLS and put it over ours.
-  const mode = modeOf(take("sslmode"), take("ssl"));
-  const ca = take("sslrootcert");
-  const cert = take("sslcert");
-  const key = take("sslkey");
-  const direct = take("sslnegotiation") === "direct";
-  take("uselibpqcompat");
-  const base = at < 0 ? url : url.slice(0, at);
-  const connectionString = parameters.size > 0 ? `${base}?${parameters}` : base;
-  if (mode === "plain") return { connectionString, ssl: false };
-
-  const ssl: ConnectionOptions = {};
-  if (ca && ca !== "system") ssl.ca = readPem("sslrootcert", ca);
-  if (cert) ssl.cert = readPem("sslcert", cert);
-  if (key) ssl.key = readPem("sslkey", key);
-  if (mode === "verify-ca" && !ssl.ca) {
-    throw new Error(
-      "DATABASE_URL has sslmode=verify-ca, which needs the file sslrootcert. Add it, or use verify-full.",
-    );
-  }
-  if (mode !== "verify-full" && ca !== "system") {
-    if (ca) ssl.checkServerIdentity = () => undefined;
-    else ssl.rejectUnauthorized = false;
-  }
-  return { connectionString, ssl, ...(direct ? { sslnegotiation: "direct" } : {}) };
-}
-
-function modeOf(
-  sslmode: string | undefined,
-  ssl: string | undefined,
-): "plain" | "require" | "verify-ca" | "verify-full" {
-  switch (sslmode ?? (ssl === "true" || ssl === "1" ? "verify-full" : (ssl ?? "disable"))) {
-    case "disable":
-    case "allow":
-    case "false":
-    case "0":
-      return "plain";
-    case "prefer":
-    case "require":
-    case "no-verify":
-      return "require";
-    case "verify-ca":
-      return "verify-ca";
-    case "verify-full":
-      return "verify-full";
-    default:
-      throw new Error(
-        `DATABASE_URL has ${sslmode ? `sslmode=${sslmode}` : `ssl=${ssl}`}. Use sslmode=disable, require, verify-ca or verify-full.`,
-      );
-  }
-}
-
-function readPem(name: string, path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new Error(`DATABASE_URL names ${name}=${path}, which cannot be read. Correct the path.`, { cause: error });
   }
 }
 
@@ -229,14 +158,15 @@ function checkAddress(address: pg.ClientConfig): void {
   try {
     new pg.Client(address);
   } catch {
-    // The cause is left out because it may quote the password.
+    // Without the cause, which can quote the password.
     throw new Error(
-      "DATABASE_URL is no address such as postgres://user:password@host:5432/database. Characters like # / ? in a password are written as %23 %2F %3F.",
+      "DATABASE_URL must be an address such as postgres://user:password@host:5432/database. " +
+        "Write the characters # / ? in a password as %23 %2F %3F.",
     );
   }
 }
 
-async function run<Row>(
+async function send<Row>(
   client: pg.PoolClient,
   text: string,
   values?: readonly unknown[],

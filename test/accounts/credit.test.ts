@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import type { Actor } from "../../src/accounts/audit.ts";
-import { agrees, type BookingKind, type Credit, createCredit, recompute } from "../../src/accounts/credit.ts";
+import { type BookingKind, type Credit, createCredit } from "../../src/accounts/credit.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
+import { checkBooks } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+
+/** The same for every settlement of a request, as in the service: by it a second one finds the record of the first. */
+const ADMITTED_AT = new Date();
 
 const UNLIMITED = [{ name: "free", purchased: 0, limits: {} }];
 
@@ -29,7 +33,7 @@ const book = (credit: Credit, kind: BookingKind, amount: string, reference: stri
 /** Admits a request that holds `micro`; gives what refused it. */
 async function hold(pool: Pool, id: string, request: string, micro: number): Promise<string | undefined> {
   const item = { request_id: request, key_id: "key_1", input_tokens: 1, hold_micro: String(micro) };
-  const [row] = await pool.query<{ v: { refusal?: string }[] }>("select take_leases($1, 'r', $2) as v", [
+  const [row] = await pool.query<{ v: { refusal?: string }[] }>("select open_leases($1, 'r', $2) as v", [
     id,
     JSON.stringify([item]),
   ]);
@@ -40,7 +44,7 @@ async function settle(pool: Pool, id: string, request: string, micro: number): P
   const row = {
     id: `gen_${request}`,
     request_id: request,
-    created_at: new Date(),
+    created_at: ADMITTED_AT,
     key_id: "key_1",
     streamed: false,
     shape: "text",
@@ -85,7 +89,7 @@ test("grants and purchases are booked, and stand in the ledger and the audit", a
     { action: "credit.purchase", details: { reference: "'; drop table ledger; --", amount: "1000000000" } },
     { action: "credit.adjustment", details: { reference: "correction", amount: "-0.5" } },
   ]);
-  assert.ok((await recompute(pool, id)).every(agrees));
+  await checkBooks(pool, id);
 });
 
 test("a reference is booked once, however often and however simultaneously it is sent", async (t) => {
@@ -132,7 +136,7 @@ test("only what is granted and neither spent nor held is taken back", async (t) 
   await assert.rejects(book(credit, "adjustment", "1", "purchased credit stays"), refused("0"));
   assert.equal(await hold(pool, id, "r2", 10_000_000), undefined);
   assert.equal(await hold(pool, id, "r3", 1), "rate_limited");
-  assert.ok((await recompute(pool, id)).every(agrees));
+  await checkBooks(pool, id);
 });
 
 test("a booking that cannot be is refused by the name of its field and changes nothing", async (t) => {
@@ -246,42 +250,69 @@ test("spend limits are set and cleared one by one, and bind what is admitted fro
   assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
 });
 
-test("the check finds what does not agree", async (t) => {
+test("the check finds each difference between ledger, accounts, leases and usage", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "grant", "3", "g");
   await book(credit, "purchase", "4", "p");
-  assert.equal(await hold(pool, id, "r1", 2_000_000), undefined);
-  assert.deepEqual(await credit.check(OPERATOR, "w"), {
-    consistent: true,
-    figures: [
-      { name: "granted", account: 3_000_000n, ledger: 3_000_000n },
-      { name: "purchased", account: 4_000_000n, ledger: 4_000_000n },
-      { name: "purchased_total", account: 4_000_000n, ledger: 4_000_000n },
-      { name: "held", account: 2_000_000n, ledger: 2_000_000n, leases: 2_000_000n },
-      { name: "running", account: 1n, leases: 1n },
+  for (const request of ["r1", "r2", "r3"]) assert.equal(await hold(pool, id, request, 2_000_000), undefined);
+  await settle(pool, id, "r2", 2_000_000);
+  await settle(pool, id, "r3", 2_000_000);
+  assert.deepEqual(await credit.check(OPERATOR, "w"), []);
+  assert.deepEqual(await credit.check(OPERATOR, ""), []);
+  for (const [statement, ...checks] of [
+    ["update accounts set granted_micro = granted_micro + 1", "granted = ledger"],
+    ["update accounts set purchased_micro = purchased_micro + 1", "purchased = ledger"],
+    ["update accounts set purchased_total_micro = 0", "total purchased = ledger"],
+    ["update accounts set held_micro = 1", "held = leases", "held = ledger"],
+    ["update accounts set running = 0", "running = leases"],
+    ["update leases set hold_micro = 1", "held = leases", "hold = lease"],
+    ["delete from leases", "held = leases", "hold = lease", "open holds = leases", "running = leases"],
+    ["delete from bookings where reference = 'g'", "booking = ledger"],
+    ["delete from ledger where reference = 'g'", "booking = ledger", "granted = ledger"],
+    ["update ledger set reference = 'r3' where reference = 'r2'", "charge = generation", "settled once"],
+    ["update generations set outcome = 'timed_out' where id = 'gen_r2'", "uncharged outcome", "usage by minute"],
+    ["update generations set request_id = 'r2'", "charge = generation", "one generation"],
+    ["update usage set output_tokens = 0 where unit = 'hour'", "usage by day", "usage by hour"],
+    ["update usage set requests = 9 where unit = 'minute'", "usage by hour", "usage by minute"],
+    ["update usage set credits_micro = 0 where unit = 'day'", "usage = ledger", "usage by day"],
+    ["update periods set spent_micro[4] = 5", "spent in period = ledger"],
+    [`update accounts set spend_limits = '{"week": 1}'`, "spend limit"],
+    [
+      `insert into replicas values ('r', now() - interval '2 h'), ('other', now());
+       update leases set taken_at = now() - interval '2 h'`,
+      "no orphaned lease",
     ],
-  });
-  for (const [broken, name] of [
-    ["update accounts set granted_micro = granted_micro + 1", "granted"],
-    ["update accounts set purchased_micro = purchased_micro - 1", "purchased"],
-    ["update accounts set purchased_total_micro = 0", "purchased_total"],
-    ["update accounts set held_micro = 1", "held"],
-    ["update leases set hold_micro = 1", "held"],
-    ["update accounts set running = 0", "running"],
-  ]) {
+  ] as const) {
     await assert.rejects(
       pool.tx(async (query) => {
-        await query(broken ?? "");
-        const figures = await recompute({ ...pool, tx: (work) => work(query) }, id);
-        assert.deepEqual(
-          figures.filter((figure) => !agrees(figure)).map((figure) => figure.name),
-          [name],
-        );
+        await query(statement);
+        const found = await createCredit({ ...pool, query, tx: (run) => run(query) }).check(OPERATOR, "");
+        const names = new Set(found.map(({ check }) => check));
+        for (const check of checks) assert.ok(names.has(check), `${statement}: ${[...names]}`);
+        assert.ok(found.every(({ workspace }) => workspace === "w"));
         throw new Error("undo");
       }),
       { message: "undo" },
     );
   }
+  await assert.rejects(
+    pool.tx(async (query) => {
+      await query("update accounts set granted_micro = granted_micro + 1");
+      assert.deepEqual(await createCredit({ ...pool, query, tx: (run) => run(query) }).check(OPERATOR, "w"), [
+        { check: "granted = ledger", workspace: "w", subject: "", expected: "0", found: "0.000001" },
+      ]);
+      throw new Error("undo");
+    }),
+    { message: "undo" },
+  );
+});
+
+test("a spend limit that is lowered below what was spent is no violation", async (t) => {
+  const { credit, pool, id } = await open(t);
+  await book(credit, "purchase", "4", "p");
+  assert.equal(await hold(pool, id, "r1", 2_000_000), undefined);
+  await credit.setSpendLimit(OPERATOR, { workspace: "w", period: "week", amount: "1" });
+  assert.deepEqual(await credit.check(OPERATOR, "w"), []);
 });
 
 test("whatever is booked and run in whatever order, the account is the sum of the ledger and never below zero", async (t) => {
@@ -324,11 +355,7 @@ test("whatever is booked and run in whatever order, the account is the sum of th
       };
       // In threes at once, as they come from several replicas.
       for (let i = 0; i < steps.length; i += 3) await Promise.all(steps.slice(i, i + 3).map(run));
-      const figures = await recompute(pool, id);
-      assert.ok(
-        figures.every(agrees),
-        JSON.stringify(figures, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
-      );
+      await checkBooks(pool, id);
       const [account] = await pool.query<{ ok: boolean }>(
         "select granted_micro >= 0 and purchased_micro >= 0 and held_micro between 0 and granted_micro + purchased_micro as ok from accounts where workspace_id = $1",
         [id],

@@ -104,7 +104,7 @@ test("a limit of zero, whichever it is, refuses every request by its name", asyn
   const take = async (request_id: string) => {
     const items = JSON.stringify([{ request_id, key_id, input_tokens: 1, hold_micro: "1" }]);
     const [row] = await pool.query<{ v: { refusal?: string; limit?: string }[] }>(
-      "select take_leases($1, 'r', $2) as v",
+      "select open_leases($1, 'r', $2) as v",
       [id, items],
     );
     return row?.v[0];

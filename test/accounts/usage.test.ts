@@ -61,7 +61,7 @@ async function addAccount(pool: Pool, values: Record<string, unknown>): Promise<
 
 async function take(pool: Pool, id: string, at: Date, inputTokens: number, hold: number): Promise<object> {
   const item = { request_id: `req_${id}`, key_id: "key_1", input_tokens: inputTokens, hold_micro: hold };
-  const [row] = await pool.query<{ verdicts: object[] }>("select take_leases('ws_1', 'r', $1, $2) as verdicts", [
+  const [row] = await pool.query<{ verdicts: object[] }>("select open_leases('ws_1', 'r', $1, $2) as verdicts", [
     JSON.stringify([item]),
     at,
   ]);

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "vitest";
 import type { Actor } from "../../src/accounts/audit.ts";
 import type { LimitChange } from "../../src/accounts/limit-changes.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";
 import { createWorkspaces, type Workspaces } from "../../src/accounts/workspaces.ts";
 import { MAX_LIMIT } from "../../src/config/tiers.ts";
-import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -202,21 +198,6 @@ test("overrides are made all or none, and what is wrong is named", async (t) => 
   await assert.rejects(workspaces.setLimits(OPERATOR, "none", [good]), { kind: "unknown_entity" });
   assert.deepEqual(await workspaces.get(OPERATOR, "w"), before);
   assert.equal((await pool.query("select from audit")).length, 1);
-});
-
-test("workspaces that are older than credit get an account", async (t) => {
-  const { pool } = await testDatabase(t);
-  const folder = await mkdtemp(join(tmpdir(), "chorus-migrations-"));
-  t.onTestFinished(() => rm(folder, { recursive: true }));
-  await copyFile(join(import.meta.dirname, "../../src/store/migrations/000001.sql"), join(folder, "000001.sql"));
-  await pool.query("drop schema public cascade");
-  await pool.query("create schema public");
-  await migrate(pool, folder);
-  await pool.query("insert into workspaces (id, name) values ('ws_old', 'old')");
-  await migrate(pool);
-  await applyTiers(pool, TIERS);
-  const { tier, limits } = await createWorkspaces(pool).get(OPERATOR, "old");
-  assert.deepEqual([tier, limits], ["free", TIERS[0]?.limits]);
 });
 
 test("with the database away every call says overloaded", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { costOf } from "../../src/admission/lease.ts";
+import { priceOf } from "../../src/admission/price.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import {
   type Account,
@@ -127,7 +127,7 @@ test("as many requests run as the limit says; each that ends makes room for one"
 test("waits are right to the millisecond at the ends of minutes, days, weeks, months, years and leap days", async (t) => {
   const { pool } = await testDatabase(t);
   const check = async (unit: string, at: number, end: number) => {
-    const [row] = await pool.query<{ rest: string }>("select period_rest($1, $2) as rest", [unit, new Date(at)]);
+    const [row] = await pool.query<{ rest: string }>("select ms_left_in_period($1, $2) as rest", [unit, new Date(at)]);
     assert.equal(Number(row?.rest), end - at, `${unit} of ${new Date(at).toISOString()}`);
   };
   for (const [unit, at, end] of [
@@ -226,7 +226,7 @@ test("a refusal says when no wait helps, and what does", async (t) => {
   assert.match(await because({ inputTokens: 91 }), /limit input_tokens_per_minute is reached\. Wait/);
   assert.match(
     await because({ inputTokens: 101 }),
-    /limit input_tokens_per_minute does not allow this request, however/,
+    /limit input_tokens_per_minute does not allow this request, even after a wait/,
   );
   for (const limit of [
     "requests_per_month",
@@ -246,7 +246,7 @@ test("a refusal says when no wait helps, and what does", async (t) => {
   await pool.query(`update accounts set spend_limits = '{}'`);
   assert.match(
     await because({ maxOutputTokens: 32_000 }),
-    /most that this request can cost\. Add credit or lower max_tokens/,
+    /highest possible cost of this request\. Add credit or lower max_tokens/,
   );
 });
 
@@ -370,9 +370,9 @@ test("figures of any size the accounts can hold are counted exactly", async (t) 
 });
 
 test("prices are exact and rounded half up once", () => {
-  assert.equal(costOf({ input: 0.145, cached: 0, output: 0 }, { input: 100, cached: 0, output: 0 }), 15n);
-  assert.equal(costOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 2, cached: 1, output: 2 }), 0n);
-  assert.equal(costOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 3, cached: 1, output: 2 }), 1n);
+  assert.equal(priceOf({ input: 0.145, cached: 0, output: 0 }, { input: 100, cached: 0, output: 0 }), 15n);
+  assert.equal(priceOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 2, cached: 1, output: 2 }), 0n);
+  assert.equal(priceOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 3, cached: 1, output: 2 }), 1n);
   const tokens = fc.nat(20_000_000);
   const rate = fc.nat(10_000_000_000).map((millionths) => millionths / 1e6);
   fc.assert(
@@ -381,7 +381,7 @@ test("prices are exact and rounded half up once", () => {
         BigInt(uncached) * BigInt(Math.round(input * 1e6)) +
         BigInt(cached) * BigInt(Math.round(half * 1e6)) +
         BigInt(output) * BigInt(Math.round(out * 1e6));
-      const cost = costOf({ input, cached: half, output: out }, { input: uncached + cached, cached, output });
+      const cost = priceOf({ input, cached: half, output: out }, { input: uncached + cached, cached, output });
       assert.ok(cost * 1_000_000n - exact <= 500_000n && exact - cost * 1_000_000n < 500_000n);
     }),
   );

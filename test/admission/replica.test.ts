@@ -42,7 +42,7 @@ describe.concurrent("leases and replicas", () => {
     const retried = ask("ws_2", { idempotency });
     await dead.take(retried);
     // A lease that its own replica knows nothing of, as after a statement that was given up and yet arrived.
-    await pool.query("select take_leases('ws_1', 'living', $1)", [
+    await pool.query("select open_leases('ws_1', 'living', $1)", [
       JSON.stringify([{ request_id: "req_lost", key_id: "key_1", input_tokens: 1, hold_micro: 5 }]),
     ]);
     assert.equal((await accountOf(pool, "ws_1")).running, 4);

@@ -93,7 +93,7 @@ test("an answer is charged and recorded once, with its hold given back", async (
 test("what is not charged, or left without being settled, costs nothing and leaves no hold", async (t) => {
   const { pool, replica, run } = await setUp(t, { granted: 10 * COST });
   for (const outcome of ["cut_short", "caller_gone", "upstream_failed"] as const) {
-    assert.deepEqual(await run({}, { outcome, charged: false }), { credits: 0 });
+    assert.deepEqual(await run({}, { outcome }), { credits: 0 });
   }
   await assert.rejects(
     async () => {

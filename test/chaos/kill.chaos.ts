@@ -100,7 +100,7 @@ test("kill -9 at each state of a request: no hold stays, and the caller's retry 
   clients.push(lost("taking"));
   await until("statements that wait", async () => {
     const rows = await server.pool.query(
-      "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'take_leases|settle_leases'",
+      "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'open_leases|settle_leases'",
     );
     return rows.length === 3;
   });

@@ -85,8 +85,6 @@ test("the command line does all that operators and owners do", async (t) => {
       entries.map(({ kind }: { kind: string }) => kind),
       ["adjustment", "purchase", "grant"],
     );
-    assert.match(await ok("credits check acme"), /^granted +10 +10 +-$/m);
-    assert.equal((await json("credits check acme")).consistent, true);
     await wrong(["credits", "purchase", "acme", "5", "--reference", "inv-1"], /reference/);
     await wrong(["credits", "purchase", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
     await wrong(["credits", "grant", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
@@ -161,4 +159,4 @@ test("the command line does all that operators and owners do", async (t) => {
     assert.match(named.out, /\\u202egnp\.exe/);
     assert.ok(!named.out.includes("\u202e"));
   });
-});
+}, 240_000);

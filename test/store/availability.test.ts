@@ -3,51 +3,51 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { createAvailability } from "../../src/store/availability.ts";
 
-test("the gate closes when the server does not answer, and opens when it does; it asks once at a time", async () => {
-  let asked = 0;
-  let there = true;
-  const gate = createAvailability(async () => {
-    asked++;
+test("fails checks while the server does not answer, and runs one probe at a time", async () => {
+  let probes = 0;
+  let isUp = true;
+  const availability = createAvailability(async () => {
+    probes++;
     await sleep(5);
-    if (!there) throw new Error("away");
+    if (!isUp) throw new Error("away");
   });
-  gate.suspect();
-  gate.suspect();
-  gate.pass();
+  availability.reportFailure();
+  availability.reportFailure();
+  availability.check();
   await sleep(20);
-  gate.pass();
-  assert.equal(asked, 1);
+  availability.check();
+  assert.equal(probes, 1);
 
-  there = false;
-  gate.suspect();
-  gate.pass();
+  isUp = false;
+  availability.reportFailure();
+  availability.check();
   await sleep(20);
-  assert.throws(() => gate.pass(), /away/);
-  gate.suspect();
-  assert.equal(asked, 2);
+  assert.throws(() => availability.check(), /away/);
+  availability.reportFailure();
+  assert.equal(probes, 2);
   await sleep(260);
-  assert.throws(() => gate.pass(), /away/);
-  assert.ok(asked >= 3);
-  there = true;
+  assert.throws(() => availability.check(), /away/);
+  assert.ok(probes >= 3);
+  isUp = true;
   await sleep(300);
-  gate.pass();
-  const until = asked;
+  availability.check();
+  const until = probes;
   await sleep(300);
-  assert.equal(asked, until);
-  gate.end();
+  assert.equal(probes, until);
+  availability.close();
 });
 
-test("once ended it asks no more", async () => {
-  let asked = 0;
-  const gate = createAvailability(async () => {
-    asked++;
+test("runs no probe after it was closed", async () => {
+  let probes = 0;
+  const availability = createAvailability(async () => {
+    probes++;
     throw new Error("away");
   });
-  gate.suspect();
+  availability.reportFailure();
   await sleep(10);
-  gate.end();
+  availability.close();
   await sleep(300);
-  assert.equal(asked, 1);
-  gate.suspect();
-  assert.equal(asked, 1);
+  assert.equal(probes, 1);
+  availability.reportFailure();
+  assert.equal(probes, 1);
 });

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { migrate } from "../../src/store/migrate.ts";
-import { openPool } from "../../src/store/pool.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
-const OURS = join(import.meta.dirname, "../../src/store/migrations");
-const NEWEST = readdirSync(OURS).length;
+const OURS = join(import.meta.dirname, "../../src/store");
+const NEWEST = readdirSync(join(OURS, "migrations")).length;
 
-/** Name of a migration that comes so many after the newest. */
-function later(many: number): string {
-  return `${String(NEWEST + many).padStart(6, "0")}.sql`;
+/** Name of a migration that comes `count` after the newest. */
+function later(count: number): string {
+  return `migrations/${String(NEWEST + count).padStart(6, "0")}_test.sql`;
 }
 
-test("several replicas that start at once on an empty database all succeed, and each migration runs once", async (t) => {
+test("several replicas start at once on an empty database: all succeed, and each migration runs once", async (t) => {
   const { pool, url } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
@@ -33,7 +33,7 @@ test("several replicas that start at once on an empty database all succeed, and 
 
 test("a migration is applied whole or not at all, and a later start tries it again", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await migrations(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });
+  const folder = await copyOfOurs(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });
   await assert.rejects(migrate(pool, folder), /division by zero/);
   assert.deepEqual(await pool.query("select to_regclass('half') as half"), [{ half: null }]);
   await writeFile(join(folder, later(1)), "create table half (id integer);");
@@ -43,16 +43,109 @@ test("a migration is applied whole or not at all, and a later start tries it aga
 
 test("a program refuses a database that has seen a breaking migration it does not know, and no other", async (t) => {
   const { pool } = await testDatabase(t);
-  await migrate(pool, await migrations(t, { [later(1)]: "create table extra (id integer);" }));
+  await migrate(pool, await copyOfOurs(t, { [later(1)]: "create table extra (id integer);" }));
   await migrate(pool);
-  await migrate(pool, await migrations(t, { [later(1)]: "", [later(2)]: "--! breaking-change\ndrop table extra;" }));
+  await migrate(pool, await copyOfOurs(t, { [later(1)]: "", [later(2)]: "--! breaking-change\ndrop table extra;" }));
   await assert.rejects(
     migrate(pool),
-    new RegExp(`schema ${NEWEST + 2}, and this version of Chorus knows schemas up to ${NEWEST}\\. Run a newer version`),
+    new RegExp(
+      `schema ${NEWEST + 2}, but this version of Chorus supports schemas up to ${NEWEST}\\. Run a newer version`,
+    ),
   );
 });
 
-test("a database that cannot be reached is said to be so", async () => {
+test("applies a function when its text has changed, and only then", async (t) => {
+  const { pool } = await testDatabase(t);
+  const folder = await copyOfOurs(t, { "functions/one.sql": one("1") });
+  await migrate(pool, folder);
+  assert.equal(await resultOf(pool), 1);
+  const before = await versionsOf(pool);
+  await migrate(pool, folder);
+  assert.deepEqual(await versionsOf(pool), before);
+  await writeFile(join(folder, "functions/one.sql"), one("2"));
+  await migrate(pool, folder);
+  assert.equal(await resultOf(pool), 2);
+  const after = await versionsOf(pool);
+  assert.notEqual(after.get("one"), before.get("one"));
+  assert.deepEqual(new Map(after).set("one", before.get("one") ?? ""), before);
+});
+
+test("replaces a function whose parameters or return type have changed", async (t) => {
+  const { pool } = await testDatabase(t);
+  const folder = await copyOfOurs(t, {});
+  for (const sql of [
+    one("1"),
+    "create or replace function one(n int default 2) returns int language sql as 'select n'",
+    "create or replace function one(m int default 3) returns int language sql as 'select m'",
+    "create or replace function one(m int default 3) returns text language sql as 'select m::text'",
+  ]) {
+    await writeFile(join(folder, "functions/one.sql"), sql);
+    await migrate(pool, folder);
+    assert.equal((await pool.query("select from pg_proc where proname = 'one'")).length, 1);
+  }
+  assert.deepEqual(await pool.query("select one()"), [{ one: "3" }]);
+});
+
+test("drops a function whose file is gone", async (t) => {
+  const { pool } = await testDatabase(t);
+  const folder = await copyOfOurs(t, { "functions/one.sql": one("1") });
+  await migrate(pool, folder);
+  await rm(join(folder, "functions/one.sql"));
+  await migrate(pool, folder);
+  assert.deepEqual(await pool.query("select from pg_proc where proname = 'one'"), []);
+  assert.deepEqual(await pool.query("select from chorus_functions where name = 'one'"), []);
+});
+
+test("creates a function before another one that it calls", async (t) => {
+  const { pool } = await testDatabase(t);
+  const calls = "create or replace function a() returns int language sql as 'select z()'";
+  const folder = await copyOfOurs(t, { "functions/a.sql": calls, "functions/z.sql": one("4").replace("one()", "z()") });
+  await migrate(pool, folder);
+  assert.deepEqual(await pool.query("select a()"), [{ a: 4 }]);
+});
+
+test("changes nothing when one function cannot be created", async (t) => {
+  const { pool } = await testDatabase(t);
+  const folder = await copyOfOurs(t, { [later(1)]: "create table extra ()", "functions/one.sql": "create nonsense" });
+  await assert.rejects(migrate(pool, folder), /syntax error/);
+  assert.deepEqual(await pool.query("select to_regclass('extra') as extra"), [{ extra: null }]);
+});
+
+test("leaves the functions of a newer schema alone", async (t) => {
+  const { pool } = await testDatabase(t);
+  await migrate(pool, await copyOfOurs(t, { [later(1)]: "", "functions/one.sql": one("1") }));
+  await migrate(pool);
+  assert.equal(await resultOf(pool), 1);
+});
+
+test("applies changed functions once when several replicas start at the same time", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const folder = await copyOfOurs(t, {
+    "functions/one.sql": one("1"),
+    "functions/two.sql": one("2").replace("one", "two"),
+  });
+  await migrate(pool, folder);
+  await rm(join(folder, "functions/two.sql"));
+  await writeFile(join(folder, "functions/one.sql"), one("5"));
+  const replicas = Array.from({ length: 4 }, () => openPool(url, { max: 2 }));
+  await Promise.all(replicas.map((replica) => migrate(replica, folder)));
+  await Promise.all(replicas.map((replica) => replica.end()));
+  assert.equal(await resultOf(pool), 5);
+  assert.deepEqual(await pool.query("select from pg_proc where proname = 'two'"), []);
+});
+
+test("each function has the name of its file and a body that fits the tables", async (t) => {
+  const { pool } = await testDatabase(t);
+  const files = readdirSync(join(OURS, "functions"));
+  const found = await pool.query<{ name: string }>(
+    "select proname as name from pg_proc where pronamespace = 'public'::regnamespace order by 1",
+  );
+  assert.deepEqual(found.map(({ name }) => `${name}.sql`).sort(), files.sort());
+  // Postgres checks the bodies here, which it does not do during a migration.
+  for (const file of files) await pool.query(readFileSync(join(OURS, "functions", file), "utf8"));
+});
+
+test("says that the database cannot be reached", async () => {
   for (const host of ["127.0.0.1", "localhost"]) {
     const pool = openPool(`postgres://user:secret@${host}:1/db`);
     await assert.rejects(migrate(pool), /cannot be reached: .*ECONNREFUSED.*Check DATABASE_URL/);
@@ -64,7 +157,8 @@ test("tables that grow with use lead with the workspace in their primary keys", 
   const { pool } = await testDatabase(t);
   const rows = await pool.query<{ name: string; first: string }>(
     `select c.relname as name, a.attname as first from pg_index i join pg_class c on c.oid = i.indrelid
-     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] where i.indisprimary and c.relname in ('api_keys', 'generations')`,
+     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+     where i.indisprimary and c.relname in ('api_keys', 'generations')`,
   );
   assert.deepEqual(
     rows.map(({ first }) => first),
@@ -72,10 +166,29 @@ test("tables that grow with use lead with the workspace in their primary keys", 
   );
 });
 
-async function migrations(t: Lifetime, added: Record<string, string>): Promise<string> {
+/** A function `one` that returns a number. */
+function one(result: string): string {
+  return `create or replace function one() returns int language sql as 'select ${result}'`;
+}
+
+async function resultOf(pool: Pool): Promise<number | undefined> {
+  const [row] = await pool.query<{ one: number }>("select one()");
+  return row?.one;
+}
+
+/** The transaction that wrote each function. */
+async function versionsOf(pool: Pool): Promise<Map<string, string>> {
+  const rows = await pool.query<{ proname: string; xmin: string }>(
+    "select proname, xmin::text from pg_proc where pronamespace = 'public'::regnamespace",
+  );
+  return new Map(rows.map(({ proname, xmin }) => [proname, xmin]));
+}
+
+/** A copy of the project's migrations and functions, with files added. */
+async function copyOfOurs(t: Lifetime, added: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-migrations-"));
   t.onTestFinished(() => rm(folder, { recursive: true }));
-  await cp(OURS, folder, { recursive: true });
+  for (const name of ["migrations", "functions"]) await cp(join(OURS, name), join(folder, name), { recursive: true });
   for (const [name, sql] of Object.entries(added)) await writeFile(join(folder, name), sql);
   return folder;
 }

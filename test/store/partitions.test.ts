@@ -41,7 +41,7 @@ async function addWorkspace(pool: Pool, id: string): Promise<void> {
 /** Admits and settles one request. */
 async function answer(pool: Pool, workspace: string, at: Date, n: number): Promise<void> {
   const ids = { request_id: `req_${n}`, key_id: `key_${workspace}` };
-  await pool.query("select take_leases($1, 'r', $2, $3)", [
+  await pool.query("select open_leases($1, 'r', $2, $3)", [
     workspace,
     JSON.stringify([{ ...ids, input_tokens: 1, hold_micro: 1 }]),
     at,

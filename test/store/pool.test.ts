@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
-import { isUnavailable, openPool, orOverloaded, tlsOf } from "../../src/store/pool.ts";
+import { isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
+import { tlsOf } from "../../src/store/tls.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 

@@ -42,7 +42,7 @@ async function take(client: pg.Client, n: number, at: Date): Promise<void> {
     key: `0${i}`,
     body: "00",
   }));
-  await client.query("select take_leases('ws_7', 'r', $1, $2)", [JSON.stringify(items), at]);
+  await client.query("select open_leases('ws_7', 'r', $1, $2)", [JSON.stringify(items), at]);
 }
 
 async function settle(client: pg.Client, n: number, at: Date): Promise<void> {

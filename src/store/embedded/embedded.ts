@@ -1,29 +1,34 @@
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type Cluster, launch, openCluster, START_MS, serverState, shutDown } from "./cluster.ts";
+import { type Cluster, launch, openCluster, START_MS, shutDown } from "./cluster.ts";
+import { serverState } from "./pid-file.ts";
 
-/** Advisory lock that every service holds, shared, for as long as it needs the server. The one that then gets it alone was the last. */
+/**
+ * Advisory lock that every service holds, shared, while it uses the server. A service that gets it exclusively was the
+ * last.
+ */
 const USE_LOCK = 4_207_849_483n;
 
-/** Pause before another attempt to get a lost server back, in milliseconds. */
+/** Pause between two attempts to start a lost server again, in milliseconds. */
 const RETRY_MS = 1_000;
 
-interface Hold {
+interface Connection {
   port: number;
-  /** The connection that holds the lock; it does nothing else. */
+  /** The connection that holds the lock, and is used for nothing else. */
   client: pg.Client;
 }
 
 /**
- * Starts Postgres 18 with its data in `<dataDir>/postgres`, or joins the server that another service, or a service that was killed, left
- * running there. The server is a process of its own: no signal to the service reaches it, and it survives a service that is killed.
- * `stop` lets go of it, and the last service to let go stops it. A server that dies meanwhile is started again at the same address.
- * Measured: 0.8 s for the first start, 0.1 s for later ones.
+ * Starts Postgres 18 with its data in `<dataDir>/postgres`, or joins the server that another service started there. The
+ * server is a separate process: signals to the service do not reach it, and it survives a service that is killed.
+ * `stop` releases it, and the last service to release it stops it. A server that crashes is started again at the same
+ * address. The first start takes 0.8 s.
  *
- * All services of a folder must run on one machine (or in one container), because a server elsewhere cannot be seen from here.
- * @param log takes a line about each event that an operator may want to know
- * @throws Error saying what is wrong with the folder or the machine, and what to do.
+ * All services that share a folder must run on one machine or in one container, because they find the server by its
+ * process.
+ * @param log receives a line about each event of interest to an operator
+ * @throws Error that says what is wrong with the folder or the machine, and what to do
  */
 export async function startEmbedded(
   dataDir: string,
@@ -31,29 +36,29 @@ export async function startEmbedded(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const cluster = await openCluster(dataDir, log);
   const stopping = new AbortController();
-  let hold: Hold | undefined = await take(cluster, stopping.signal);
+  let connection: Connection | undefined = await connect(cluster, stopping.signal);
   let recovery: Promise<void> | undefined;
-  const { port } = hold;
-  watch(hold.client);
+  const { port } = connection;
+  watch(connection.client);
 
   function watch(client: pg.Client): void {
     client.once("end", () => {
-      hold = undefined;
+      connection = undefined;
       if (!stopping.signal.aborted) recovery = recover();
     });
   }
 
   async function recover(): Promise<void> {
-    log("The embedded Postgres was lost. Getting it back.");
-    for (let said = ""; !stopping.signal.aborted; ) {
+    log("The embedded Postgres was lost. Starting it again.");
+    for (let logged = ""; !stopping.signal.aborted; ) {
       try {
-        hold = await take(cluster, stopping.signal, port);
-        watch(hold.client);
+        connection = await connect(cluster, stopping.signal, port);
+        watch(connection.client);
         return log("The embedded Postgres is back.");
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
-        if (!stopping.signal.aborted && message !== said) log(message);
-        said = message;
+        if (!stopping.signal.aborted && message !== logged) log(message);
+        logged = message;
         await sleep(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
       }
     }
@@ -62,8 +67,8 @@ export async function startEmbedded(
   async function stop(): Promise<void> {
     stopping.abort();
     await recovery;
-    if (!hold) return;
-    const { client } = hold;
+    if (!connection) return;
+    const { client } = connection;
     try {
       if (await isLast(client)) await shutDown(cluster);
     } finally {
@@ -81,13 +86,13 @@ export async function startEmbedded(
   };
 }
 
-/** Joins the running server, or starts one and joins it. Only `port` will do if it is given. */
-async function take(cluster: Cluster, signal: AbortSignal, port?: number): Promise<Hold> {
+/** Joins the running server, or starts one and joins it. @param port required port; undefined: any */
+async function connect(cluster: Cluster, signal: AbortSignal, port?: number): Promise<Connection> {
   const deadline = Date.now() + START_MS;
   for (let first = true; ; first = false) {
     const state = await serverState(cluster);
     if (state.status === "absent") {
-      // First where a server that died was: services that outlived it look for it there.
+      // Tries the port of the crashed server first, because other services wait for it there.
       const wanted = port ?? (first ? state.port : undefined);
       await launch(cluster, wanted ?? (await freePort()), signal);
     } else if (state.status === "ready" && state.port !== undefined) {
@@ -102,7 +107,7 @@ async function take(cluster: Cluster, signal: AbortSignal, port?: number): Promi
   }
 }
 
-/** A connection that holds the lock; undefined when the server is about to stop. */
+/** Opens a connection that holds the lock. @returns undefined when the server is about to stop */
 async function join(cluster: Cluster, port: number): Promise<pg.Client | undefined> {
   const client = new pg.Client({
     connectionString: address(cluster, port),
@@ -117,7 +122,7 @@ async function join(cluster: Cluster, port: number): Promise<pg.Client | undefin
     if (rows[0]?.held) return client;
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === "28P01") {
-      throw new Error(`The password in ${cluster.home}/password is not the database's. Put the right one back.`, {
+      throw new Error(`The database does not accept the password in ${cluster.home}/password. Restore the file.`, {
         cause: error,
       });
     }
@@ -126,14 +131,14 @@ async function join(cluster: Cluster, port: number): Promise<pg.Client | undefin
   return undefined;
 }
 
-/** Lets go of the lock, and tells whether no one else holds it: from then on no one can join. */
+/** Releases the lock. @returns whether no other service holds it; then no other service can join any more */
 async function isLast(client: pg.Client): Promise<boolean> {
   try {
     await client.query("select pg_advisory_unlock_shared($1)", [USE_LOCK]);
     const { rows } = await client.query("select pg_try_advisory_lock($1) as last", [USE_LOCK]);
     return rows[0]?.last === true;
   } catch {
-    return false; // the server went away by itself
+    return false; // the server has ended
   }
 }
 
@@ -141,7 +146,7 @@ function address(cluster: Cluster, port: number): string {
   return `postgres://${cluster.role}:${cluster.password}@127.0.0.1:${port}/postgres`;
 }
 
-/** A port that was free a moment ago. */
+/** Finds a port that is free now. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -6,26 +6,26 @@ import { promisify } from "node:util";
 
 const execute = promisify(execFile);
 
-/** How the programs of the embedded Postgres are run, which refuses to run as root. */
+/** The user that runs the programs of the embedded Postgres, which refuses to run as root. */
 export interface OsUser {
   /** Owner of the data folder; undefined: the user who runs the service. */
   owner: { uid: number; gid: number } | undefined;
-  /** What an operator should know about it, if anything. */
+  /** A note for the operator, if there is something to know. */
   note?: string;
   /** The command line and options that run `program` as that user. */
   command(program: string, args: readonly string[]): { file: string; args: string[]; options: SpawnOptions };
 }
 
-/** Nothing of the service's own environment, which holds vendor keys, reaches the server, which outlives the service. */
+/** Environment of the server. It does not inherit that of the service, which contains the keys of vendors. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 /**
- * Decides who runs the server. An ordinary user does it as himself. Root hands it to the owner of the existing data, else to the user
- * `postgres`, which is created where it is missing, else to `nobody`.
- * Where such a user cannot pass the folders above (a clone under /root, say), the programs keep one capability for passing them (Linux).
- * @param dataDir folder that the user must be able to enter; its part `postgres/data` is the data, if there is any yet
+ * Chooses the user that runs the server: the current one, unless it is root. Then the owner of the existing data, else
+ * the user `postgres`, which is created if it is missing, else `nobody`. Where that user cannot enter the folders
+ * above, for example in a clone under /root, the programs keep one capability to enter them (Linux).
+ * @param dataDir folder that the user must be able to enter; `postgres/data` in it is the existing data, if any
  * @param programs folder of the programs
- * @throws Error saying which folder is closed and what to do.
+ * @throws Error that says which folder cannot be entered and what to do
  */
 export async function osUser(dataDir: string, programs: string): Promise<OsUser> {
   if (!runsAsRoot())
@@ -37,16 +37,19 @@ export async function osUser(dataDir: string, programs: string): Promise<OsUser>
     (await existingUser("nobody"));
   if (!owner)
     throw new Error(
-      "Postgres does not run as root, and no other user could be found. Run Chorus as an ordinary user, or set DATABASE_URL.",
+      "Postgres does not run as root, and no other user could be found. " +
+        "Run Chorus as an ordinary user, or set DATABASE_URL.",
     );
   const closed = (await closedFolder(programs, owner)) ?? (await closedFolder(dataDir, owner));
-  const prefix = closed ? await passing(closed, owner, `${programs}/postgres`) : undefined;
+  const prefix = closed ? await capabilityPrefix(closed, owner, `${programs}/postgres`) : undefined;
   if (!prefix)
     return { owner, command: (file, args) => ({ file, args: [...args], options: { ...owner, env: ENVIRONMENT } }) };
   const [file, ...first] = prefix;
   return {
     owner,
-    note: `Postgres runs as uid ${owner.uid}, which may not enter ${closed}: it keeps a capability to pass closed folders.`,
+    note:
+      `Postgres runs as uid ${owner.uid}, which may not enter ${closed}: ` +
+      "it keeps a capability to enter folders without permission.",
     command: (program, args) => ({ file, args: [...first, program, ...args], options: { env: ENVIRONMENT } }),
   };
 }
@@ -55,7 +58,7 @@ function runsAsRoot(): boolean {
   try {
     return userInfo().uid === 0;
   } catch {
-    return false; // a user without an entry in the list of users is not root
+    return false; // a user that is not in the list of users is not root
   }
 }
 
@@ -80,7 +83,7 @@ async function createdUser(name: string): Promise<OsUser["owner"]> {
   return existingUser(name);
 }
 
-/** The first folder on the way to `path`, from the root, that `owner` may not pass. */
+/** The first folder on the path from the root to `path` that `owner` may not enter. */
 async function closedFolder(path: string, owner: { uid: number; gid: number }): Promise<string | undefined> {
   const parent = dirname(path);
   const above = parent === path ? undefined : await closedFolder(parent, owner);
@@ -91,10 +94,10 @@ async function closedFolder(path: string, owner: { uid: number; gid: number }): 
 }
 
 /**
- * A command prefix that runs a program as `owner` with the right to pass closed folders and no other: reading alone where the system
- * has it, else the wider one that containers keep. Without the secure bit, access(2) would leave the right out of account.
+ * Finds a command prefix that runs a program as `owner` with one capability to enter folders: the one for reading, else
+ * the wider one that containers keep. Without the secure bit, access(2) would ignore the capability.
  */
-async function passing(
+async function capabilityPrefix(
   closed: string,
   owner: { uid: number; gid: number },
   program: string,
@@ -117,6 +120,7 @@ async function passing(
   }
   throw new Error(
     `Postgres does not run as root, and the user it would run as (uid ${owner.uid}) may not enter ${closed}. ` +
-      `Run Chorus as an ordinary user, move it and DATA_DIR out of ${closed}, allow entering it (chmod o+x), or set DATABASE_URL.`,
+      `Run Chorus as an ordinary user, move it and DATA_DIR out of ${closed}, ` +
+      "allow entering it (chmod o+x), or set DATABASE_URL.",
   );
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { fit as fitTexts } from "../../../src/engine/attachments/fit.ts";
+import { fitTexts } from "../../../src/engine/attachments/fit.ts";
 import { Encoding } from "../../../src/engine/bpe.ts";
 
 const encoding = new Encoding();
@@ -19,7 +19,7 @@ const text = fc
   )
   .map((parts) => parts.join(""));
 
-describe("fit", () => {
+describe("fitTexts", () => {
   it("never exceeds the budget and keeps parts of the original in their order", () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 4 }), fc.string(), fc.nat({ max: 600 }), (texts, question, budget) => {

@@ -416,13 +416,13 @@ export declare type ListLedgerResponse = Message<"chorus.admin.v1.ListLedgerResp
 export declare const ListLedgerResponseSchema: GenMessage<ListLedgerResponse>;
 
 /**
- * Names the workspace to check.
+ * Selects what to check.
  *
- * @generated from message chorus.admin.v1.CheckLedgerRequest
+ * @generated from message chorus.admin.v1.CheckBooksRequest
  */
-export declare type CheckLedgerRequest = Message<"chorus.admin.v1.CheckLedgerRequest"> & {
+export declare type CheckBooksRequest = Message<"chorus.admin.v1.CheckBooksRequest"> & {
   /**
-   * Identifier or name of the workspace. Required.
+   * Identifier or name of the workspace. Empty: all workspaces.
    *
    * @generated from field: string workspace = 1;
    */
@@ -430,78 +430,79 @@ export declare type CheckLedgerRequest = Message<"chorus.admin.v1.CheckLedgerReq
 };
 
 /**
- * Describes the message chorus.admin.v1.CheckLedgerRequest.
- * Use `create(CheckLedgerRequestSchema)` to create a new message.
+ * Describes the message chorus.admin.v1.CheckBooksRequest.
+ * Use `create(CheckBooksRequestSchema)` to create a new message.
  */
-export declare const CheckLedgerRequestSchema: GenMessage<CheckLedgerRequest>;
+export declare const CheckBooksRequestSchema: GenMessage<CheckBooksRequest>;
 
 /**
- * One figure of the account, with the sums that it must equal.
+ * Two figures that must be equal and are not, or a figure beyond its bound.
  *
- * @generated from message chorus.admin.v1.CheckedFigure
+ * @generated from message chorus.admin.v1.BooksDifference
  */
-export declare type CheckedFigure = Message<"chorus.admin.v1.CheckedFigure"> & {
+export declare type BooksDifference = Message<"chorus.admin.v1.BooksDifference"> & {
   /**
-   * Which figure.
+   * Name of the check, such as `held = leases`.
    *
-   * @generated from field: chorus.admin.v1.AccountFigure name = 1;
+   * @generated from field: string check = 1;
    */
-  name: AccountFigure;
+  check: string;
 
   /**
-   * The figure in the account.
+   * Name of the workspace. Its identifier when the workspace was deleted.
    *
-   * @generated from field: string account = 2;
+   * @generated from field: string workspace = 2;
    */
-  account: string;
+  workspace: string;
 
   /**
-   * The sum of the ledger. Empty for `running`, which is not in the ledger.
+   * The checked part of the workspace: a request, a reference, a period or a key with a time. Empty: the whole
+   * workspace.
    *
-   * @generated from field: string ledger = 3;
+   * @generated from field: string subject = 3;
    */
-  ledger: string;
+  subject: string;
 
   /**
-   * The sum over the running requests. Empty for figures that do not depend on them.
+   * The value that must hold, in credits or as a count.
    *
-   * @generated from field: string leases = 4;
+   * @generated from field: string expected = 4;
    */
-  leases: string;
+  expected: string;
+
+  /**
+   * The value that was found.
+   *
+   * @generated from field: string found = 5;
+   */
+  found: string;
 };
 
 /**
- * Describes the message chorus.admin.v1.CheckedFigure.
- * Use `create(CheckedFigureSchema)` to create a new message.
+ * Describes the message chorus.admin.v1.BooksDifference.
+ * Use `create(BooksDifferenceSchema)` to create a new message.
  */
-export declare const CheckedFigureSchema: GenMessage<CheckedFigure>;
+export declare const BooksDifferenceSchema: GenMessage<BooksDifference>;
 
 /**
  * The result of the check.
  *
- * @generated from message chorus.admin.v1.CheckLedgerResponse
+ * @generated from message chorus.admin.v1.CheckBooksResponse
  */
-export declare type CheckLedgerResponse = Message<"chorus.admin.v1.CheckLedgerResponse"> & {
+export declare type CheckBooksResponse = Message<"chorus.admin.v1.CheckBooksResponse"> & {
   /**
-   * Whether all figures equal their sums.
+   * The differences. Empty when everything agrees.
    *
-   * @generated from field: bool consistent = 1;
+   * @generated from field: repeated chorus.admin.v1.BooksDifference differences = 1;
    */
-  consistent: boolean;
-
-  /**
-   * The figures.
-   *
-   * @generated from field: repeated chorus.admin.v1.CheckedFigure figures = 2;
-   */
-  figures: CheckedFigure[];
+  differences: BooksDifference[];
 };
 
 /**
- * Describes the message chorus.admin.v1.CheckLedgerResponse.
- * Use `create(CheckLedgerResponseSchema)` to create a new message.
+ * Describes the message chorus.admin.v1.CheckBooksResponse.
+ * Use `create(CheckBooksResponseSchema)` to create a new message.
  */
-export declare const CheckLedgerResponseSchema: GenMessage<CheckLedgerResponse>;
+export declare const CheckBooksResponseSchema: GenMessage<CheckBooksResponse>;
 
 /**
  * A spend limit as its owner has set it.
@@ -693,62 +694,8 @@ export enum LedgerEntryKind {
 export declare const LedgerEntryKindSchema: GenEnum<LedgerEntryKind>;
 
 /**
- * A figure of an account.
- *
- * @generated from enum chorus.admin.v1.AccountFigure
- */
-export enum AccountFigure {
-  /**
-   * Never sent.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Granted credit that is left, in credits.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_GRANTED = 1;
-   */
-  GRANTED = 1,
-
-  /**
-   * Purchased credit that is left, in credits.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED = 2;
-   */
-  PURCHASED = 2,
-
-  /**
-   * Total ever purchased, in credits.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_PURCHASED_TOTAL = 3;
-   */
-  PURCHASED_TOTAL = 3,
-
-  /**
-   * Held for running requests, in credits.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_HELD = 4;
-   */
-  HELD = 4,
-
-  /**
-   * Number of running requests.
-   *
-   * @generated from enum value: ACCOUNT_FIGURE_RUNNING = 5;
-   */
-  RUNNING = 5,
-}
-
-/**
- * Describes the enum chorus.admin.v1.AccountFigure.
- */
-export declare const AccountFigureSchema: GenEnum<AccountFigure>;
-
-/**
  * Books and shows the credit of workspaces. Every call carries a token as `authorization: Bearer <token>`: the
- * operator's for Grant, Purchase, Deduct and CheckLedger, the operator's or the workspace's owner token for the rest.
+ * operator's for Grant, Purchase, Deduct and CheckBooks, the operator's or the workspace's owner token for the rest.
  * Amounts are in credits, as exact decimal strings with up to six decimals.
  *
  * @generated from service chorus.admin.v1.CreditService
@@ -797,14 +744,14 @@ export declare const CreditService: GenService<{
     output: typeof ListLedgerResponseSchema;
   },
   /**
-   * Compares the figures of an account with the sums of its ledger and of its running requests. Reads the whole ledger.
+   * Checks that ledger, balances, holds, running requests and usage agree. Reads all their records, which takes long.
    *
-   * @generated from rpc chorus.admin.v1.CreditService.CheckLedger
+   * @generated from rpc chorus.admin.v1.CreditService.CheckBooks
    */
-  checkLedger: {
+  checkBooks: {
     methodKind: "unary";
-    input: typeof CheckLedgerRequestSchema;
-    output: typeof CheckLedgerResponseSchema;
+    input: typeof CheckBooksRequestSchema;
+    output: typeof CheckBooksResponseSchema;
   },
   /**
    * Limits the purchased credit that may be spent in a calendar period, UTC. Weeks start on Monday. The limit applies

@@ -1,0 +1,166 @@
+-- The list of what must hold between ledger, accounts, leases, periods, generations and usage at any moment, whatever
+-- runs. Returns one row for each violation and no row when everything holds; expected and found are credits or counts.
+-- Reads whole tables. w: null checks all workspaces. All of it is one query, so that it reads one snapshot. Generations
+-- and minutes of usage are dropped after the retention period, by month; the checks against them begin with the oldest
+-- month that is left.
+create or replace function check_books(w text default null)
+returns table (check_name text, workspace_id text, subject text, expected text, found text) language sql stable as $$
+with account as (
+  select * from accounts a where w is null or a.workspace_id = w
+), entry as materialized (
+  select * from ledger l where w is null or l.workspace_id = w
+), booked as (
+  select e.workspace_id, sum(granted_micro) as granted, sum(purchased_micro) as purchased, sum(held_micro) as held,
+    sum(purchased_micro) filter (where kind = 'purchase') as purchased_total,
+    -sum(granted_micro + purchased_micro) filter (where kind = 'settlement') as charged
+  from entry e group by 1
+), request as (
+  select e.workspace_id, e.reference as request_id, min(at) as first_at, sum(held_micro) as held,
+    count(*) filter (where kind = 'hold') - count(*) filter (where kind <> 'hold') as open,
+    count(*) filter (where kind = 'settlement') as settlements, -sum(granted_micro + purchased_micro) as charged
+  from entry e where kind in ('hold', 'settlement', 'release') group by 1, 2
+), lease as (
+  select * from leases l where w is null or l.workspace_id = w
+), leased as (
+  select l.workspace_id, sum(hold_micro) as held, count(*) as running from lease l group by 1
+), generation as (
+  select *, is_answered(outcome, streamed) as answered from generations g where w is null or g.workspace_id = w
+), used as (
+  select * from usage u where w is null or u.workspace_id = w
+), kept as (
+  select (select date_trunc('month', min(created_at), 'UTC') from generations) as generations,
+    (select date_trunc('month', min(start), 'UTC') from usage where unit = 'minute') as minutes
+), rollup as (
+  -- Sums of usage as they must be, from the next finer unit.
+  select 'minute' as unit, date_trunc('minute', created_at, 'UTC') as start, g.workspace_id, key_id,
+    count(*) filter (where answered) as requests, count(*) filter (where not answered) as failed,
+    coalesce(sum(input_tokens) filter (where answered), 0) as input,
+    coalesce(sum(output_tokens) filter (where answered), 0) as output,
+    coalesce(sum(cached_tokens) filter (where answered), 0) as cached, sum(credits_micro) as micro
+  from generation g, kept where created_at >= kept.generations and created_at >= kept.minutes group by 1, 2, 3, 4
+  union all
+  select f.unit, date_trunc(f.unit, u.start, 'UTC'), u.workspace_id, key_id, sum(requests), sum(failed_requests),
+    sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(credits_micro)
+  from used u join (values ('minute', 'hour'), ('hour', 'day')) as f (finer, unit) on f.finer = u.unit
+  group by 1, 2, 3, 4
+), amounts as (
+  -- The figures that admission reads follow from the ledger.
+  select 'granted = ledger' as check_name, a.workspace_id, '' as subject, coalesce(b.granted, 0) as expected,
+    a.granted_micro::numeric as found
+  from account a left join booked b using (workspace_id)
+  union all
+  select 'purchased = ledger', a.workspace_id, '', coalesce(b.purchased, 0), a.purchased_micro
+  from account a left join booked b using (workspace_id)
+  union all
+  select 'total purchased = ledger', a.workspace_id, '', coalesce(b.purchased_total, 0), a.purchased_total_micro
+  from account a left join booked b using (workspace_id)
+  union all
+  select 'held = ledger', a.workspace_id, '', coalesce(b.held, 0), a.held_micro
+  from account a left join booked b using (workspace_id)
+  union all
+  -- The holds of running requests add up.
+  select 'held = leases', a.workspace_id, '', coalesce(l.held, 0), a.held_micro
+  from account a left join leased l using (workspace_id)
+  union all
+  -- Each hold of the ledger has its lease, and the other way round.
+  select 'hold = lease', coalesce(r.workspace_id, l.workspace_id), coalesce(r.request_id, l.request_id),
+    coalesce(l.hold_micro, 0), coalesce(r.held, 0)
+  from (select * from request where held <> 0) r full join lease l using (workspace_id, request_id)
+  union all
+  -- Each booking is in the ledger once, and the other way round.
+  select 'booking = ledger', coalesce(b.workspace_id, e.workspace_id), coalesce(b.reference, e.reference),
+    coalesce(b.amount_micro, 0), coalesce(e.amount, 0)
+  from (select * from bookings where w is null or workspace_id = w) b
+  full join (
+    select e.workspace_id, e.reference, sum(granted_micro + purchased_micro) as amount
+    from entry e where kind in ('grant', 'purchase', 'adjustment') group by 1, 2) e using (workspace_id, reference)
+  union all
+  -- Each settled request has a generation with the charge of the ledger.
+  select 'charge = generation', coalesce(g.workspace_id, r.workspace_id), coalesce(g.request_id, r.request_id),
+    coalesce(g.charged, 0), coalesce(r.charged, 0)
+  from (select workspace_id, request_id, sum(credits_micro) as charged from generation group by 1, 2) g
+  full join request r using (workspace_id, request_id) cross join kept
+  -- The times of a generation and of its ledger rows differ, so a day at the start is left out.
+  where g.request_id is not null or (r.settlements > 0 and r.first_at > kept.generations + interval '1 day')
+  union all
+  -- Only answers that were delivered are charged (isCharged in src/admission/price.ts).
+  select 'uncharged outcome', workspace_id, request_id, 0, credits_micro
+  from generation where not (outcome = 'ok' or (outcome = 'caller_gone' and streamed))
+  union all
+  -- No settlement adds credit.
+  select 'settlement takes credit', e.workspace_id, e.reference, 0, greatest(granted_micro, purchased_micro)
+  from entry e where kind = 'settlement' and greatest(granted_micro, purchased_micro) > 0
+  union all
+  -- Usage has every charge.
+  select 'usage = ledger', a.workspace_id, '', coalesce(b.charged, 0), coalesce(u.charged, 0)
+  from account a left join booked b using (workspace_id)
+  left join (select workspace_id, sum(credits_micro) as charged from used where unit = 'day' group by 1) u
+    using (workspace_id)
+  union all
+  -- The current periods have every charge of purchased credit.
+  select 'spent in period = ledger', p.workspace_id, x.unit, coalesce(-sum(e.purchased_micro), 0), x.spent
+  from periods p join account a using (workspace_id)
+  cross join unnest(array['minute', 'day', 'week', 'month'], p.spent_micro) as x (unit, spent)
+  left join entry e on e.workspace_id = p.workspace_id and e.kind = 'settlement'
+    and e.at >= date_trunc(x.unit, p.at, 'UTC') and date_trunc(x.unit, e.at, 'UTC') = date_trunc(x.unit, p.at, 'UTC')
+  group by 2, 3, 5
+), counts as (
+  select 'running = leases' as check_name, a.workspace_id, '' as subject, coalesce(l.running, 0) as expected,
+    a.running::bigint as found
+  from account a left join leased l using (workspace_id)
+  union all
+  select 'open holds = leases', r.workspace_id, r.request_id, count(l.request_id), r.open
+  from request r left join lease l using (workspace_id, request_id) group by 2, 3, 5
+  union all
+  -- Each request is charged once and recorded once.
+  select 'settled once', r.workspace_id, r.request_id, 1, settlements from request r where settlements > 1
+  union all
+  select 'one generation', workspace_id, request_id, 1, count(*) from generation group by 2, 3 having count(*) > 1
+  union all
+  -- A running service releases the leases of dead replicas within 18 s (src/admission/replica.ts).
+  select 'no orphaned lease', l.workspace_id, l.request_id, 0, 1 from lease l
+  where l.taken_at < clock_timestamp() - interval '1 hour'
+    and exists (select from replicas r where r.beat_at > clock_timestamp() - interval '1 minute')
+    and not exists (
+      select from replicas r where r.id = l.replica and r.beat_at > clock_timestamp() - interval '1 hour')
+)
+select check_name, workspace_id, subject, trim_scale(expected / 1000000)::text, trim_scale(found / 1000000)::text
+from amounts where expected <> found
+union all
+select check_name, workspace_id, subject, expected::text, found::text from counts where expected <> found
+union all
+select 'balance', workspace_id, '', '>= 0', trim_scale(x.lowest / 1000000.0)::text
+from account a,
+  least(granted_micro, purchased_micro, held_micro, granted_micro + purchased_micro - held_micro) as x (lowest)
+where x.lowest < 0
+union all
+-- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
+-- was changed since the period began, or since the oldest running request was admitted, does not bind them.
+select 'spend limit', a.workspace_id, x.unit,
+  '<= ' || trim_scale(x.most / 1000000.0), trim_scale(x.spent / 1000000.0)::text
+from account a join periods p using (workspace_id)
+cross join lateral (
+  select unit, (a.spend_limits ->> unit)::bigint as most,
+    spent + greatest(0, a.held_micro - a.granted_micro) as spent
+  from unnest(array['minute', 'day', 'week', 'month'], p.spent_micro) as s (unit, spent)) x
+where x.spent > x.most and not exists (
+  select from audit u
+  where u.workspace_id = a.workspace_id and u.action = 'spend_limit.set' and u.details ->> 'period' = x.unit
+    and u.at >= least(date_trunc(x.unit, p.at, 'UTC'),
+      (select min(taken_at) from lease l where l.workspace_id = a.workspace_id)))
+union all
+select 'usage by ' || unit, workspace_id, format('%s from %s', key_id, start), r.figures, coalesce(u.figures, 'none')
+from (select unit, start, workspace_id, key_id,
+        format('%s answered, %s failed, %s+%s tokens, %s cached, %s micro',
+          requests, failed, input, output, cached, micro) as figures
+      from rollup) r
+full join (
+  select unit, start, workspace_id, key_id,
+    format('%s answered, %s failed, %s+%s tokens, %s cached, %s micro',
+      requests, failed_requests, input_tokens, output_tokens, cached_tokens, credits_micro) as figures
+  from used, kept
+  where unit = 'day' or unit = 'hour' and start >= kept.minutes
+    or unit = 'minute' and start >= kept.generations and start >= kept.minutes) u
+  using (unit, start, workspace_id, key_id)
+where r.figures is distinct from u.figures
+$$;

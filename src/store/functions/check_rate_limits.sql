@@ -1,0 +1,35 @@
+-- Checks one more request with its input tokens against the limits of a workspace. a and p: its account and its
+-- counters, with the requests that run. Returns null when the request is allowed, else a verdict of open_leases() with
+-- the limit that refuses it. The longest period comes first, so that retry_ms is long enough for all limits that are
+-- reached.
+create or replace function check_rate_limits(a accounts, p periods, input_tokens bigint) returns jsonb
+language plpgsql stable as $$
+declare
+  units constant text[] := array['minute', 'day', 'week', 'month'];
+  u int;
+  max_requests bigint;
+  max_input bigint;
+  max_output bigint;
+  max_running constant bigint := a.limits ->> 'concurrent_requests';
+  reached text;
+begin
+  foreach u in array array[4, 2, 1] loop
+    max_requests := a.limits ->> ('requests_per_' || units[u]);
+    max_input := a.limits ->> ('input_tokens_per_' || units[u]);
+    max_output := a.limits ->> ('output_tokens_per_' || units[u]);
+    reached := case
+      when p.requests[u] >= max_requests then 'requests_per_'
+      when p.input_tokens[u] + input_tokens > max_input then 'input_tokens_per_'
+      when p.output_tokens[u] >= max_output then 'output_tokens_per_' end || units[u];
+    if reached is not null then
+      return jsonb_strip_nulls(jsonb_build_object('refusal', 'rate_limited', 'limit', reached,
+        'retry_ms', ms_left_in_period(units[u], p.at),
+        'never', nullif(max_requests < 1 or input_tokens > max_input or max_output < 1, false)));
+    end if;
+  end loop;
+  if a.running >= max_running then
+    return jsonb_strip_nulls(jsonb_build_object('refusal', 'rate_limited', 'limit', 'concurrent_requests',
+      'retry_ms', 1000, 'never', nullif(max_running < 1, false)));
+  end if;
+  return null;
+end $$;
