@@ -17,7 +17,6 @@ import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
 import { rpcFailure, transports } from "./helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "./helpers/service.ts";
-import { subtest } from "./helpers/subtest.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -61,11 +60,7 @@ async function start(env: Record<string, string>): Promise<{ code: number | null
 
 test("a newcomer has an answer at once: start, paste the line", async (t) => {
   const dataDir = await dataFolder();
-  const began = performance.now();
   const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NEWCOMER, HOST: "0.0.0.0" } });
-  const seconds = (performance.now() - began) / 1000;
-  await t.annotate(`ready on an empty folder after ${seconds.toFixed(1)} s`);
-  assert.ok(seconds < 15);
 
   const [, curl = ""] = /^ {2}(curl .+)$/m.exec(service.output()) ?? [];
   assert.match(curl, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/generate -H "X-API-Key: ck_/);
@@ -76,20 +71,22 @@ test("a newcomer has an answer at once: start, paste the line", async (t) => {
   for (const name of ["operator_token", "rpc_url"]) {
     assert.equal((await stat(join(dataDir, name))).mode & 0o777, 0o600);
   }
-  const key = /ck_\w+/.exec(curl)?.[0] ?? "";
+});
 
-  await subtest(t, "a service that is killed leaves its store to the next one", async () => {
-    const postgres = await postgresOf(dataDir);
-    assert.equal(await service.stop("SIGKILL"), "SIGKILL");
-    const next = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
-    assert.equal(await postgresOf(dataDir), postgres);
-    assert.doesNotMatch(next.output(), /ck_|op_/);
-    assert.match(next.output(), /X-API-Key: \$CHORUS_API_KEY/);
-    const answer = await next.post("/v1/generate", { prompt: "What is 2 + 2?" }, { "x-api-key": key });
-    assert.equal(((await answer.json()) as { answer: string }).answer, "2 + 2 = 4");
-    assert.equal(await next.stop(), 0);
-    assert.equal(await postgresOf(dataDir), undefined);
-  });
+test("a service that is killed leaves its store to the next one", async (t) => {
+  const dataDir = await dataFolder();
+  const service = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  const [key = ""] = /ck_\w+/.exec(service.output()) ?? [];
+  const postgres = await postgresOf(dataDir);
+  assert.equal(await service.stop("SIGKILL"), "SIGKILL");
+  const next = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  assert.equal(await postgresOf(dataDir), postgres);
+  assert.doesNotMatch(next.output(), /ck_|op_/);
+  assert.match(next.output(), /X-API-Key: \$CHORUS_API_KEY/);
+  const answer = await next.post("/v1/generate", { prompt: "What is 2 + 2?" }, { "x-api-key": key });
+  assert.equal(((await answer.json()) as { answer: string }).answer, "2 + 2 = 4");
+  assert.equal(await next.stop(), 0);
+  assert.equal(await postgresOf(dataDir), undefined);
 });
 
 test("given secrets are used and never shown", async (t) => {

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
-import type { Lifetime } from "./lifetime.ts";
+import { test as base } from "./fixtures.ts";
+import { fixture, type Lifetime } from "./lifetime.ts";
 import { readEvents, type SseEvent, startService } from "./service.ts";
-import { subtest } from "./subtest.ts";
 import { startVendor } from "./vendors.ts";
 
 /** Credits per million tokens, chosen so that nothing comes out even. */
@@ -14,7 +14,7 @@ export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 type Row = Record<string, unknown>;
 
 /** A service with two scripted vendors, short times and odd rates, and what it takes to ask it and to look at its books. */
-export async function startBench(t: Lifetime) {
+async function startBench(t: Lifetime) {
   const openai = await startVendor("openai");
   const anthropic = await startVendor("anthropic");
   t.onTestFinished(async () => {
@@ -55,15 +55,19 @@ export async function startBench(t: Lifetime) {
       const events = await readEvents(await service.post("/v1/generate:stream", body));
       return { events, text: textOf(events), last: lastOf(events) };
     },
-    /** A subtest that begins with vendors who answer as they always do. */
-    step: (name: string, run: (t: Lifetime) => Promise<void>) =>
-      subtest(t, name, (t) => {
-        openai.always({});
-        anthropic.always({});
-        return run(t);
-      }),
   };
 }
+
+export type Bench = Awaited<ReturnType<typeof startBench>>;
+
+/** `test` with a bench that the tests of a file share. Its vendors are reset before each test. */
+export const test = base
+  .extend("benchOfFile", { scope: "file" }, fixture(startBench))
+  .extend("harness", ({ benchOfFile }) => {
+    benchOfFile.openai.reset();
+    benchOfFile.anthropic.reset();
+    return benchOfFile;
+  });
 
 /** Credits by RATES, rounded half up to a millionth. */
 export function credits(input: number, cached: number, output: number): number {

@@ -50,9 +50,7 @@ test("data, address and durability: a first start makes a database, a later one 
   await first.stop();
   assert.equal(await isServed(dataDir), false);
 
-  const started = performance.now();
   const second = await start(dataDir);
-  assert.ok(performance.now() - started < 3_000, "a later start takes 0.1 s on an idle machine");
   await using(second.url, async (query) => assert.deepEqual(await query("select text from kept"), [{ text: "äöü" }]));
   await second.stop();
 });
