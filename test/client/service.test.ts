@@ -9,6 +9,7 @@ import { SERVICE_CODES } from "../../src/client/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 import { startCuttingProxy } from "./cutting-proxy.ts";
 
 const STRICT = {
@@ -136,7 +137,7 @@ describe("the client against the running service", () => {
     const leave = new AbortController();
     const before = vendor.calls.length;
     const running = chorus.generate({ prompt: "a" }, { ...again, signal: leave.signal });
-    while (vendor.calls.length === before) await sleep(5);
+    await until(() => vendor.calls.length > before);
     await fails(chorus.generate({ prompt: "a" }, again), "idempotency_key_in_use", 409, { retryAfterMs: 1_000 });
     await fails(chorus.generate({ prompt: "b" }, again), "idempotency_key_reused", 422);
     leave.abort();
@@ -175,9 +176,9 @@ describe("the client against the running service", () => {
     await fails(generate({}, { baseUrl: other.url }), "timed_out", 504);
     const asked = vendor.calls.length;
     const waiting = generate({ effort: "high" }, { baseUrl: other.url }).catch(() => undefined);
-    while (vendor.calls.length === asked) await sleep(5);
+    await until(() => vendor.calls.length > asked);
     const stopped = other.stop("SIGTERM");
-    while ((await fetch(`${other.url}/readyz`)).ok) await sleep(5);
+    await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
     await fails(generate({}, { baseUrl: other.url }), "overloaded", 503, { retryAfterMs: 1_000 });
     await waiting;
     await stopped;
@@ -209,9 +210,9 @@ describe("the client against the running service", () => {
     vendor.reply(() => release.promise.then(() => ({})));
     const before = vendor.calls.length;
     const first = busy.generate({ prompt: "a" });
-    while (vendor.calls.length === before) await sleep(5);
+    await until(() => vendor.calls.length > before);
     const second = patient.generate({ prompt: "b" });
-    while (told.length === 0) await sleep(5);
+    await until(() => told.length > 0);
     release.resolve();
     await first;
     assert.equal((await second).answer, "Hello from openai.");
@@ -280,7 +281,7 @@ describe("the client against the running service", () => {
     vendor.reply({ headersMs: 60_000 }, { text: ["one ", "two"], betweenMs: 60_000 });
     const calls = vendor.calls.length;
     const asked = chorus.generate({ prompt: "a" }, { signal: controller.signal });
-    while (vendor.calls.length === calls) await sleep(5);
+    await until(() => vendor.calls.length > calls);
     controller.abort(reason);
     await assert.rejects(asked, reason);
     assert.equal(await vendor.calls.at(-1)?.ended, "aborted");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { test as base } from "./fixtures.ts";
 import { fixture, type Lifetime } from "./lifetime.ts";
 import { readEvents, type SseEvent, startService } from "./service.ts";
+import { until } from "./until.ts";
 import { startVendor } from "./vendors.ts";
 
 /** Credits per million tokens, chosen so that nothing comes out even. */
@@ -97,9 +97,10 @@ export async function rowOf(pool: Pool, id: unknown): Promise<Row> {
 /** Waits for the rows of requests that nobody waits for: of this request, or of all since then. */
 export async function settled(pool: Pool, which: string | Date, expected = 1): Promise<Row[]> {
   const column = typeof which === "string" ? "request_id =" : "created_at >=";
-  for (;;) {
-    const rows = await pool.query(`select * from generations where ${column} $1`, [which]);
-    if (rows.length >= expected) return rows;
-    await sleep(10);
-  }
+  let rows: Row[] = [];
+  await until(async () => {
+    rows = await pool.query(`select * from generations where ${column} $1`, [which]);
+    return rows.length >= expected;
+  });
+  return rows;
 }

@@ -5,6 +5,7 @@ import { FinishReason, GenerationService } from "../../gen/chorus/v1/generation_
 import { type Bench, test as base, credits, rowOf } from "../helpers/bench.ts";
 import { transports } from "../helpers/rpc.ts";
 import { eventsOf } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 interface Request {
   prompt: string;
@@ -165,30 +166,24 @@ function createCallers({ openai, service, pool, count, auth }: Bench, way: Way) 
   /** Waits for the record of a request, and compares it and the ledger with what should have been charged. */
   async function charged(request: Request, outcome: string, price: number): Promise<void> {
     const tokens = count(request.prompt);
-    for (;;) {
-      const rows = await pool.query<{ id: string }>("select id from generations where input_tokens = $1", [tokens]);
-      const settled = rows.at(-1);
-      if (!settled) continue;
-      const row = await rowOf(pool, settled.id);
-      assert.deepEqual([row.outcome, Number(row.credits_micro) / 1e6], [outcome, price]);
-      const [booked] = await pool.query<{ sum: string; held: string }>(
-        "select sum(granted_micro + purchased_micro) as sum, sum(held_micro) as held from ledger where reference = $1",
-        [row.request_id],
-      );
-      assert.deepEqual([Number(booked?.sum) / -1e6 + 0, Number(booked?.held)], [price, 0]);
-      await pool.query("update generations set input_tokens = -input_tokens where id = $1", [settled.id]);
-      return;
-    }
+    const find = () => pool.query<{ id: string }>("select id from generations where input_tokens = $1", [tokens]);
+    await until(async () => (await find()).length > 0);
+    const settled = (await find()).at(-1) ?? assert.fail();
+    const row = await rowOf(pool, settled.id);
+    assert.deepEqual([row.outcome, Number(row.credits_micro) / 1e6], [outcome, price]);
+    const [booked] = await pool.query<{ sum: string; held: string }>(
+      "select sum(granted_micro + purchased_micro) as sum, sum(held_micro) as held from ledger where reference = $1",
+      [row.request_id],
+    );
+    assert.deepEqual([Number(booked?.sum) / -1e6 + 0, Number(booked?.held)], [price, 0]);
+    await pool.query("update generations set input_tokens = -input_tokens where id = $1", [settled.id]);
   }
 
   /** The vendor's call that is on its way. */
   async function arrival() {
     const before = openai.calls.length;
-    for (;;) {
-      const call = openai.calls.at(before);
-      if (call) return call;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until(() => openai.calls.length > before);
+    return openai.calls[before] ?? assert.fail();
   }
 
   async function restUnary(request: Request, leave?: { signal?: AbortSignal }): Promise<Given> {

@@ -10,6 +10,7 @@ import { type Behaviour, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 import type { VendorKind } from "../helpers/vendors.ts";
 
 /** Prose: drafts, an analysis, a writer. */
@@ -109,7 +110,7 @@ describe("the plans of a service with three vendors", () => {
     script(silent);
     const raw = await open({ prompt: PROSE, effort: "high" });
     const requestId = requestIdOf(await raw.until(": \n\n"));
-    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => calls().length >= 3);
     raw.socket.destroy();
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
     const [row = {}] = await settled(pool, requestId);
@@ -145,7 +146,7 @@ describe("the plans of a service with three vendors", () => {
     const began = new Date();
     const body = JSON.stringify({ prompt: PROSE, effort: "high" });
     const answer = fetch(`${service.url}/v1/generate`, { method: "POST", headers, body, signal: leave.signal });
-    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => calls().length >= 3);
     leave.abort();
     await assert.rejects(answer);
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));

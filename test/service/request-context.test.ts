@@ -5,6 +5,7 @@ import { type Bench, credits, lastOf, rowOf, settled, test, textOf } from "../he
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { readEvents, startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 describe("an answer", () => {
   test("that the model itself cut short is not charged, unless that was the caller's cap", async ({
@@ -179,7 +180,8 @@ describe("an answer", () => {
         body: JSON.stringify({ prompt: "leaves", stop_sequences }),
         signal: leave.signal,
       });
-      while (openai.calls.length === before) await sleep(5);
+      await until(() => openai.calls.length > before);
+      // The caller leaves when the first piece has arrived.
       await sleep(50);
       leave.abort();
       await assert.rejects(answer);

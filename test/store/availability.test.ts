@@ -1,39 +1,51 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { createAvailability } from "../../src/store/availability.ts";
+import { until } from "../helpers/until.ts";
+
+/** A closed gate asks every 250 ms. */
+const LONGER_THAN_A_ROUND_MS = 300;
 
 test("the gate closes when the server does not answer, and opens when it does; it asks once at a time", async () => {
   let asked = 0;
+  let answered = 0;
   let there = true;
   const gate = createAvailability(async () => {
     asked++;
-    await sleep(5);
+    await setImmediate();
+    answered++;
     if (!there) throw new Error("away");
   });
+  const isClosed = () => {
+    try {
+      gate.pass();
+      return false;
+    } catch (error) {
+      assert.match(String(error), /away/);
+      return true;
+    }
+  };
   gate.suspect();
   gate.suspect();
   gate.pass();
-  await sleep(20);
+  await until(() => answered === 1);
   gate.pass();
   assert.equal(asked, 1);
 
   there = false;
   gate.suspect();
   gate.pass();
-  await sleep(20);
-  assert.throws(() => gate.pass(), /away/);
+  await until(isClosed);
   gate.suspect();
   assert.equal(asked, 2);
-  await sleep(260);
+  await until(() => asked >= 3);
   assert.throws(() => gate.pass(), /away/);
-  assert.ok(asked >= 3);
   there = true;
-  await sleep(300);
-  gate.pass();
-  const until = asked;
-  await sleep(300);
-  assert.equal(asked, until);
+  await until(() => !isClosed());
+  const last = asked;
+  await sleep(LONGER_THAN_A_ROUND_MS);
+  assert.equal(asked, last);
   gate.end();
 });
 
@@ -44,9 +56,9 @@ test("once ended it asks no more", async () => {
     throw new Error("away");
   });
   gate.suspect();
-  await sleep(10);
+  await until(() => asked === 1);
   gate.end();
-  await sleep(300);
+  await sleep(LONGER_THAN_A_ROUND_MS);
   assert.equal(asked, 1);
   gate.suspect();
   assert.equal(asked, 1);

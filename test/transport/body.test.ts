@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe } from "vitest";
 import { Failure } from "../../src/failure.ts";

@@ -13,6 +13,7 @@ import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import type { TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
@@ -294,8 +295,4 @@ async function listen(
 function send(service: TestService, method: string, path: string, body?: string): Promise<Response> {
   const headers = { "X-API-Key": service.apiKey, ...JSON_TYPE };
   return fetch(service.url + path, { method, headers, ...(body === undefined ? {} : { body }) });
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await sleep(5);
 }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
@@ -238,9 +238,9 @@ describe("failures over REST", () => {
     }
     const before = vendor.calls.length;
     const running = other.post("/v1/generate", { prompt: "a", effort: "high" });
-    while (vendor.calls.length === before) await sleep(5);
+    await until(() => vendor.calls.length > before);
     const stopped = other.stop("SIGTERM");
-    while ((await fetch(`${other.url}/readyz`)).ok) await sleep(5);
+    await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const response = await other.post(path, { prompt: "a" });
       assert.equal(response.headers.get("retry-after"), "1");

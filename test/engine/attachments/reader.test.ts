@@ -4,7 +4,7 @@ import { afterAll, describe, it } from "vitest";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
 import { type Budget, createReader, type Read, type Reader } from "../../../src/engine/attachments/reader.ts";
 import { Failure } from "../../../src/failure.ts";
-import { bomb, DOCX_HEAD, docx, encryptedPdf, paragraph, pdf, png, zip, zipOf } from "./files.ts";
+import { docx, encryptedPdf, paragraph, pdf, png, zip } from "./files.ts";
 
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 const PDF = "application/pdf";
