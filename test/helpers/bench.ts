@@ -13,7 +13,7 @@ export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 
 type Row = Record<string, unknown>;
 
-/** A service with two scripted vendors, short times and odd rates, and what it takes to ask it and to look at its books. */
+/** Starts a service with two scripted vendors, short times and odd rates, and gives functions to use and inspect it. */
 async function startBench(t: Lifetime) {
   const openai = await startVendor("openai");
   const anthropic = await startVendor("anthropic");

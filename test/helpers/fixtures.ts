@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { test as base } from "vitest";
 import { testDatabase } from "./database.ts";
 import { fixture, type Lifetime, lifetimeOf } from "./lifetime.ts";
@@ -6,8 +5,8 @@ import { startService } from "./service.ts";
 import { type Reply, startVendor } from "./vendors.ts";
 
 /**
- * `test` with what most files share. The tests of a file share one service, one database and one vendor, which start when a test first
- * names them; a test must leave them as it found them.
+ * `test` with what most files share. The tests of a file share one service, one database and one vendor, which start
+ * when a test first names them. A test must leave them as it found them.
  */
 export const test = base
   /** The lifetime of the test, for helpers that start something. */
@@ -31,8 +30,8 @@ export const test = base
     startService(lifetimeOf(onCleanup), { databaseUrl: database.url, env: { ...vendorOfFile.env, ...env } }),
   )
   /** The service. Its vendor is reset before each test. */
-  .extend("service", ({ serviceOfFile, vendor }) => {
-    assert.ok(vendor);
+  .extend("service", ({ serviceOfFile, vendorOfFile }) => {
+    vendorOfFile.reset();
     return serviceOfFile;
   });
 

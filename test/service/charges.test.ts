@@ -30,7 +30,7 @@ interface End {
   notices: Array<{ code: string }>;
 }
 
-/** One way to call. `take` says how many pieces of a stream are read before the caller leaves; a unary caller leaves on `signal`. */
+/** Sends a request. The caller of a stream leaves after `take` pieces, a unary caller on `signal`. */
 type Ask = (request: Request, leave?: { take?: number; signal?: AbortSignal }) => Promise<Given>;
 
 const EFFORTS = { low: 2, medium: 3 } as const;
