@@ -26,8 +26,8 @@ async function startBench(t: Lifetime) {
     ...anthropic.env,
     CHORUS_RATES: JSON.stringify(RATES),
     // `medium` is the effort for those who want to be cut short.
-    CHORUS_DEADLINES_MS: '{"low":60000,"medium":250,"high":60000}',
-    CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":300}',
+    CHORUS_DEADLINES_MS: '{"low":60000,"medium":750,"high":60000}',
+    CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":1000}',
     LOG_LEVEL: "trace",
   };
   const service = await startService(t, { databaseUrl, env });

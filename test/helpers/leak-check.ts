@@ -41,7 +41,8 @@ aroundAll(async (runFile) => {
   const before = resources();
   await runFile();
   let left = opened(before);
-  for (const end = Date.now() + LONGEST_WAIT_MS; left !== "" && Date.now() < end; left = opened(before)) await sleep(10);
+  for (const end = Date.now() + LONGEST_WAIT_MS; left !== "" && Date.now() < end; left = opened(before))
+    await sleep(10);
   if (left === "") return;
   throw new Error(
     `The file left these resources open: ${left}. To see where they were created, add --detect-async-leaks.`,
