@@ -4,17 +4,32 @@ import { defineConfig } from "vitest/config";
 // The processes of the test files keep the modules that Node has compiled, as the processes that the tests start do.
 process.env.NODE_COMPILE_CACHE ??= resolve(import.meta.dirname, "node_modules/.cache/node");
 
+/** Settings of every run. */
+export const common = {
+  root: import.meta.dirname,
+  globalSetup: "test/helpers/setup.ts",
+  setupFiles: "test/helpers/leak-check.ts",
+  pool: "forks" as const,
+  // Node runs the sources without a transform, as in production.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  // Bounds for a test that hangs; a busy machine may be slow.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+};
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: "test/helpers/setup.ts",
-    setupFiles: "test/helpers/leak-check.ts",
-    pool: "forks",
-    maxWorkers: 4,
-    // Node runs the sources as they are, as in production.
-    experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Bounds for what hangs; a busy machine may be slow.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    ...common,
+    projects: [
+      {
+        extends: true,
+        test: { name: "tests", include: ["test/**/*.test.ts"], maxWorkers: 4, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
+        // One file at a time, when the tests are done: memory and start-up times are compared with bounds.
+        test: { name: "measure", include: ["test/measure/*.measure.ts"], maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });

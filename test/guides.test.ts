@@ -4,16 +4,16 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { hashSecret } from "../src/admission/secret.ts";
 import { pdf } from "./engine/attachments/files.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
+import { test as base, OFFLINE } from "./helpers/fixtures.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
 import type { Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { startService, type TestService } from "./helpers/service.ts";
-import { subtest } from "./helpers/subtest.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -72,6 +72,8 @@ const hasProgram = (file: string, ...args: string[]): Promise<boolean> =>
     () => false,
   );
 
+const test = base.extend("env", { scope: "file" }, OFFLINE);
+
 test("each block of the guides that can be run is run by a test", async () => {
   for (const page of await pages()) {
     const runnable = (await blocks(page)).filter(({ language }) => RUN.has(language));
@@ -80,10 +82,23 @@ test("each block of the guides that can be run is run by a test", async () => {
   }
 });
 
-test("the guides against a running service", async (t) => {
-  const service = await startService(t);
+describe("the guides against a running service", () => {
+  test.for(["calling", "streaming", "effort", "limits", "web-search", "console"])(
+    "docs/%s.md",
+    async (page, { service }) => {
+      for (const { text } of await blocks(`docs/${page}.md`, "sh")) {
+        // npm test runs this block before the tests.
+        if (text === "npm run build:console") continue;
+        const printed = await runner(service).sh(text);
+        assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
+        assert.ok(printed.trim() !== "", text);
+        if (text.includes(":stream")) assert.match(printed, /^event: done$/m);
+        if (text.includes("intelligence_trace")) assert.match(printed, /"intelligence_level":/);
+      }
+    },
+  );
 
-  await subtest(t, "docs/getting-started.md leads to a program that streams, and gets strict JSON", async (t) => {
+  test("docs/getting-started.md leads to a program that streams, and gets strict JSON", async ({ service, t }) => {
     const folder = await project(t);
     const [start, key, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
     assert.deepEqual(more, []);
@@ -106,7 +121,7 @@ test("the guides against a running service", async (t) => {
     assert.equal((await own.sh(runIt?.text ?? "")).trim(), printed?.text);
   });
 
-  await subtest(t, "docs/structured-output.md: the answer and the refusal are those that are shown", async () => {
+  test("docs/structured-output.md: the answer and the refusal are those that are shown", async ({ service }) => {
     const { sh } = runner(service);
     const [extract, strict] = await blocks("docs/structured-output.md", "sh");
     const [shown, refused] = (await blocks("docs/structured-output.md", "json")).map(({ text }) => JSON.parse(text));
@@ -125,30 +140,16 @@ test("the guides against a running service", async (t) => {
     assert.deepEqual({ ...((await response.json()) as object), request_id: "req_…" }, refused);
   });
 
-  await subtest(t, "docs/attachments.md", async (t) => {
+  test("docs/attachments.md", async ({ service, t }) => {
     const folder = await project(t);
     await writeFile(join(folder, "invoice.pdf"), pdf(["Invoice INV-2041. Total: EUR 1,234.50."]));
     for (const { text } of await blocks("docs/attachments.md", "sh"))
       assert.match(JSON.parse(await runner(service, folder).sh(text)).answer, /INV-2041/);
   });
 
-  for (const page of ["calling", "streaming", "effort", "limits", "web-search", "console"]) {
-    await subtest(t, `docs/${page}.md`, async () => {
-      for (const { text } of await blocks(`docs/${page}.md`, "sh")) {
-        // Run before the tests, by npm itself.
-        if (text === "npm run build:console") continue;
-        const printed = await runner(service).sh(text);
-        assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
-        assert.ok(printed.trim() !== "", text);
-        if (text.includes(":stream")) assert.match(printed, /^event: done$/m);
-        if (text.includes("intelligence_trace")) assert.match(printed, /"intelligence_level":/);
-      }
-    });
-  }
-
-  await subtest(t, "docs/rpc.md", async (t) => {
+  test("docs/rpc.md", async ({ service, t }) => {
     const folder = await project(t);
-    const [curl, connect, exported, compile, ...more] = await blocks("docs/rpc.md", "sh");
+    const [curl, connect, exported, _, ...more] = await blocks("docs/rpc.md", "sh");
     assert.deepEqual(more, []);
     assert.match(await runner(service).sh(curl?.text ?? ""), /StreamGenerate[\s\S]*42[\s\S]*"done"/);
     assert.match(await runner(service).sh(connect?.text ?? ""), /"answer":"6 \* 7 = 42"/);
@@ -163,17 +164,21 @@ test("the guides against a running service", async (t) => {
     const [ts] = await blocks("docs/rpc.md", "ts");
     await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
     assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "6 * 7 = 42\ninvalid_request temperature\n");
-
-    await subtest(t, "in Python", async (t) => {
-      if (!(await hasProgram("python3", "-c", "import grpc_tools"))) return t.skip("python3 has no grpcio-tools");
-      await own.sh(compile?.text ?? "");
-      const [python] = await blocks("docs/rpc.md", "python");
-      await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
-      assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
-    });
   });
 
-  await subtest(t, "docs/operating.md and docs/monitoring.md: commands and statements", async (t) => {
+  test("docs/rpc.md in Python", async ({ service, t, skip }) => {
+    skip(!(await hasProgram("python3", "-c", "import grpc_tools")), "python3 has no grpcio-tools");
+    const folder = await project(t);
+    const own = runner(service, folder);
+    const [, , exported, compile] = await blocks("docs/rpc.md", "sh");
+    await runner(service).sh((exported?.text ?? "").replace("--output protos", `--output ${join(folder, "protos")}`));
+    await own.sh(compile?.text ?? "");
+    const [python] = await blocks("docs/rpc.md", "python");
+    await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
+    assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
+  });
+
+  test("docs/operating.md and docs/monitoring.md: commands and statements", async ({ service, t }) => {
     for (const { text } of [
       ...(await blocks("docs/operating.md", "sh")),
       ...(await blocks("docs/monitoring.md", "sh")),
@@ -185,7 +190,7 @@ test("the guides against a running service", async (t) => {
     for (const { text } of await blocks("docs/monitoring.md", "sql")) await pool.query(text);
   });
 
-  await subtest(t, "docs/security.md: an operator token that was lost ends", async (t) => {
+  test("docs/security.md: an operator token that was lost ends", async ({ t }) => {
     const [statement, ...more] = await blocks("docs/security.md", "sql");
     assert.deepEqual(more, []);
     const { pool } = await testDatabase(t);
@@ -199,7 +204,7 @@ test("the guides against a running service", async (t) => {
     );
   });
 
-  await subtest(t, "docs/operating.md: a dump can be restored", async (t) => {
+  test("docs/operating.md: a dump can be restored", async ({ service, skip, t }) => {
     const { url } = await testDatabase(t);
     const dumps = (await blocks("docs/operating.md", "sh")).filter(({ text }) => /^pg_(dump|restore)/.test(text));
     assert.equal(dumps.length, 2);
@@ -207,7 +212,7 @@ test("the guides against a running service", async (t) => {
       ({ stdout }) => Number(/\d+/.exec(stdout)?.[0]),
       () => 0,
     );
-    if (version < 18) return t.skip(`pg_dump is version ${version}, and Postgres here is 18`);
+    skip(version < 18, `pg_dump is version ${version}, and Postgres here is 18`);
     const folder = await project(t);
     const { sh } = runner(service, folder);
     // The restored database must be empty.
@@ -219,7 +224,7 @@ test("the guides against a running service", async (t) => {
     assert.equal((await pool.query("select from chorus_migrations")).length, length);
   });
 
-  await subtest(t, "docs/operating.md: the proxies take their configuration", async (t) => {
+  test("docs/operating.md: the proxies take their configuration", async ({ skip, t }) => {
     const folder = await project(t);
     const [nginx] = await blocks("docs/operating.md", "nginx");
     const [caddy] = await blocks("docs/operating.md", "caddyfile");
@@ -245,11 +250,11 @@ test("the guides against a running service", async (t) => {
       const env = { ...CHILD_ENV, HOME: folder };
       await execute("caddy", ["validate", "--config", join(folder, "Caddyfile"), "--adapter", "caddyfile"], { env });
     } else missing.push("caddy");
-    if (missing.length > 0) t.skip(`not on this machine: ${missing.join(", ")}`);
+    skip(missing.length > 0, `not on this machine: ${missing.join(", ")}`);
   });
 });
 
-test("docs/operating.md: the catalogue of models of one's own answers", async (t) => {
+test("docs/operating.md: the catalogue of models of one's own answers", async ({ t }) => {
   const [ollama, vllm] = [
     await startVendor("openai", { text: "quick" }),
     await startVendor("openai", { text: "hard" }),
@@ -270,7 +275,7 @@ test("docs/operating.md: the catalogue of models of one's own answers", async (t
   assert.equal(vllm.calls[0]?.headers.authorization, "Bearer vllm-secret");
 });
 
-test("docs/effort.md shows the traces that three scripted vendors give", async (t) => {
+test("docs/effort.md shows the traces that three scripted vendors give", async ({ t }) => {
   const { script, ask } = await startPanel(t);
   const say = (text: string, headersMs: number) => ({ draft: { text, headersMs } });
   const guide = await readFile(join(ROOT, "docs/effort.md"), "utf8");

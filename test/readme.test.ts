@@ -5,11 +5,11 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { test } from "vitest";
+import { test as base } from "vitest";
 import { envToConfig } from "../src/config/config.ts";
 import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import { fixture, type Lifetime } from "./helpers/lifetime.ts";
 import { startService } from "./helpers/service.ts";
-import { subtest } from "./helpers/subtest.ts";
 
 const execute = promisify(execFile);
 
@@ -20,7 +20,8 @@ function shape(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]));
 }
 
-test("the commands of README and docs/command-line.md work as written", async (t) => {
+/** Runs `npm start` on an empty folder, as a reader of README does, and commands of the docs against it. */
+async function startNpm(t: Lifetime) {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   await chmod(dataDir, 0o711);
   t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
@@ -33,10 +34,6 @@ test("the commands of README and docs/command-line.md work as written", async (t
     PORT: "0",
     RPC_PORT: "0",
   };
-  const [start, tests, curl, answer] = await blocks("README.md");
-  assert.deepEqual([start?.text, tests?.text], ["npm start", "npm test"]);
-  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-  assert.ok(scripts.start && scripts.test);
 
   // npm start would install it, under the feet of the tests that run beside this one.
   const [lock, installed] = ["package-lock.json", "node_modules/.installed-lock.json"].map((name) => join(ROOT, name));
@@ -69,60 +66,80 @@ test("the commands of README and docs/command-line.md work as written", async (t
     const { stdout } = await execute("sh", ["-ec", here], { cwd: ROOT, env: { ...env, CHORUS_API_KEY: key } });
     return stdout;
   };
+  return {
+    env,
+    dataDir,
+    key,
+    url,
+    run,
+    output: () => output,
+    async stop() {
+      process.kill(await childOf(npm.pid ?? 0), "SIGTERM");
+      await closed;
+    },
+  };
+}
 
-  await subtest(t, "README: the answer has the shape that is shown", async () => {
-    assert.match(
-      output,
-      new RegExp(
-        `^ {2}${RegExp.escape((curl?.text ?? "").replace("http://127.0.0.1:8080", url).replace("$CHORUS_API_KEY", key))}$`,
-        "m",
-      ),
-    );
-    assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
-  });
+const test = base.extend("npm", { scope: "file" }, fixture(startNpm));
 
-  await subtest(t, "docs/command-line.md", async () => {
-    let id = "";
-    for (const { language, text } of await blocks("docs/command-line.md")) {
-      if (language !== "sh") continue;
-      for (const line of text.split("\n")) {
-        const printed = await run(line.replace("key_…", id));
-        id = /key_[0-9a-f]{24}/.exec(printed)?.[0] ?? id;
-        if (line.includes("--json")) assert.ok(Array.isArray(JSON.parse(printed).keys));
-        else assert.match(printed, /key_[0-9a-f]{24}/);
-      }
-    }
-    assert.notEqual(id, "");
-  });
-
-  const before = await run('curl -s http://127.0.0.1:8080/v1/quotas -H "X-API-Key: $CHORUS_API_KEY"');
-
-  await subtest(t, "the service ends when npm is told to", async () => {
-    process.kill(await childOf(npm.pid ?? 0), "SIGTERM");
-    await closed;
-    await assert.rejects(stat(join(dataDir, "postgres/data/postmaster.pid")), { code: "ENOENT" });
-  });
-
-  await subtest(t, "docs/operating.md: a copy of the stopped embedded Postgres is a backup", async (t) => {
-    const restored = `${dataDir}-restored`;
-    const copy = `${dataDir}.tar`;
-    t.onTestFinished(async () => {
-      await Promise.all([restored, copy].map((path) => rm(path, { recursive: true, force: true })));
-    });
-    const commands = (await blocks("docs/operating.md", "sh")).filter(({ text }) => text.includes("chorus-backup.tar"));
-    assert.equal(commands.length, 2);
-    for (const { text } of commands) {
-      const command = text.replaceAll("chorus-backup.tar", copy);
-      await execute("sh", ["-ec", command], { env: { ...env, RESTORED_DIR: restored } });
-    }
-    const service = await startService(t, { databaseUrl: "", dataDir: restored, env: { CHORUS_TIERS: "" } });
-    const after = await service.get("/v1/quotas", { "x-api-key": key });
-    assert.deepEqual(((await after.json()) as { credit: unknown }).credit, JSON.parse(before).credit);
-    await service.stop();
-  });
+test("README names npm start and npm test", async () => {
+  const [start, tests] = await blocks("README.md");
+  assert.deepEqual([start?.text, tests?.text], ["npm start", "npm test"]);
+  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  assert.ok(scripts.start && scripts.test);
 });
 
-test("each JSON block of the docs is JSON, and the catalogues can be read", async (t) => {
+test("README: the answer has the shape that is shown", async ({ npm: { output, url, key, run } }) => {
+  const [, , curl, answer] = await blocks("README.md");
+  assert.match(
+    output(),
+    new RegExp(
+      `^ {2}${RegExp.escape((curl?.text ?? "").replace("http://127.0.0.1:8080", url).replace("$CHORUS_API_KEY", key))}$`,
+      "m",
+    ),
+  );
+  assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
+});
+
+test("docs/command-line.md: the commands for keys work as written", async ({ npm: { run } }) => {
+  let id = "";
+  for (const { language, text } of await blocks("docs/command-line.md")) {
+    if (language !== "sh") continue;
+    for (const line of text.split("\n")) {
+      const printed = await run(line.replace("key_…", id));
+      id = /key_[0-9a-f]{24}/.exec(printed)?.[0] ?? id;
+      if (line.includes("--json")) assert.ok(Array.isArray(JSON.parse(printed).keys));
+      else assert.match(printed, /key_[0-9a-f]{24}/);
+    }
+  }
+  assert.notEqual(id, "");
+});
+
+test("docs/operating.md: a copy of the stopped embedded Postgres is a backup", async ({ onTestFinished }) => {
+  const t = { onTestFinished };
+  const { dataDir, env, key, run, stop } = await startNpm(t);
+  const before = await run('curl -s http://127.0.0.1:8080/v1/quotas -H "X-API-Key: $CHORUS_API_KEY"');
+  await stop();
+  await assert.rejects(stat(join(dataDir, "postgres/data/postmaster.pid")), { code: "ENOENT" });
+  const restored = `${dataDir}-restored`;
+  const copy = `${dataDir}.tar`;
+  t.onTestFinished(async () => {
+    await Promise.all([restored, copy].map((path) => rm(path, { recursive: true, force: true })));
+  });
+  const commands = (await blocks("docs/operating.md", "sh")).filter(({ text }) => text.includes("chorus-backup.tar"));
+  assert.equal(commands.length, 2);
+  for (const { text } of commands) {
+    const command = text.replaceAll("chorus-backup.tar", copy);
+    await execute("sh", ["-ec", command], { env: { ...env, RESTORED_DIR: restored } });
+  }
+  const service = await startService(t, { databaseUrl: "", dataDir: restored, env: { CHORUS_TIERS: "" } });
+  const after = await service.get("/v1/quotas", { "x-api-key": key });
+  assert.deepEqual(((await after.json()) as { credit: unknown }).credit, JSON.parse(before).credit);
+  await service.stop();
+});
+
+test("each JSON block of the docs is JSON, and the catalogues can be read", async ({ onTestFinished }) => {
+  const t = { onTestFinished };
   const folder = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   t.onTestFinished(() => rm(folder, { recursive: true }));
   let catalogues = 0;

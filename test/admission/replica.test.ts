@@ -8,7 +8,8 @@ import { testDatabase } from "../helpers/database.ts";
 
 const COST = 41_000n;
 
-async function until(what: string, seconds: number, holds: () => Promise<boolean>): Promise<number> {
+/** Waits for a condition, and gives the seconds that it took. */
+async function within(what: string, seconds: number, holds: () => Promise<boolean>): Promise<number> {
   const start = performance.now();
   while (!(await holds())) {
     assert.ok(performance.now() - start < seconds * 1_000, `${what} not within ${seconds} s`);
@@ -47,11 +48,11 @@ describe.concurrent("leases and replicas", () => {
     ]);
     assert.equal((await accountOf(pool, "ws_1")).running, 4);
 
-    const strays = await until("its own lost lease", 6, async () => (await accountOf(pool, "ws_1")).running === 3);
+    const strays = await within("its own lost lease", 6, async () => (await accountOf(pool, "ws_1")).running === 3);
     assert.ok(strays < 6);
     await assert.rejects(living.take(ask("ws_2", { idempotency })), { kind: "idempotency_key_in_use" });
     const figures = async () => [await accountOf(pool, "ws_1"), await accountOf(pool, "ws_2")];
-    const released = await until("the dead one's leases", 26, async () =>
+    const released = await within("the dead one's leases", 26, async () =>
       (await figures()).every(({ running }) => running === 1),
     );
     assert.ok(released > 8, `after only ${released} s`);
@@ -71,7 +72,7 @@ describe.concurrent("leases and replicas", () => {
     );
     // A dead one that lives after all and takes another lease is watched still.
     await dead.take(ask("ws_1"));
-    await until("the zombie's lease", 12, async () => (await accountOf(pool, "ws_1")).running === 0);
+    await within("the zombie's lease", 12, async () => (await accountOf(pool, "ws_1")).running === 0);
     assert.equal((await accountOf(pool, "ws_1")).held, 0n);
     await checkBooks(pool);
   });
@@ -99,7 +100,7 @@ describe.concurrent("leases and replicas", () => {
     // 14 s of silence by now; seen with a working database, none.
     await sleep(7_000);
     assert.equal((await accountOf(pool, "ws_1")).running, 1);
-    await until("release", 12, async () => (await accountOf(pool, "ws_1")).running === 0);
+    await within("release", 12, async () => (await accountOf(pool, "ws_1")).running === 0);
   });
 
   test("kept answers are removed once they have expired, and no others", async (t) => {
@@ -112,7 +113,8 @@ describe.concurrent("leases and replicas", () => {
     const beat = await keepAlive(pool, "me", () => false, QUIET);
     t.onTestFinished(() => beat.stop());
     const left = async () => Number((await pool.query<{ n: bigint }>("select count(*) as n from idempotency"))[0]?.n);
-    await until("removal", 5, async () => (await left()) === 5);
+    await within("removal", 5, async () => (await left()) === 5);
+    // Time for a removal too many.
     await sleep(100);
     assert.equal(await left(), 5);
   });

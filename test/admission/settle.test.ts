@@ -15,6 +15,7 @@ import {
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 
 /** What `ask` holds and `answered` costs, in micro-credits. */
 const COST = 41_000;
@@ -421,8 +422,7 @@ test("while the database is away settlements wait in the journal, and arrive onc
   link.lose = false;
   // New ones do not wait for the old.
   assert.deepEqual(await leases[3]?.settle(answered()), { credits: 0.041 });
-  for (const until = Date.now() + 5_000; ids.some(replica.admission.holds) && Date.now() < until; )
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => !ids.some(replica.admission.holds));
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 0n, running: 0 });
   assert.deepEqual(await accountOf(pool, "ws_2"), { granted: 369_000n, purchased: 0n, held: 0n, running: 0 });
   await checkBooks(pool);
@@ -449,8 +449,7 @@ test("what waits in the journal of a process that died is settled by the next on
   await release(pool, [released.requestId]);
   const next = await makeReplica(t, pool, { id: "r2", folder });
   assert.ok(next.admission.holds(request.requestId));
-  for (const until = Date.now() + 5_000; next.admission.holds(released.requestId) && Date.now() < until; )
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => !next.admission.holds(released.requestId));
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 348_000n, purchased: 0n, held: 0n, running: 0 });
   await checkBooks(pool);
 });

@@ -1,12 +1,10 @@
-import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
-import base from "../../vitest.config.ts";
+import { common } from "../../vitest.config.ts";
 
 /** Runs for minutes under faults; `npm run chaos` starts it, `npm test` does not. */
 export default defineConfig({
   test: {
-    ...base.test,
-    root: resolve(import.meta.dirname, "../.."),
+    ...common,
     include: ["test/chaos/*.chaos.ts"],
     fileParallelism: false,
     testTimeout: 600_000,

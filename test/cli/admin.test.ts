@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
-import { test } from "vitest";
-import { startService, type TestService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
+import { describe } from "vitest";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import type { TestService } from "../helpers/service.ts";
 
 const CLI = resolve(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -33,130 +34,139 @@ function run(service: TestService, args: string[], env: Record<string, string> =
   });
 }
 
-test("the command line does all that operators and owners do", async (t) => {
-  const service = await startService(t, { env: { CHORUS_TIERS: "" } });
-  const ok = async (args: string, env?: Record<string, string>): Promise<string> => {
-    const { code, out, err } = await run(service, args.split(" "), env);
-    assert.equal(code, 0, `${args}: ${err}`);
-    assert.equal(err, "");
-    return out;
-  };
-  const json = async (args: string, env?: Record<string, string>) => JSON.parse(await ok(`--json ${args}`, env));
-  const wrong = async (args: string[], message: RegExp, env?: Record<string, string>): Promise<void> => {
-    const { code, out, err } = await run(service, args, env);
-    assert.equal(code, 1, args.join(" "));
-    assert.equal(out, "");
-    assert.match(err, message);
-  };
+const test = base
+  .extend("env", { scope: "file" }, { ...OFFLINE, CHORUS_TIERS: "" })
+  .extend("cli", ({ service }) => {
+    const ok = async (args: string, env?: Record<string, string>): Promise<string> => {
+      const { code, out, err } = await run(service, args.split(" "), env);
+      assert.equal(code, 0, `${args}: ${err}`);
+      assert.equal(err, "");
+      return out;
+    };
+    const json = async (args: string, env?: Record<string, string>) => JSON.parse(await ok(`--json ${args}`, env));
+    const wrong = async (args: string[], message: RegExp, env?: Record<string, string>): Promise<void> => {
+      const { code, out, err } = await run(service, args, env);
+      assert.equal(code, 1, args.join(" "));
+      assert.equal(out, "");
+      assert.match(err, message);
+    };
+    return { ok, json, wrong };
+  })
+  /** Name of a new workspace. */
+  .extend("acme", async ({ service }) => {
+    const name = `acme-${randomUUID().slice(0, 8)}`;
+    assert.equal((await run(service, ["workspaces", "create", name])).code, 0);
+    return name;
+  });
 
-  await subtest(t, "workspaces", async () => {
-    const made = await json("workspaces create acme --kind organization");
+describe("the command line does all that operators and owners do", () => {
+  test("workspaces", async ({ cli: { ok, json, wrong } }) => {
+    const made = await json("workspaces create fresh --kind organization");
     assert.equal(made.kind, "organization");
     assert.equal(made.limits.requests_per_minute, 600);
     assert.equal(made.granted, "0");
-    assert.match(await ok("workspaces show acme"), /^tier +free$/m);
-    assert.match(await ok("workspaces list"), /^acme +ws_[0-9a-f]{24} +organization +free +0 +0 +0 /m);
+    assert.match(await ok("workspaces show fresh"), /^tier +free$/m);
+    assert.match(await ok("workspaces list"), /^fresh +ws_[0-9a-f]{24} +organization +free +0 +0 +0 /m);
     const { workspaces } = await json("workspaces list");
+    const names = workspaces.map(({ name }: { name: string }) => name);
     assert.deepEqual(
-      workspaces.map(({ name }: { name: string }) => name),
-      ["acme", "default"],
+      ["default", "fresh"].filter((name) => !names.includes(name)),
+      [],
     );
-    await wrong(["workspaces", "create", "acme"], /^chorus: There is a workspace "acme" already/);
+    await wrong(["workspaces", "create", "fresh"], /^chorus: There is a workspace "fresh" already/);
     await wrong(["workspaces", "create", "x", "--kind", "club"], /^chorus: --kind must be personal or organization/);
     await wrong(["workspaces", "create", "a;drop table accounts"], /^chorus: name must have/);
     await wrong(["workspaces", "show", "nobody\u001b[2J"], /^chorus: There is no workspace "nobody\\+u001b\[2J"/);
   });
 
-  await subtest(t, "credits", async () => {
+  test("credits", async ({ acme, cli: { ok, json, wrong } }) => {
     assert.match(
-      await ok("credits grant acme 12.345678 --reference welcome"),
+      await ok(`credits grant ${acme} 12.345678 --reference welcome`),
       /^grant +welcome +12\.345678 .* 12\.345678 +0 +0$/m,
     );
-    const purchase = await json("credits purchase acme 500 --reference inv-1");
+    const purchase = await json(`credits purchase ${acme} 500 --reference inv-1`);
     assert.deepEqual(purchase.balance, { granted: "12.345678", purchased: "500", held: "0" });
-    assert.deepEqual(await json("credits purchase acme 500 --reference inv-1"), purchase);
-    assert.match(await ok("workspaces show acme"), /^tier +1$/m);
-    assert.match(await ok("credits deduct acme 2.345678 --reference back"), / -2\.345678 .* 10 +500 +0$/m);
-    const ledger = await ok("credits ledger acme --limit 2");
+    assert.deepEqual(await json(`credits purchase ${acme} 500 --reference inv-1`), purchase);
+    assert.match(await ok(`workspaces show ${acme}`), /^tier +1$/m);
+    assert.match(await ok(`credits deduct ${acme} 2.345678 --reference back`), / -2\.345678 .* 10 +500 +0$/m);
+    const ledger = await ok(`credits ledger ${acme} --limit 2`);
     assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
     assert.match(ledger, /There are older movements/);
-    const { entries } = await json("credits ledger acme --charges-only");
+    const { entries } = await json(`credits ledger ${acme} --charges-only`);
     assert.deepEqual(
       entries.map(({ kind }: { kind: string }) => kind),
       ["adjustment", "purchase", "grant"],
     );
-    await wrong(["credits", "purchase", "acme", "5", "--reference", "inv-1"], /reference/);
-    await wrong(["credits", "purchase", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
-    await wrong(["credits", "grant", "acme", "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
-    await wrong(["credits", "deduct", "acme", "11", "--reference", "r"], /^chorus: Only 10 credits can be taken back/);
-    await wrong(["credits", "grant", "acme", "1e9", "--reference", "r"], /^chorus: amount must be a decimal number/);
+    await wrong(["credits", "purchase", acme, "5", "--reference", "inv-1"], /reference/);
+    await wrong(["credits", "purchase", acme, "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
+    await wrong(["credits", "grant", acme, "-5", "--reference", "r"], /^chorus: amount must be from 0\.000001/);
+    await wrong(["credits", "deduct", acme, "11", "--reference", "r"], /^chorus: Only 10 credits can be taken back/);
+    await wrong(["credits", "grant", acme, "1e9", "--reference", "r"], /^chorus: amount must be a decimal number/);
     await wrong(["credits", "grant", "nobody", "1", "--reference", "r"], /^chorus: There is no workspace "nobody"/);
-    await wrong(["credits", "grant", "acme", "1"], /required option '--reference/);
-    await wrong(["credits", "ledger", "acme", "--limit", "0"], /--limit must be/);
+    await wrong(["credits", "grant", acme, "1"], /required option '--reference/);
+    await wrong(["credits", "ledger", acme, "--limit", "0"], /--limit must be/);
   });
 
-  await subtest(t, "tiers and limits", async () => {
-    assert.match(await ok("tiers set acme unlimited"), /^tier +unlimited \(by an operator\)$/m);
-    assert.match(await ok("tiers set acme auto"), /^tier +1$/m);
+  test("tiers and limits", async ({ acme, cli: { ok, json, wrong } }) => {
+    await ok(`credits purchase ${acme} 500 --reference inv-1`);
+    assert.match(await ok(`tiers set ${acme} unlimited`), /^tier +unlimited \(by an operator\)$/m);
+    assert.match(await ok(`tiers set ${acme} auto`), /^tier +1$/m);
     const all = "requests input-tokens output-tokens"
       .split(" ")
       .flatMap((what) => ["minute", "day", "month"].map((per) => `--${what}-per-${per}`));
     const set = await json(
-      `limits set acme ${[...all, "--concurrent-requests"].map((flag, i) => `${flag} ${i}`).join(" ")}`,
+      `limits set ${acme} ${[...all, "--concurrent-requests"].map((flag, i) => `${flag} ${i}`).join(" ")}`,
     );
     assert.deepEqual(Object.values(set.limits).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    const some = await ok("limits set acme --requests-per-minute none --requests-per-day default");
+    const some = await ok(`limits set ${acme} --requests-per-minute none --requests-per-day default`);
     assert.match(some, /^requests_per_minute +none +an operator$/m);
     assert.match(some, /^requests_per_day +100000 +tier 1$/m);
-    assert.equal(await ok("limits show acme"), some);
-    await wrong(["limits", "set", "acme"], /Name at least one limit/);
+    assert.equal(await ok(`limits show ${acme}`), some);
+    await wrong(["limits", "set", acme], /Name at least one limit/);
+    await wrong(["limits", "set", acme, "--requests-per-day", "-1"], /requests_per_day must be a whole number from 0/);
     await wrong(
-      ["limits", "set", "acme", "--requests-per-day", "-1"],
-      /requests_per_day must be a whole number from 0/,
-    );
-    await wrong(
-      ["limits", "set", "acme", "--requests-per-day", "many"],
+      ["limits", "set", acme, "--requests-per-day", "many"],
       /--requests-per-day must be a whole number, none or default/,
     );
-    await wrong(["limits", "set", "acme", "--requests-per-day", "99999999999999999999"], /--requests-per-day/);
-    await wrong(["tiers", "set", "acme", "gold"], /There is no such tier/);
+    await wrong(["limits", "set", acme, "--requests-per-day", "99999999999999999999"], /--requests-per-day/);
+    await wrong(["tiers", "set", acme, "gold"], /There is no such tier/);
   });
 
-  await subtest(t, "an owner, with a token that is shown once", async () => {
-    const shown = await ok("owners create acme --expires 30d");
+  test("an owner, with a token that is shown once", async ({ acme, cli: { ok, json, wrong } }) => {
+    const shown = await ok(`owners create ${acme} --expires 30d`);
     const [, token = ""] = /^Owner token \(shown only once\): (ow_\w+)$/m.exec(shown) ?? [];
-    const { token: newer } = await json("owners create acme");
+    const { token: newer } = await json(`owners create ${acme}`);
     const owner = { OPERATOR_TOKEN: "", OWNER_TOKEN: newer };
     await wrong(["workspaces", "show"], /OWNER_TOKEN/, { OPERATOR_TOKEN: "", OWNER_TOKEN: token });
-    assert.match(await ok("workspaces show", owner), /^name +acme$/m);
+    assert.match(await ok("workspaces show", owner), new RegExp(`^name +${acme}$`, "m"));
     const created = await ok("keys create --name app --scope generate --expires 12h", owner);
-    const [, id = ""] = /^(key_\w+) +acme +app /m.exec(created) ?? [];
+    const [, id = ""] = new RegExp(`^(key_\\w+) +${acme} +app `, "m").exec(created) ?? [];
     assert.match(created, /^Secret \(shown only once\): ck_\w{33}$/m);
     const { key } = await json(`keys update ${id} --name renamed --expires never`, owner);
     assert.deepEqual([key.name, key.expires_at], ["renamed", undefined]);
-    assert.match(await ok("keys list", owner), new RegExp(`^${id} +acme +renamed `, "m"));
+    assert.match(await ok("keys list", owner), new RegExp(`^${id} +${acme} +renamed `, "m"));
     assert.ok((await json(`keys revoke ${id}`, owner)).key.revoked_at);
     assert.deepEqual(await json("spend-limits set --period week --amount 7.5", owner), {
       spend_limits: { week: "7.5" },
     });
-    assert.match(await ok("spend-limits set acme --period day --amount 0", owner), /^day +0$/m);
+    assert.match(await ok(`spend-limits set ${acme} --period day --amount 0`, owner), /^day +0$/m);
     assert.match(await ok("spend-limits clear --period day", owner), /^day +none$/m);
     assert.match(await ok("usage --by-key --interval hour --from 1d", owner), /^total +0 +0 +0 +0 +0 +0$/m);
     const usage = await json("usage --from 2026-01-01 --to 2026-01-02", owner);
-    assert.deepEqual([usage.workspace, usage.from, usage.totals.requests], ["acme", "2026-01-01T00:00:00.000Z", 0]);
+    assert.deepEqual([usage.workspace, usage.from, usage.totals.requests], [acme, "2026-01-01T00:00:00.000Z", 0]);
     await wrong(["workspaces", "show", "default"], /There is no workspace "default"/, owner);
-    await wrong(["credits", "grant", "acme", "1", "--reference", "r"], /Only an operator/, owner);
+    await wrong(["credits", "grant", acme, "1", "--reference", "r"], /Only an operator/, owner);
     await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
     await wrong(["keys", "update", id], /Set at least one of/, owner);
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
   });
 
-  await subtest(t, "nothing that a terminal would obey is printed", async () => {
-    const { code, err } = await run(service, ["keys", "create", "--workspace", "acme", "--name", "a\u001b]0;b\u0007"]);
+  test("nothing that a terminal would obey is printed", async ({ service, acme }) => {
+    const { code, err } = await run(service, ["keys", "create", "--workspace", acme, "--name", "a\u001b]0;b\u0007"]);
     assert.equal(code, 1);
     assert.match(err, /name may have up to 200 characters, and no control characters/);
-    const named = await run(service, ["keys", "create", "--workspace", "acme", "--name", "\u202egnp.exe"]);
+    const named = await run(service, ["keys", "create", "--workspace", acme, "--name", "\u202egnp.exe"]);
     assert.match(named.out, /\\u202egnp\.exe/);
     assert.ok(!named.out.includes("\u202e"));
   });
-}, 240_000);
+});

@@ -3,23 +3,23 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
-import { testDatabase } from "../helpers/database.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
-import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import { test as base } from "../helpers/fixtures.ts";
 
-test("ask prints the answer as it comes", async (t) => {
-  const vendor = await startVendor("openai");
-  t.onTestFinished(() => vendor.close());
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl, env: vendor.env });
+const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service }) => {
   const beside = { DATA_DIR: service.dataDir };
+  return { beside };
+});
 
-  await subtest(t, "for an operator without a key, with one that does not outlive the question", async () => {
+describe("ask prints the answer as it comes", () => {
+  test("for an operator without a key, with one that does not outlive the question", async ({
+    vendor,
+    database: { pool },
+    shared: { beside },
+  }) => {
     vendor.reply({ text: ["One, ", "\u001b[31mtwo."] });
     const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], beside);
     assert.deepEqual([code, stdout, stderr], [0, "One, \\u001b[31mtwo.\n", ""]);
@@ -29,7 +29,7 @@ test("ask prints the answer as it comes", async (t) => {
     assert.ok(keys[0]?.revoked_at);
   });
 
-  await subtest(t, "with a key, piece by piece", async () => {
+  test("with a key, piece by piece", async ({ service, vendor, shared: { beside } }) => {
     vendor.reply({ text: ["first ", "second"], end: "hang", after: 1 });
     const child = spawn(process.execPath, [resolve(import.meta.dirname, "../../src/cli/main.ts"), "ask", "hello"], {
       env: { ...CHILD_ENV, ...beside, CHORUS_API_KEY: service.apiKey },
@@ -42,7 +42,7 @@ test("ask prints the answer as it comes", async (t) => {
     assert.equal(await call?.ended, "aborted");
   });
 
-  await subtest(t, "whole, as one JSON document", async () => {
+  test("whole, as one JSON document", async ({ service, shared: { beside } }) => {
     const { code, stdout } = await runCli(["ask", "--json", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey });
     assert.equal(code, 0);
     const { id, answer, finish_reason, usage } = JSON.parse(stdout);
@@ -50,7 +50,12 @@ test("ask prints the answer as it comes", async (t) => {
     assert.deepEqual([answer, finish_reason, usage.output_tokens > 0], ["Hello from openai.", "stop", true]);
   });
 
-  await subtest(t, "about standard input and files, with instructions and ceilings", async () => {
+  test("about standard input and files, with instructions and ceilings", async ({
+    service,
+    vendor,
+    shared: { beside },
+    t,
+  }) => {
     const folder = await makeFolder(t);
     const file = join(folder, "notes.csv");
     await writeFile(file, "room,time\n4,10:00\n");
@@ -69,7 +74,7 @@ test("ask prints the answer as it comes", async (t) => {
     assert.equal((await runCli(["ask", "Which room?", "--file", file, "--effort", "low"], env)).code, 0);
   });
 
-  await subtest(t, "as JSON that is valid against a schema in a file", async () => {
+  test("as JSON that is valid against a schema in a file", async ({ service, vendor, shared: { beside }, t }) => {
     const file = join(await makeFolder(t), "room.schema.json");
     await writeFile(file, '{"type":"object","properties":{"room":{"type":"integer"}},"required":["room"]}');
     vendor.reply({ text: '```json\n{"room": 4}\n```' });
@@ -78,7 +83,7 @@ test("ask prints the answer as it comes", async (t) => {
     assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
   });
 
-  await subtest(t, "a failure goes to standard error, with exit code 1", async () => {
+  test("a failure goes to standard error, with exit code 1", async ({ service, vendor, shared: { beside } }) => {
     vendor.always({ status: 400 });
     const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
       [["ask"], beside, /Standard input is empty/],

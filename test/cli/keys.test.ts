@@ -1,28 +1,43 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { type CliResult, runCli } from "../helpers/cli.ts";
-import { testDatabase } from "../helpers/database.ts";
-import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 
-test("keys are made, listed and revoked beside a running service", async (t) => {
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl });
-  // Address and token are found under DATA_DIR.
-  const chorus = (...args: string[]) => runCli(args, { DATA_DIR: service.dataDir });
-  const ok = ({ code, stdout, stderr }: CliResult): string => {
-    assert.deepEqual([code, stderr], [0, ""]);
-    return stdout;
-  };
+const test = base
+  .extend("env", { scope: "file" }, OFFLINE)
+  .extend("chorus", ({ service }) => {
+    // Address and token are found under DATA_DIR.
+    return (...args: string[]) => runCli(args, { DATA_DIR: service.dataDir });
+  })
+  .extend("workspace", async ({ database }) => {
+    // Each test has keys of its own.
+    const name = `team-${randomUUID().slice(0, 8)}`;
+    await createWorkspaces(database.pool).create(OPERATOR, { name, kind: "organization" });
+    return name;
+  });
+
+const ok = ({ code, stdout, stderr }: CliResult): string => {
+  assert.deepEqual([code, stderr], [0, ""]);
+  return stdout;
+};
+
+test("keys are made, listed and revoked beside a running service", async ({
+  service,
+  database: { pool },
+  workspace,
+  chorus,
+}) => {
   const status = async (secret: string) => (await service.get("/v1/quotas", { "x-api-key": secret })).status;
 
   const [human, json] = await Promise.all([
-    chorus("keys", "create", "--workspace", "default", "--name", "my service", "--expires", "90d"),
-    chorus("keys", "create", "--workspace", "default", "--scope", "generate", "--scope", "metrics", "--json"),
+    chorus("keys", "create", "--workspace", workspace, "--name", "my service", "--expires", "90d"),
+    chorus("keys", "create", "--workspace", workspace, "--scope", "generate", "--scope", "metrics", "--json"),
   ]);
   const table = ok(human);
   const [, secret = ""] = /^Secret \(shown only once\): (ck_\w+)$/m.exec(table) ?? [];
-  const [, id = ""] = /^(key_\w+) +default +my service +ck_/m.exec(table) ?? [];
+  const [, id = ""] = new RegExp(`^(key_\\w+) +${workspace} +my service +ck_`, "m").exec(table) ?? [];
   assert.match(table, /^ID {2,}WORKSPACE {2,}NAME {2,}SECRET/);
   assert.equal(await status(secret), 200);
 
@@ -37,56 +52,60 @@ test("keys are made, listed and revoked beside a running service", async (t) => 
 
   const [list, listed, revoked] = await Promise.all([
     chorus("keys", "list"),
-    chorus("keys", "list", "--workspace", "default", "--json"),
+    chorus("keys", "list", "--workspace", workspace, "--json"),
     chorus("keys", "revoke", id),
   ]);
   const lines = ok(list).trimEnd().split("\n");
-  assert.equal(lines.length, 4, list.stdout);
+  assert.equal(lines.filter((line) => line.includes(workspace)).length, 2, list.stdout);
+  assert.match(list.stdout, /bootstrap/);
   assert.ok(!list.stdout.includes(secret) && !listed.stdout.includes(secret));
   for (const text of [list.stdout, listed.stdout]) assert.doesNotMatch(text, /(?![\n])[\p{Cc}\p{Bidi_Control}]/u);
   const { keys } = JSON.parse(ok(listed));
-  assert.equal(keys.length, 3);
+  assert.equal(keys.length, 2);
   assert.equal(keys.find((key: { id: string }) => key.id === created.key.id).name, evil);
 
   assert.match(ok(revoked), /\d\d:\d\d:\d\d\n$/);
   assert.equal(await status(secret), 401);
   assert.equal(await status(created.secret), 200);
+});
 
-  await subtest(t, "more keys than a page holds are all listed", async () => {
-    await pool.query(
-      `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
-       select workspace_id, 'key_' || lpad(to_hex(n), 24, '0'), decode(md5(n::text), 'hex'), 'ck_x', 'bulk', scopes, created_at
-       from api_keys, generate_series(1, 1500) n where name = 'bootstrap'`,
-    );
-    assert.equal(JSON.parse(ok(await chorus("keys", "list", "--json"))).keys.length, 1503);
-  });
+test("more keys than a page holds are all listed", async ({ database: { pool }, workspace, chorus }) => {
+  await pool.query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
+       select id, 'key_' || lpad(to_hex(n), 24, '0'), decode(md5(n::text), 'hex'), 'ck_x', 'bulk', '{}', date_trunc('milliseconds', created_at)
+     from workspaces, generate_series(1, 1500) n where name = $1`,
+    [workspace],
+  );
+  const { keys } = JSON.parse(ok(await chorus("keys", "list", "--workspace", workspace, "--json")));
+  assert.equal(keys.length, 1500);
+});
 
-  await subtest(t, "a mistake is told on standard error, with exit code 1", async () => {
-    const cases: [args: string[], message: RegExp][] = [
-      [["keys", "create"], /Name the workspace/],
-      [["keys", "create", "--workspace", "nope"], /no workspace "nope"/],
-      [["keys", "create", "--workspace", "\u001b[31m"], /no workspace "\\u001b\[31m"/],
-      [["keys", "create", "--workspace", "default", "--scope", "all"], /generate, metrics/],
-      [["keys", "create", "--workspace", "default", "--name", "\u001b[31m"], /control characters/],
-      [["keys", "create", "--workspace", "default", "--expires", "soon"], /--expires .*2027-01-31.*"soon"/],
-      [["keys", "create", "--workspace", "default", "--expires", "30"], /--expires/],
-      [
-        ["keys", "create", "--workspace", "default", "--expires", "2020-01-01"],
-        /expires_at must be a time in the future/,
-      ],
-      [["keys", "list", "--workspace", "nope"], /no workspace/],
-      [["keys", "revoke"], /id/],
-      [["keys", "revoke", created.secret], /no key with this identifier/],
-      [["keys", "frob"], /frob/],
-    ];
-    await Promise.all(
-      cases.map(async ([args, message]) => {
-        const { code, stdout, stderr } = await chorus(...args);
-        assert.deepEqual([code, stdout], [1, ""], args.join(" "));
-        assert.match(stderr, message);
-        assert.ok(!stderr.includes(created.secret));
-        assert.doesNotMatch(stderr, /^\s+at /m);
-      }),
-    );
-  });
+test("a mistake is told on standard error, with exit code 1", async ({ workspace, chorus }) => {
+  const created = JSON.parse(ok(await chorus("keys", "create", "--workspace", workspace, "--json")));
+  const cases: [args: string[], message: RegExp][] = [
+    [["keys", "create"], /Name the workspace/],
+    [["keys", "create", "--workspace", "nope"], /no workspace "nope"/],
+    [["keys", "create", "--workspace", "\u001b[31m"], /no workspace "\\u001b\[31m"/],
+    [["keys", "create", "--workspace", "default", "--scope", "all"], /generate, metrics/],
+    [["keys", "create", "--workspace", "default", "--name", "\u001b[31m"], /control characters/],
+    [["keys", "create", "--workspace", "default", "--expires", "soon"], /--expires .*2027-01-31.*"soon"/],
+    [["keys", "create", "--workspace", "default", "--expires", "30"], /--expires/],
+    [
+      ["keys", "create", "--workspace", "default", "--expires", "2020-01-01"],
+      /expires_at must be a time in the future/,
+    ],
+    [["keys", "list", "--workspace", "nope"], /no workspace/],
+    [["keys", "revoke"], /id/],
+    [["keys", "revoke", created.secret], /no key with this identifier/],
+    [["keys", "frob"], /frob/],
+  ];
+  await Promise.all(
+    cases.map(async ([args, message]) => {
+      const { code, stdout, stderr } = await chorus(...args);
+      assert.deepEqual([code, stdout], [1, ""], args.join(" "));
+      assert.match(stderr, message);
+      assert.ok(!stderr.includes(created.secret));
+      assert.doesNotMatch(stderr, /^\s+at /m);
+    }),
+  );
 });

@@ -40,6 +40,9 @@ export const leftOut: string | undefined =
       ? undefined
       : "BROWSER TESTS LEFT OUT: the console is not built. Run npm run build:console.";
 
+// vitest's summary counts the tests that it skips, and does not say why.
+if (leftOut !== undefined) process.stderr.write(`${leftOut}\n`);
+
 export interface ConsoleTest {
   service: TestService;
   vendor: ScriptedVendor;

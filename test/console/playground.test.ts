@@ -1,22 +1,35 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
-import { subtest } from "../helpers/subtest.ts";
+import { test as base, describe } from "vitest";
+import { fixture } from "../helpers/lifetime.ts";
 import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
 
 const PIECES = ["Many ", "voices, ", "one ", "answer."];
 
-test("the playground streams an answer with its trace and gives JSON that fits a schema", async (t) => {
-  t.skip(leftOut !== undefined, leftOut);
-  const { open, token, vendor, problems } = await openConsole(t);
-  const page = await open("/console/playground");
-  await signIn(page, token);
-  const prompt = page.getByRole("textbox", { name: "Prompt" });
-  const ask = page.getByRole("button", { name: "Ask" });
+/** The playground of an owner who is signed in. */
+const test = base
+  .extend("console", { scope: "file" }, fixture(openConsole))
+  .extend("playground", async ({ console }, { onCleanup }) => {
+    console.vendor.reset();
+    const page = await console.open("/console/playground");
+    onCleanup(async () => {
+      await page.context().close();
+      assert.deepEqual(console.problems, []);
+    });
+    await signIn(page, console.token);
+    const prompt = page.getByRole("textbox", { name: "Prompt" });
+    const ask = page.getByRole("button", { name: "Ask" });
+    return { vendor: console.vendor, page, prompt, ask };
+  });
 
-  await ask.click();
-  await page.getByText("Write a prompt first.").waitFor();
+describe.skipIf(leftOut !== undefined)("the playground", () => {
+  test("asks for a prompt first", async ({ playground: { page, ask } }) => {
+    await ask.click();
+    await page.getByText("Write a prompt first.").waitFor();
+  });
 
-  await subtest(t, "streamed, with counts while it runs and the trace at the end", async () => {
+  test("streamed, with counts while it runs and the trace at the end", async ({
+    playground: { vendor, page, prompt },
+  }) => {
     vendor.reply({ text: PIECES, betweenMs: 400 });
     await prompt.fill("What is a choir?");
     await prompt.press("Control+Enter");
@@ -36,7 +49,8 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText(/^This visit: 1 request/).waitFor();
   });
 
-  await subtest(t, "a stream that is stopped keeps what came", async () => {
+  test("a stream that is stopped keeps what came", async ({ playground: { vendor, page, prompt, ask } }) => {
+    await prompt.fill("What is a choir?");
     vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });
     await ask.click();
     await page.locator("pre.answer").getByText("voices").waitFor();
@@ -44,7 +58,10 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
   });
 
-  await subtest(t, "the schema's line that the gate refuses is marked while typing", async () => {
+  test("the schema's line that the gate refuses is marked while typing", async ({
+    playground: { page, prompt, ask },
+  }) => {
+    await prompt.fill("What is a choir?");
     await page.getByText("Strict JSON").click();
     const schema = page.getByLabel("JSON Schema of the answer");
     await page.getByText("The service accepts this schema.").waitFor();
@@ -59,8 +76,12 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.getByText("Line 3: The text is not valid JSON from here on.").waitFor();
   });
 
-  await subtest(t, "strict JSON comes whole, its numbers as they were spelt", async () => {
+  test("strict JSON comes whole, its numbers as they were spelt", async ({
+    playground: { vendor, page, prompt, ask },
+  }) => {
     vendor.reply({ text: '{"n":12345678901234567890.10}' });
+    await prompt.fill("Count.");
+    await page.getByText("Strict JSON").click();
     await page
       .getByLabel("JSON Schema of the answer")
       .fill('{"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}');
@@ -68,7 +89,7 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     await page.locator("pre.answer").getByText('"n": 12345678901234567890.10').waitFor();
   });
 
-  await subtest(t, "a conversation with a file, extracted as JSON", async () => {
+  test("a conversation with a file, extracted as JSON", async ({ playground: { vendor, page, ask } }) => {
     vendor.reply({ text: '{"tone":"warm"}' });
     await page.getByText("Extract JSON").click();
     await page.getByText("Messages", { exact: true }).click();
@@ -85,18 +106,21 @@ test("the playground streams an answer with its trace and gives JSON that fits a
     for (const piece of ["Which tone?", "Be brief.", Buffer.from("# Choir notes").toString("base64")])
       assert.ok(sent.includes(piece), piece);
     await page.getByRole("button", { name: "Remove notes.md" }).click();
-    await page.getByText("Prompt", { exact: true }).click();
+    await page.getByText("text/markdown, 13 bytes").waitFor({ state: "detached" });
   });
 
-  await subtest(t, "a failure says what happened, and that nothing is charged", async () => {
+  test("a failure says what happened, and that nothing is charged", async ({
+    playground: { vendor, page, prompt, ask },
+  }) => {
     vendor.always({ status: 400, error: { message: "no" } });
-    await page.getByText("Text", { exact: true }).click();
+    await prompt.fill("What is a choir?");
     await ask.click();
     await page.getByText("Failed. Nothing is charged.").waitFor();
     await page.getByRole("alert").getByText("No model could answer").waitFor();
   });
 
-  await subtest(t, "what was written stays over other pages, and can be taken away", async () => {
+  test("what was written stays over other pages, and can be taken away", async ({ playground: { page, prompt } }) => {
+    await prompt.fill("What is a choir?");
     await visit(page, "Ledger");
     await visit(page, "Playground");
     assert.equal(await prompt.inputValue(), "What is a choir?");
@@ -110,5 +134,4 @@ test("the playground streams an answer with its trace and gives JSON that fits a
       assert.ok(text.includes(sign) && text.includes("What is a choir?"), text);
     }
   });
-  assert.deepEqual(problems, []);
 });

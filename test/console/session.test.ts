@@ -1,24 +1,37 @@
 import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
-import { test } from "vitest";
+import type { Page } from "playwright-core";
+import { test as base, describe } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { subtest } from "../helpers/subtest.ts";
-import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
+import { fixture } from "../helpers/lifetime.ts";
+import { visit as goTo, leftOut, openConsole, signIn } from "./chromium.ts";
 
-test("sign-in, by keyboard alone, and what ends a session", async (t) => {
-  t.skip(leftOut !== undefined, leftOut);
-  const { open, token, transport, service, problems } = await openConsole(t);
-  const workspaces = createClient(WorkspaceService, transport);
-  const page = await open("/console/keys");
-  page.setDefaultTimeout(10_000);
+/** A page of the console before the sign-in. Each test has a new token, which ends the sessions of earlier ones. */
+const test = base
+  .extend("console", { scope: "file" }, fixture(openConsole))
+  .extend("visit", async ({ console }, { onCleanup }) => {
+    const workspaces = createClient(WorkspaceService, console.transport);
+    const { token } = await workspaces.createOwnerToken({ workspace: "default" });
+    const page = await console.open("/console/ledger");
+    onCleanup(async () => {
+      await page.context().close();
+      assert.deepEqual(console.problems, []);
+    });
+    return { workspaces, token, page };
+  });
 
-  await subtest(t, "a token that opens nothing says so", async () => {
+const ledger = (page: Page) => page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
+
+describe.skipIf(leftOut !== undefined)("a session of the console", () => {
+  test("a token that opens nothing says so", async ({ visit: { page } }) => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("This token is not valid.").waitFor();
   });
 
-  await subtest(t, "the keyboard is enough", async () => {
+  test("the keyboard is enough", async ({ visit: { page, token } }) => {
+    await page.goto("/console/keys");
+    await page.getByLabel("Owner token").waitFor();
     await page.keyboard.type(token);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
@@ -31,23 +44,28 @@ test("sign-in, by keyboard alone, and what ends a session", async (t) => {
     assert.equal(await focused(), "Create a key");
     for (let i = 0; i < 30 && (await focused()) !== "Ledger"; i++) await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
+    await ledger(page);
     assert.equal(await focused(), "Ledger", "the new page's title has the focus");
   });
 
-  await subtest(t, "a session that ends while a page is open leads to the sign-in, and back", async () => {
+  test("a session that ends while a page is open leads to the sign-in, and back", async ({
+    visit: { page, token, workspaces },
+  }) => {
+    await signIn(page, token);
+    await ledger(page);
     const { token: next } = await workspaces.createOwnerToken({ workspace: "default" });
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText(/^Your session has ended: it was idle for an hour/).waitFor();
     assert.equal(await page.getByText("Movement", { exact: true }).count(), 0, "nothing of the page is left");
     await signIn(page, next);
-    await page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
+    await ledger(page);
   });
 
-  await subtest(t, "a chosen theme outlives the page, signing out does not leave anything", async () => {
+  test("a chosen theme outlives the page, signing out does not leave anything", async ({ visit: { page, token } }) => {
+    await signIn(page, token);
     await page.getByLabel("Colours").selectOption("Dark");
     await page.reload();
-    await page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
+    await ledger(page);
     assert.equal(await page.evaluate("getComputedStyle(document.documentElement).colorScheme"), "dark");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("You have signed out.").waitFor();
@@ -55,26 +73,31 @@ test("sign-in, by keyboard alone, and what ends a session", async (t) => {
     await page.getByLabel("Owner token").waitFor();
   });
 
-  await subtest(t, "another workspace in another tab takes the first one along", async () => {
+  test("another workspace in another tab takes the first one along", async ({ visit: { page, token, workspaces } }) => {
     await workspaces.createWorkspace({ name: "second" });
-    const first = (await workspaces.createOwnerToken({ workspace: "default" })).token;
     const second = (await workspaces.createOwnerToken({ workspace: "second" })).token;
-    await signIn(page, first);
+    await signIn(page, token);
     const other = await page.context().newPage();
     await other.goto("/console");
     await other.getByRole("button", { name: "Sign out" }).click();
     await signIn(other, second);
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
     await page.getByText("second", { exact: true }).waitFor();
-    await visit(page, "Overview");
+    await goTo(page, "Overview");
   });
-  await subtest(t, "a service that is away is no blank page", async () => {
-    await visit(page, "Ledger");
+
+  test("a service that is away is no blank page", async ({ onTestFinished }) => {
+    const { open, transport, service, problems } = await openConsole({ onTestFinished });
+    const workspaces = createClient(WorkspaceService, transport);
+    await workspaces.createWorkspace({ name: "empty" });
+    const { token } = await workspaces.createOwnerToken({ workspace: "empty" });
+    const page = await open("/console/ledger");
+    await signIn(page, token);
     await page.getByText("Nothing moved in this period.").waitFor();
     await service.stop();
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
     await page.getByText("Nothing moved in this period.").waitFor();
+    assert.deepEqual(problems, []);
   });
-  assert.deepEqual(problems, []);
 });

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { testDatabase } from "../helpers/database.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
+import { test as base } from "../helpers/fixtures.ts";
+import { fixture, type Lifetime } from "../helpers/lifetime.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
 
 const KINDS: VendorKind[] = ["openai", "anthropic", "google"];
@@ -19,14 +19,224 @@ const SCHEMA =
   '"required":["10","9","__proto__","a"],"additionalProperties":false}';
 const VALID = '{"10":123456789012345678901234567890,"9":1.50,"__proto__":"x","a":["b"]}';
 
-test("a strict answer through each vendor's format", async (t) => {
-  const tokenizer = createTokenizer();
-  t.onTestFinished(() => tokenizer.close());
-  await Promise.all(KINDS.map((kind) => subtest(t, kind, (t) => throughVendor(t, kind, tokenizer.count))));
+const test = base
+  /** Starts the tiers of a vendor when a test first asks for them. */
+  .extend(
+    "tiersOf",
+    { scope: "file" },
+    fixture((t) => {
+      const started = new Map<VendorKind, ReturnType<typeof startTiers>>();
+      return async (kind: VendorKind) => {
+        const tiers = started.get(kind) ?? startTiers(t, kind);
+        started.set(kind, tiers);
+        return tiers;
+      };
+    }),
+  )
+  .extend("kind", "openai" as VendorKind)
+  .extend("tiers", async ({ tiersOf, kind }) => {
+    const tiers = await tiersOf(kind);
+    tiers.reset();
+    return tiers;
+  });
+
+describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
+  test.override("kind", kind);
+
+  test("names, their order and every digit survive both ways", async ({ tiers: { fast, strong, ask, count } }) => {
+    const response = await ask();
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    assert.ok(text.includes(`"answer":${JSON.stringify(VALID)},"structured":${VALID},"structured_error":null,`), text);
+    const { usage, finish_reason } = JSON.parse(text);
+    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
+    assert.equal(usage.output_tokens, count(VALID));
+    assert.equal(finish_reason, "stop");
+    const { body } = fast.calls[0] ?? assert.fail("the vendor was not called");
+    // This schema is what every strict mode takes, so it arrives as it was written.
+    assert.ok(body.includes(SCHEMA), body);
+    assert.equal(strong.calls.length, 0);
+  });
+
+  test("syntax is repaired without another call", async ({ tiers: { fast, ask } }) => {
+    const text = `Here you are:\n\`\`\`json\n${VALID.replace('["b"]}', "['b',],}")}\n\`\`\``;
+    fast.always({ text });
+    const answer = await (await ask()).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.equal(fast.calls.length, 1);
+  });
+
+  test("an invalid answer is sent back once, with the validator's errors", async ({
+    tiers: { fast, strong, ask, count },
+  }) => {
+    const invalid = VALID.replace('"x"', "7").replace('["b"]', '["b",null]');
+    fast.reply({ text: invalid });
+    const answer = await (await ask({ intelligence_trace: true })).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.equal(fast.calls.length, 2);
+    assert.equal(strong.calls.length, 0);
+    const again = fast.calls[1]?.body ?? "";
+    assert.ok(again.includes(JSON.stringify(invalid).slice(1, -1)), "the model sees what it said");
+    assert.match(again, /\$\.__proto__: must be string/);
+    assert.match(again, /\$\.a\[1\]: must be string/);
+    const { intelligence_trace, usage } = JSON.parse(answer);
+    assert.deepEqual(
+      intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, unknown>) => [kind, role, outcome]),
+      [
+        ["answer", "fast", "failed"],
+        ["reask", "fast", "ok"],
+      ],
+    );
+    // However much work it took, input and output count once.
+    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
+    assert.equal(usage.output_tokens, count(VALID));
+  });
+
+  test("a tier that stays invalid hands over to the other one", async ({ tiers: { reset, fast, strong, ask } }) => {
+    fast.always({ text: '{"10":2}' });
+    const answer = await (await ask()).text();
+    assert.ok(answer.includes(`"structured":${VALID}`), answer);
+    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
+    assert.doesNotMatch(strong.calls[0]?.body ?? "", /That is not valid/);
+    reset();
+    strong.always({ text: "no JSON" });
+    assert.equal((await ask({ effort: "medium" })).status, 200);
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 2]);
+    reset();
+    strong.always({ text: "no JSON" });
+    assert.equal((await ask({ effort: "high" })).status, 200);
+    // One vendor is all there is: three samples of its strongest model, its judgement of them, and one more try.
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 5]);
+  });
+
+  test("502 structured_output_failed, uncharged, when nothing is valid", async ({
+    tiers: { reset, fast, strong, ask, refusal },
+  }) => {
+    for (const text of [
+      "{}",
+      "no JSON",
+      VALID.slice(0, -1),
+      `${VALID.slice(0, -1)},"more":1}`,
+      VALID.replace("1.50", '"1.50"'),
+      VALID.replace("890,", "891,"),
+      "[]",
+    ]) {
+      fast.always({ text });
+      strong.always({ text });
+      assert.equal(await refusal(await ask(), 502), "structured_output_failed", text);
+      assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
+      reset();
+    }
+  });
+
+  test("what was cut off is never valid, even if it looks so", async ({
+    tiers: { reset, fast, strong, ask, refusal },
+  }) => {
+    const cut: Reply = { text: VALID, finish: "length" };
+    fast.always(cut);
+    strong.always(cut);
+    assert.equal(await refusal(await ask(), 502), "structured_output_failed");
+    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 1]);
+    reset();
+    fast.always(cut);
+    assert.equal((await ask()).status, 200);
+  });
+
+  test("max_tokens holds for the service's own count, whatever the vendor lets through", async ({
+    tiers: { fast, ask, refusal, count },
+  }) => {
+    assert.equal((await ask({ max_tokens: count(VALID) })).status, 200);
+    assert.match(fast.calls[0]?.body ?? "", new RegExp(`[tT]okens":${count(VALID)}\\b`));
+    assert.equal(await refusal(await ask({ max_tokens: count(VALID) - 1 }), 502), "structured_output_failed");
+  });
+
+  test("a vendor that fails is replaced by the other tier; when both do, nothing is tried twice", async ({
+    tiers: { reset, fast, strong, ask, refusal },
+  }) => {
+    fast.always({ status: 400 });
+    assert.equal((await ask()).status, 200);
+    reset();
+    fast.always({ status: 400 });
+    strong.always({ status: 400 });
+    assert.equal(await refusal(await ask(), 502), "upstream_failed");
+    // Once with the vendor's strict mode and once without it, in case that was what it refused.
+    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 2]);
+  });
+
+  test("optional members that strict mode forces to be null are left out again", async ({ tiers: { fast, ask } }) => {
+    const schema =
+      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"],"additionalProperties":false}';
+    fast.always({ text: '{"a":null,"b":null}' });
+    const { structured } = (await (await ask({}, schema)).json()) as { structured: unknown };
+    assert.deepEqual(structured, { b: null });
+  });
+
+  test("a stream that ends without its terminal frame is a failure, not a short answer", async ({
+    tiers: { fast, strong, service },
+  }) => {
+    strong.always({ text: ["whole"] });
+    for (const [after, events] of [
+      [0, ["delta", "done"]],
+      [1, ["delta", "error"]],
+    ] as const) {
+      fast.always({ text: ["one", " two"], after, end: "cut" });
+      const got = await readEvents(await service.post("/v1/generate:stream", { prompt: "a" }));
+      assert.deepEqual(
+        got.map(({ event }) => event),
+        events,
+      );
+      fast.always({ text: "well" });
+      await service.post("/v1/generate", { prompt: "a" });
+    }
+  });
+
+  test("every split of a stream gives the same answer", async ({ tiers: { fast, service } }) => {
+    const text = 'Grüße, 漢字! 👩‍👩‍👧 \u2028 é\r\n"quoted" \\ end';
+    const sizes = [...Array.from({ length: 12 }, (_, i) => i + 1), 17, 64];
+    fast.always(({ body }) => ({
+      text: [text.slice(0, 9), text.slice(9, 14), text.slice(14)],
+      split: Number(/#(\d+)/.exec(body)?.[1]),
+    }));
+    const answers = sizes.map(async (size) => {
+      const events = await readEvents(await service.post("/v1/generate:stream", { prompt: `#${size}` }));
+      assert.equal(events.at(-1)?.event, "done", `${size}`);
+      return events.map(({ data }) => data.text ?? "").join("");
+    });
+    for (const answer of await Promise.all(answers)) assert.equal(answer, text);
+  });
+
+  test("temperature reaches the vendor; without one prose has the vendor's own, and JSON none", async ({
+    tiers: { fast, service },
+  }) => {
+    const sent = async (body: object) => {
+      await service.post("/v1/generate", { prompt: "a", effort: "low", ...body });
+      return Number(/"temperature":([\d.]+)/.exec(fast.calls.at(-1)?.body ?? "")?.[1]);
+    };
+    assert.equal(await sent({ temperature: 0.7 }), 0.7);
+    assert.equal(await sent({}), Number.NaN);
+    assert.equal(await sent({ output_shape: "extract" }), 0);
+    assert.equal(await sent({ output_shape: "extract", temperature: 0.2 }), 0.2);
+  });
+
+  test("usage that the vendor reports comes out normalised", async ({ tiers: { fast, service } }) => {
+    fast.always({ text: "a", usage: { input: 30, cached: 3, cacheWrite: 2, output: 9, thoughts: 4 } });
+    const { usage } = (await (await service.post("/v1/generate", { prompt: "one two three four five" })).json()) as {
+      usage: object;
+    };
+    // 5 × 97 and 3 × 10 and 1 × 400 millionths, with the rates that hold by default.
+    assert.deepEqual(usage, {
+      input_tokens: 5,
+      output_tokens: 1,
+      cached_tokens: 3,
+      credits: (2 * 100 + 3 * 10 + 400) / 1e6,
+    });
+  });
 });
 
 /** Two tiers of one vendor, on servers of their own. */
-async function throughVendor(t: Lifetime, kind: VendorKind, count: (text: string) => number) {
+async function startTiers(t: Lifetime, kind: VendorKind) {
+  const tokenizer = createTokenizer();
+  t.onTestFinished(() => tokenizer.close());
   const fast = await startVendor(kind);
   const strong = await startVendor(kind);
   t.onTestFinished(async () => {
@@ -58,189 +268,10 @@ async function throughVendor(t: Lifetime, kind: VendorKind, count: (text: string
     assert.deepEqual(row, { outcome: failure.code, credits_micro: 0n, finish_reason: null });
     return failure.code;
   };
-  const step = (name: string, run: () => Promise<void>) =>
-    subtest(t, name, () => {
-      reset();
-      return run();
-    });
-
-  await step("names, their order and every digit survive both ways", async () => {
-    const response = await ask();
-    const text = await response.text();
-    assert.equal(response.status, 200, text);
-    assert.ok(text.includes(`"answer":${JSON.stringify(VALID)},"structured":${VALID},"structured_error":null,`), text);
-    const { usage, finish_reason } = JSON.parse(text);
-    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
-    assert.equal(usage.output_tokens, count(VALID));
-    assert.equal(finish_reason, "stop");
-    const { body } = fast.calls[0] ?? assert.fail("the vendor was not called");
-    // This schema is what every strict mode takes, so it arrives as it was written.
-    assert.ok(body.includes(SCHEMA), body);
-    assert.equal(strong.calls.length, 0);
-  });
-
-  await step("syntax is repaired without another call", async () => {
-    const text = `Here you are:\n\`\`\`json\n${VALID.replace('["b"]}', "['b',],}")}\n\`\`\``;
-    fast.always({ text });
-    const answer = await (await ask()).text();
-    assert.ok(answer.includes(`"structured":${VALID}`), answer);
-    assert.equal(fast.calls.length, 1);
-  });
-
-  await step("an invalid answer is sent back once, with the validator's errors", async () => {
-    const invalid = VALID.replace('"x"', "7").replace('["b"]', '["b",null]');
-    fast.reply({ text: invalid });
-    const answer = await (await ask({ intelligence_trace: true })).text();
-    assert.ok(answer.includes(`"structured":${VALID}`), answer);
-    assert.equal(fast.calls.length, 2);
-    assert.equal(strong.calls.length, 0);
-    const again = fast.calls[1]?.body ?? "";
-    assert.ok(again.includes(JSON.stringify(invalid).slice(1, -1)), "the model sees what it said");
-    assert.match(again, /\$\.__proto__: must be string/);
-    assert.match(again, /\$\.a\[1\]: must be string/);
-    const { intelligence_trace, usage } = JSON.parse(answer);
-    assert.deepEqual(
-      intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, unknown>) => [kind, role, outcome]),
-      [
-        ["answer", "fast", "failed"],
-        ["reask", "fast", "ok"],
-      ],
-    );
-    // However much work it took, input and output count once.
-    assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
-    assert.equal(usage.output_tokens, count(VALID));
-  });
-
-  await step("a tier that stays invalid hands over to the other one", async () => {
-    fast.always({ text: '{"10":2}' });
-    const answer = await (await ask()).text();
-    assert.ok(answer.includes(`"structured":${VALID}`), answer);
-    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
-    assert.doesNotMatch(strong.calls[0]?.body ?? "", /That is not valid/);
-    reset();
-    strong.always({ text: "no JSON" });
-    assert.equal((await ask({ effort: "medium" })).status, 200);
-    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 2]);
-    reset();
-    strong.always({ text: "no JSON" });
-    assert.equal((await ask({ effort: "high" })).status, 200);
-    // One vendor is all there is: three samples of its strongest model, its judgement of them, and one more try.
-    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 5]);
-  });
-
-  await step("502 structured_output_failed, uncharged, when nothing is valid", async () => {
-    for (const text of [
-      "{}",
-      "no JSON",
-      VALID.slice(0, -1),
-      `${VALID.slice(0, -1)},"more":1}`,
-      VALID.replace("1.50", '"1.50"'),
-      VALID.replace("890,", "891,"),
-      "[]",
-    ]) {
-      fast.always({ text });
-      strong.always({ text });
-      assert.equal(await refusal(await ask(), 502), "structured_output_failed", text);
-      assert.deepEqual([fast.calls.length, strong.calls.length], [2, 1]);
-      reset();
-    }
-  });
-
-  await step("what was cut off is never valid, even if it looks so", async () => {
-    const cut: Reply = { text: VALID, finish: "length" };
-    fast.always(cut);
-    strong.always(cut);
-    assert.equal(await refusal(await ask(), 502), "structured_output_failed");
-    assert.deepEqual([fast.calls.length, strong.calls.length], [1, 1]);
-    reset();
-    fast.always(cut);
-    assert.equal((await ask()).status, 200);
-  });
-
-  await step("max_tokens holds for the service's own count, whatever the vendor lets through", async () => {
-    assert.equal((await ask({ max_tokens: count(VALID) })).status, 200);
-    assert.match(fast.calls[0]?.body ?? "", new RegExp(`[tT]okens":${count(VALID)}\\b`));
-    assert.equal(await refusal(await ask({ max_tokens: count(VALID) - 1 }), 502), "structured_output_failed");
-  });
-
-  await step("a vendor that fails is replaced by the other tier; when both do, nothing is tried twice", async () => {
-    fast.always({ status: 400 });
-    assert.equal((await ask()).status, 200);
-    reset();
-    fast.always({ status: 400 });
-    strong.always({ status: 400 });
-    assert.equal(await refusal(await ask(), 502), "upstream_failed");
-    // Once with the vendor's strict mode and once without it, in case that was what it refused.
-    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 2]);
-  });
-
-  await step("optional members that strict mode forces to be null are left out again", async () => {
-    const schema =
-      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"],"additionalProperties":false}';
-    fast.always({ text: '{"a":null,"b":null}' });
-    const { structured } = (await (await ask({}, schema)).json()) as { structured: unknown };
-    assert.deepEqual(structured, { b: null });
-  });
-
-  await step("a stream that ends without its terminal frame is a failure, not a short answer", async () => {
-    strong.always({ text: ["whole"] });
-    for (const [after, events] of [
-      [0, ["delta", "done"]],
-      [1, ["delta", "error"]],
-    ] as const) {
-      fast.always({ text: ["one", " two"], after, end: "cut" });
-      const got = await readEvents(await service.post("/v1/generate:stream", { prompt: "a" }));
-      assert.deepEqual(
-        got.map(({ event }) => event),
-        events,
-      );
-      fast.always({ text: "well" });
-      await service.post("/v1/generate", { prompt: "a" });
-    }
-  });
-
-  await step("every split of a stream gives the same answer", async () => {
-    const text = 'Grüße, 漢字! 👩‍👩‍👧 \u2028 é\r\n"quoted" \\ end';
-    const sizes = [...Array.from({ length: 12 }, (_, i) => i + 1), 17, 64];
-    fast.always(({ body }) => ({
-      text: [text.slice(0, 9), text.slice(9, 14), text.slice(14)],
-      split: Number(/#(\d+)/.exec(body)?.[1]),
-    }));
-    const answers = sizes.map(async (size) => {
-      const events = await readEvents(await service.post("/v1/generate:stream", { prompt: `#${size}` }));
-      assert.equal(events.at(-1)?.event, "done", `${size}`);
-      return events.map(({ data }) => data.text ?? "").join("");
-    });
-    for (const answer of await Promise.all(answers)) assert.equal(answer, text);
-  });
-
-  await step("temperature reaches the vendor; without one prose has the vendor's own, and JSON none", async () => {
-    const sent = async (body: object) => {
-      await service.post("/v1/generate", { prompt: "a", effort: "low", ...body });
-      return Number(/"temperature":([\d.]+)/.exec(fast.calls.at(-1)?.body ?? "")?.[1]);
-    };
-    assert.equal(await sent({ temperature: 0.7 }), 0.7);
-    assert.equal(await sent({}), Number.NaN);
-    assert.equal(await sent({ output_shape: "extract" }), 0);
-    assert.equal(await sent({ output_shape: "extract", temperature: 0.2 }), 0.2);
-  });
-
-  await step("usage that the vendor reports comes out normalised", async () => {
-    fast.always({ text: "a", usage: { input: 30, cached: 3, cacheWrite: 2, output: 9, thoughts: 4 } });
-    const { usage } = (await (await service.post("/v1/generate", { prompt: "one two three four five" })).json()) as {
-      usage: object;
-    };
-    // 5 × 97 and 3 × 10 and 1 × 400 millionths, with the rates that hold by default.
-    assert.deepEqual(usage, {
-      input_tokens: 5,
-      output_tokens: 1,
-      cached_tokens: 3,
-      credits: (2 * 100 + 3 * 10 + 400) / 1e6,
-    });
-  });
+  return { fast, strong, service, pool, ask, refusal, reset, count: (text: string) => tokenizer.count(text) };
 }
 
-test("every single cut of a stream's bytes gives the same answer", async (t) => {
+test("every single cut of a stream's bytes gives the same answer", async ({ t }) => {
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
   const { url } = await testDatabase(t);

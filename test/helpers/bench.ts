@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
-import type { Lifetime } from "./lifetime.ts";
+import { test as base } from "./fixtures.ts";
+import { fixture, type Lifetime } from "./lifetime.ts";
 import { readEvents, type SseEvent, startService } from "./service.ts";
-import { subtest } from "./subtest.ts";
+import { until } from "./until.ts";
 import { startVendor } from "./vendors.ts";
 
 /** Credits per million tokens, chosen so that nothing comes out even. */
@@ -13,8 +13,8 @@ export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 
 type Row = Record<string, unknown>;
 
-/** A service with two scripted vendors, short times and odd rates, and what it takes to ask it and to look at its books. */
-export async function startBench(t: Lifetime) {
+/** Starts a service with two scripted vendors, short times and odd rates, and gives functions to use and inspect it. */
+async function startBench(t: Lifetime) {
   const openai = await startVendor("openai");
   const anthropic = await startVendor("anthropic");
   t.onTestFinished(async () => {
@@ -26,8 +26,8 @@ export async function startBench(t: Lifetime) {
     ...anthropic.env,
     CHORUS_RATES: JSON.stringify(RATES),
     // `medium` is the effort for those who want to be cut short.
-    CHORUS_DEADLINES_MS: '{"low":60000,"medium":250,"high":60000}',
-    CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":300}',
+    CHORUS_DEADLINES_MS: '{"low":60000,"medium":750,"high":60000}',
+    CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":1000}',
     LOG_LEVEL: "trace",
   };
   const service = await startService(t, { databaseUrl, env });
@@ -55,15 +55,19 @@ export async function startBench(t: Lifetime) {
       const events = await readEvents(await service.post("/v1/generate:stream", body));
       return { events, text: textOf(events), last: lastOf(events) };
     },
-    /** A subtest that begins with vendors who answer as they always do. */
-    step: (name: string, run: (t: Lifetime) => Promise<void>) =>
-      subtest(t, name, (t) => {
-        openai.always({});
-        anthropic.always({});
-        return run(t);
-      }),
   };
 }
+
+export type Bench = Awaited<ReturnType<typeof startBench>>;
+
+/** `test` with a bench that the tests of a file share. Its vendors are reset before each test. */
+export const test = base
+  .extend("benchOfFile", { scope: "file" }, fixture(startBench))
+  .extend("harness", ({ benchOfFile }) => {
+    benchOfFile.openai.reset();
+    benchOfFile.anthropic.reset();
+    return benchOfFile;
+  });
 
 /** Credits by RATES, rounded half up to a millionth. */
 export function credits(input: number, cached: number, output: number): number {
@@ -93,9 +97,10 @@ export async function rowOf(pool: Pool, id: unknown): Promise<Row> {
 /** Waits for the rows of requests that nobody waits for: of this request, or of all since then. */
 export async function settled(pool: Pool, which: string | Date, expected = 1): Promise<Row[]> {
   const column = typeof which === "string" ? "request_id =" : "created_at >=";
-  for (;;) {
-    const rows = await pool.query(`select * from generations where ${column} $1`, [which]);
-    if (rows.length >= expected) return rows;
-    await sleep(10);
-  }
+  let rows: Row[] = [];
+  await until(async () => {
+    rows = await pool.query(`select * from generations where ${column} $1`, [which]);
+    return rows.length >= expected;
+  });
+  return rows;
 }

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import protobuf from "protobufjs";
 import type { Lifetime } from "./lifetime.ts";
+import { until } from "./until.ts";
 
 /** One span as the collector got it. */
 export interface CollectedSpan {
@@ -97,11 +97,9 @@ export async function startCollector(t: Lifetime): Promise<Collector> {
     },
     status: 200,
     async trace(matches) {
-      for (;;) {
-        const found = collector.spans.find((span) => span.kind === "SERVER" && matches(span));
-        if (found) return collector.spans.filter(({ traceId }) => traceId === found.traceId);
-        await sleep(10);
-      }
+      const find = () => collector.spans.find((span) => span.kind === "SERVER" && matches(span));
+      await until(find);
+      return collector.spans.filter(({ traceId }) => traceId === find()?.traceId);
     },
   };
   return collector;

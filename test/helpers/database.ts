@@ -38,9 +38,9 @@ export async function openTestServer(): Promise<TestServer> {
 }
 
 /**
- * Creates an empty, migrated database and a pool on it. Both are removed at the end of `t`. A connection to it that is still open then
- * makes the test fail.
- * It takes about 50 ms; Postgres's default strategy is as fast as file_copy here and does not force checkpoints on other tests.
+ * Creates an empty, migrated database and a pool on it, in about 50 ms. Both are removed at the end of `t`. A connection
+ * that is still open then makes the test fail.
+ * Postgres's default strategy is as fast here as file_copy and forces no checkpoints on other tests.
  */
 export async function testDatabase(t: Lifetime): Promise<{ url: string; pool: Pool }> {
   const server = await currentServer();

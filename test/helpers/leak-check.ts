@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { aroundAll } from "vitest";
 
-/** Longest wait, in milliseconds, for what a test file has closed to be gone. Generous, because the machine may be busy. */
-const PATIENCE_MS = Number(process.env.CHORUS_TEST_LEAK_MS ?? 10_000);
+/** Longest wait, in milliseconds, for resources that are closing. Generous, because the machine may be busy. */
+const LONGEST_WAIT_MS = Number(process.env.CHORUS_TEST_LEAK_MS ?? 10_000);
 
 /** Threads and processes are tracked too, because they may be left behind without keeping this process alive. */
 const running = { Worker: new Set<Worker>(), ChildProcess: new Set<ChildProcess>() };
@@ -41,7 +41,8 @@ aroundAll(async (runFile) => {
   const before = resources();
   await runFile();
   let left = opened(before);
-  for (const end = Date.now() + PATIENCE_MS; left !== "" && Date.now() < end; left = opened(before)) await sleep(10);
+  for (const end = Date.now() + LONGEST_WAIT_MS; left !== "" && Date.now() < end; left = opened(before))
+    await sleep(10);
   if (left === "") return;
   throw new Error(
     `The file left these resources open: ${left}. To see where they were created, add --detect-async-leaks.`,

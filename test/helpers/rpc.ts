@@ -24,6 +24,9 @@ export function transports(baseUrl: string) {
   } satisfies Record<string, Transport>;
 }
 
+/** The names of `transports`. */
+export const TRANSPORTS = Object.keys(transports("http://127.0.0.1")) as (keyof ReturnType<typeof transports>)[];
+
 export interface RpcFailure {
   code: string;
   message: string;

@@ -10,6 +10,7 @@ import { serverState } from "../../src/store/embedded/pid-file.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";
+import { until } from "./until.ts";
 
 /** A Postgres that a test may ill-treat. Its commits are durable, as in service. */
 export interface DatabaseServer {
@@ -49,7 +50,7 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
     stop: () => shutDown(cluster),
     async crash() {
       process.kill(await postmaster(), "SIGQUIT");
-      while ((await status()) !== "absent") await sleep(20);
+      await until(async () => (await status()) === "absent");
     },
     async freeze() {
       const first = await postmaster();

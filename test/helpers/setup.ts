@@ -4,12 +4,13 @@ import type { AddressInfo } from "node:net";
 import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
 
 /**
- * Runs once before all test files, in vitest's own process. Starts one Postgres for the whole run when a test first asks for it, so that
- * tests without a database do not wait for one. The processes of the test files inherit the address to ask at.
+ * Runs once before all test files, in vitest's own process. Starts one Postgres for the whole run when a test first
+ * asks for it: tests without a database do not wait for one. The processes of the test files inherit the address of
+ * the HTTP server that starts it.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   let server: Promise<TestServer> | undefined;
-  const desk = createServer(async (_, response) => {
+  const starter = createServer(async (_, response) => {
     try {
       server ??= openTestServer();
       const { url, template } = await server;
@@ -18,12 +19,12 @@ export default async function setUp(): Promise<() => Promise<void>> {
       response.writeHead(500).end(String(error));
     }
   });
-  desk.listen(0, "127.0.0.1");
-  await once(desk, "listening");
-  process.env[SERVER_VARIABLE] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`;
+  starter.listen(0, "127.0.0.1");
+  await once(starter, "listening");
+  process.env[SERVER_VARIABLE] = `http://127.0.0.1:${(starter.address() as AddressInfo).port}`;
   return async () => {
-    desk.closeAllConnections();
-    desk.close();
+    starter.closeAllConnections();
+    starter.close();
     await (await server)?.close();
   };
 }

@@ -67,6 +67,8 @@ export interface ScriptedVendor {
   reply(...scripts: Script[]): void;
   /** Changes the standing script. */
   always(script: Script): void;
+  /** Forgets all calls and scripts but the one that it was started with. */
+  reset(): void;
   /** Connections that are open now. */
   readonly connections: number;
   /** An entry of the catalogue that leads here. Default: tier fast, a plain model that takes every option. */
@@ -130,6 +132,10 @@ export async function startVendor(kind: VendorKind, script: Script = {}): Promis
     reply: (...scripts) => void queue.push(...scripts),
     always(next) {
       standing = next;
+    },
+    reset() {
+      standing = script;
+      calls.length = queue.length = 0;
     },
     get connections() {
       return connections;

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { createFetch, type FetchOptions } from "../../src/models/fetch.ts";
+import { until } from "../helpers/until.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -50,13 +51,6 @@ async function bytesOf(response: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value);
   return Buffer.concat(chunks);
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; !condition(); i++) {
-    assert.ok(i < 2_000, "waited in vain");
-    await sleep(1);
-  }
 }
 
 test("a request and its response", async () => {
@@ -168,6 +162,7 @@ test("nobody reads: the sender is held back, and nothing is lost", async () => {
   };
   await serving(handler, async ({ post }) => {
     const response = await post();
+    // Time for the buffers to fill.
     await sleep(100);
     assert.ok(sent < size, "the socket's own buffers are all that fills");
     assert.equal((await bytesOf(response)).length, size);
@@ -215,6 +210,7 @@ test("an abort before the start, and one while waiting for a connection, send no
       await assert.rejects(second, gone);
       waiting[0]?.end("x");
       await bytesOf(await first);
+      // Time for a second request that must not come.
       await sleep(20);
       assert.equal(seen.length, 1);
     },
@@ -278,11 +274,12 @@ test("no connection, and none in time, are errors", async () => {
 
 test("closing ends what is under way", async () => {
   const { fetch, close } = createFetch({ connectMs: 1_000 });
-  const server = createServer(() => {});
+  let asked = 0;
+  const server = createServer(() => void asked++);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const pending = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { body: "" });
   pending.catch(() => {});
-  await sleep(20);
+  await until(() => asked === 1);
   await close();
   await assert.rejects(pending);
   await assert.rejects(fetch("http://127.0.0.1:1/", { body: "" }));

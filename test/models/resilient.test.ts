@@ -5,6 +5,7 @@ import { test } from "vitest";
 import { ModelError } from "../../src/models/model-error.ts";
 import { type ResilientOptions, resilient } from "../../src/models/resilient.ts";
 import type { Part } from "../../src/models/stream.ts";
+import { until } from "../helpers/until.ts";
 import { call, collect, fakeModel, finish, parts, result, textOf, untilAborted } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 1_000, firstTokenMs: 5_000, betweenChunksMs: 5_000 };
@@ -102,7 +103,7 @@ test("an abort ends the wait before another try", async () => {
   const caller = new AbortController();
   const slow = options({ backoffMs: 4_000, random: () => 1 });
   const pending = Promise.resolve(resilient(model, slow).doGenerate(call({ abortSignal: caller.signal })));
-  await sleep(10);
+  await until(() => model.calls.length === 1);
   caller.abort(new Error("gone"));
   await assert.rejects(pending, { message: "gone" });
   assert.equal(model.calls.length, 1);

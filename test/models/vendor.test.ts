@@ -7,6 +7,7 @@ import { createFetch, type Fetch } from "../../src/models/fetch.ts";
 import { toModelError } from "../../src/models/model-error.ts";
 import type { Part } from "../../src/models/stream.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
+import { until } from "../helpers/until.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
 import { type Call, call, collect, textOf } from "./fake-model.ts";
 
@@ -159,7 +160,8 @@ for (const { name, kind, overrides } of VENDORS) {
           ? read(model, { abortSignal: caller.signal })
           : ask(model, { abortSignal: caller.signal });
         pending.catch(() => {});
-        while (vendor.calls.length === count) await sleep(1);
+        await until(() => vendor.calls.length > count);
+        // The caller leaves while the model waits for more.
         await sleep(20);
         caller.abort(gone);
         await assert.rejects(pending);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { test } from "vitest";
 import { SEARCH_BACKENDS, type SearchBackend, type SearchConfig } from "../../src/config/search.ts";
@@ -8,6 +7,7 @@ import { createSearch, type Search, type SearchOptions } from "../../src/search/
 import { SearchError } from "../../src/search/search-error.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { SEARCH_KEY, type SearchScript, type SearchServer, startSearchServer } from "../helpers/search-servers.ts";
+import { until } from "../helpers/until.ts";
 
 interface Fixture {
   server: SearchServer;
@@ -28,13 +28,6 @@ async function searching(
     await server.close();
   });
   return { server, search };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; !condition(); i++) {
-    assert.ok(i < 10_000, "waited in vain");
-    await sleep(1);
-  }
 }
 
 /** The failure of a search, which holds nothing that is secret or was asked for. */

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { type Client, ConnectError, createClient } from "@connectrpc/connect";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { FinishReason, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { credits, rowOf, startBench } from "../helpers/bench.ts";
+import { type Bench, test as base, credits, rowOf } from "../helpers/bench.ts";
 import { transports } from "../helpers/rpc.ts";
 import { eventsOf } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 interface Request {
   prompt: string;
@@ -29,139 +30,160 @@ interface End {
   notices: Array<{ code: string }>;
 }
 
-/** One way to call. `take` says how many pieces of a stream are read before the caller leaves; a unary caller leaves on `signal`. */
+/** Sends a request. The caller of a stream leaves after `take` pieces, a unary caller on `signal`. */
 type Ask = (request: Request, leave?: { take?: number; signal?: AbortSignal }) => Promise<Given>;
 
 const EFFORTS = { low: 2, medium: 3 } as const;
 
-test("the charge table, however the service is called", async (t) => {
-  const { openai, anthropic, service, pool, count, auth, step } = await startBench(t);
+let marker = 0;
+
+/** A request that nothing else in the books can be taken for: its number of input tokens is its own. */
+function fresh(): Request {
+  marker += 1;
+  return { prompt: "word ".repeat(marker + 3).trim(), effort: "low" };
+}
+
+const test = base.extend(
+  "callers",
+  ({ harness }) =>
+    (way: Way) =>
+      createCallers(harness, way),
+);
+
+describe.for(["REST", "Connect", "gRPC"] as const)("the charge table over %s", (way) => {
+  test("a whole answer costs its input and its output", async ({ harness: { openai, count }, callers }) => {
+    const { each, charged } = callers(way);
+    openai.always({ text: ["Paris ", "it ", "is."], usage: { input: 9, cached: 2, output: 3 } });
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = fresh();
+      const answer = await ask(request);
+      const price = credits(count(request.prompt), 2, count("Paris it is."));
+      assert.deepEqual(answer, { text: "Paris it is.", finish: "stop", credits: price, notices: [] }, kind);
+      await charged(request, "ok", price);
+    }
+  });
+
+  test("one that the caller's max_tokens ended costs what was delivered", async ({
+    harness: { openai, count },
+    callers,
+  }) => {
+    const { each, charged } = callers(way);
+    openai.always({ text: ["one two ", "three four ", "five six"] });
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = { ...fresh(), maxTokens: 2 };
+      const answer = await ask(request);
+      const price = credits(count(request.prompt), 0, 2);
+      assert.deepEqual([answer.finish, answer.credits], ["length", price], kind);
+      assert.equal(count(answer.text), 2);
+      await charged(request, "ok", price);
+    }
+  });
+
+  test("one that the vendor ended long before the caller's max_tokens is free", async ({
+    harness: { openai },
+    callers,
+  }) => {
+    const { each, charged } = callers(way);
+    openai.always({ text: "one two three", finish: "length", usage: { input: 9, output: 3 } });
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = { ...fresh(), maxTokens: 10_000 };
+      const answer = await ask(request);
+      assert.deepEqual(answer, { text: "one two three", finish: "length", credits: 0, notices: ["cut_short"] }, kind);
+      await charged(request, "cut_short", 0);
+    }
+  });
+
+  test("a unary caller who left costs nothing, and the work is aborted", async ({ harness: { openai }, callers }) => {
+    const { unary, charged, arrival } = callers(way);
+    openai.always({ end: "silent" });
+    const request = fresh();
+    const leaving = new AbortController();
+    const asked = unary(request, { signal: leaving.signal });
+    const call = await arrival();
+    leaving.abort();
+    assert.equal((await asked).failed, true);
+    assert.equal(await call.ended, "aborted");
+    await charged(request, "caller_gone", 0);
+  });
+
+  test("a stream's caller who left pays the input and what was written", async ({
+    harness: { openai, count },
+    callers,
+  }) => {
+    const { stream, charged } = callers(way);
+    openai.always({ text: ["alpha ", "beta ", "gamma ", "delta"], end: "hang", after: 3 });
+    const request = fresh();
+    const { text } = await stream(request, { take: 3 });
+    assert.equal(text, "alpha beta gamma ");
+    await charged(request, "caller_gone", credits(count(request.prompt), 0, count(text)));
+  });
+
+  test("what the service cuts short is free, and says so", async ({ harness: { openai, anthropic }, callers }) => {
+    const { stream, charged } = callers(way);
+    openai.always({ text: ["alpha ", "beta"], end: "hang", after: 1 });
+    anthropic.always({ text: ["alpha ", "beta"], end: "hang", after: 1 });
+    const request = { ...fresh(), effort: "medium" as const };
+    const answer = await stream(request);
+    assert.deepEqual(answer, { text: "alpha ", finish: "length", credits: 0, notices: ["cut_short"] });
+    await charged(request, "cut_short", 0);
+  });
+
+  test("a stream whose vendor died in the middle fails, and is free", async ({ harness: { openai }, callers }) => {
+    const { stream, charged } = callers(way);
+    openai.always({ text: ["alpha ", "beta"], end: "reset", after: 1 });
+    const request = fresh();
+    const answer = await stream(request);
+    assert.deepEqual(answer, { text: "alpha ", failed: true });
+    await charged(request, "upstream_failed", 0);
+  });
+
+  test("a failure is free", async ({ harness: { openai, anthropic }, callers }) => {
+    const { each, charged } = callers(way);
+    const refusal = { status: 400, error: { message: "No." } };
+    openai.always(refusal);
+    anthropic.always(refusal);
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = fresh();
+      assert.deepEqual(await ask(request), { text: "", failed: true }, kind);
+      await charged(request, "upstream_failed", 0);
+    }
+  });
+});
+
+type Way = "REST" | "Connect" | "gRPC";
+
+function createCallers({ openai, service, pool, count, auth }: Bench, way: Way) {
   const headers = { "x-api-key": service.apiKey };
   const { gRPC, "Connect over HTTP/1.1": connect } = transports(service.rpcUrl);
-  const ways: Record<string, { unary: Ask; stream: Ask }> = {
-    REST: { unary: restUnary, stream: restStream },
-    Connect: rpc(createClient(GenerationService, connect)),
-    gRPC: rpc(createClient(GenerationService, gRPC)),
+  const ways = {
+    REST: () => ({ unary: restUnary, stream: restStream }),
+    Connect: () => rpc(createClient(GenerationService, connect)),
+    gRPC: () => rpc(createClient(GenerationService, gRPC)),
   };
-  let marker = 0;
-
-  for (const [name, { unary, stream }] of Object.entries(ways)) {
-    const each = { unary, stream };
-    await step(`${name}: a whole answer costs its input and its output`, async () => {
-      openai.always({ text: ["Paris ", "it ", "is."], usage: { input: 9, cached: 2, output: 3 } });
-      for (const [kind, ask] of Object.entries(each)) {
-        const request = fresh();
-        const answer = await ask(request);
-        const price = credits(count(request.prompt), 2, count("Paris it is."));
-        assert.deepEqual(answer, { text: "Paris it is.", finish: "stop", credits: price, notices: [] }, kind);
-        await charged(request, "ok", price);
-      }
-    });
-
-    await step(`${name}: one that the caller's max_tokens ended costs what was delivered`, async () => {
-      openai.always({ text: ["one two ", "three four ", "five six"] });
-      for (const [kind, ask] of Object.entries(each)) {
-        const request = { ...fresh(), maxTokens: 2 };
-        const answer = await ask(request);
-        const price = credits(count(request.prompt), 0, 2);
-        assert.deepEqual([answer.finish, answer.credits], ["length", price], kind);
-        assert.equal(count(answer.text), 2);
-        await charged(request, "ok", price);
-      }
-    });
-
-    await step(`${name}: one that the vendor ended long before the caller's max_tokens is free`, async () => {
-      openai.always({ text: "one two three", finish: "length", usage: { input: 9, output: 3 } });
-      for (const [kind, ask] of Object.entries(each)) {
-        const request = { ...fresh(), maxTokens: 10_000 };
-        const answer = await ask(request);
-        assert.deepEqual(answer, { text: "one two three", finish: "length", credits: 0, notices: ["cut_short"] }, kind);
-        await charged(request, "cut_short", 0);
-      }
-    });
-
-    await step(`${name}: a unary caller who left costs nothing, and the work is aborted`, async () => {
-      openai.always({ end: "silent" });
-      const request = fresh();
-      const leaving = new AbortController();
-      const asked = unary(request, { signal: leaving.signal });
-      const call = await arrival();
-      leaving.abort();
-      assert.equal((await asked).failed, true);
-      assert.equal(await call.ended, "aborted");
-      await charged(request, "caller_gone", 0);
-    });
-
-    await step(`${name}: a stream's caller who left pays the input and what was written`, async () => {
-      openai.always({ text: ["alpha ", "beta ", "gamma ", "delta"], end: "hang", after: 3 });
-      const request = fresh();
-      const { text } = await stream(request, { take: 3 });
-      assert.equal(text, "alpha beta gamma ");
-      await charged(request, "caller_gone", credits(count(request.prompt), 0, count(text)));
-    });
-
-    await step(`${name}: what the service cuts short is free, and says so`, async () => {
-      openai.always({ text: ["alpha ", "beta"], end: "hang", after: 1 });
-      anthropic.always({ text: ["alpha ", "beta"], end: "hang", after: 1 });
-      const request = { ...fresh(), effort: "medium" as const };
-      const answer = await stream(request);
-      assert.deepEqual(answer, { text: "alpha ", finish: "length", credits: 0, notices: ["cut_short"] });
-      await charged(request, "cut_short", 0);
-    });
-
-    await step(`${name}: a stream whose vendor died in the middle fails, and is free`, async () => {
-      openai.always({ text: ["alpha ", "beta"], end: "reset", after: 1 });
-      const request = fresh();
-      const answer = await stream(request);
-      assert.deepEqual(answer, { text: "alpha ", failed: true });
-      await charged(request, "upstream_failed", 0);
-    });
-
-    await step(`${name}: a failure is free`, async () => {
-      const refusal = { status: 400, error: { message: "No." } };
-      openai.always(refusal);
-      anthropic.always(refusal);
-      for (const [kind, ask] of Object.entries(each)) {
-        const request = fresh();
-        assert.deepEqual(await ask(request), { text: "", failed: true }, kind);
-        await charged(request, "upstream_failed", 0);
-      }
-    });
-  }
-
-  /** A request that nothing else in the books can be taken for: its number of input tokens is its own. */
-  function fresh(): Request {
-    marker += 1;
-    return { prompt: "word ".repeat(marker + 3).trim(), effort: "low" };
-  }
+  const each = ways[way]();
+  return { ...each, each, charged, arrival };
 
   /** Waits for the record of a request, and compares it and the ledger with what should have been charged. */
   async function charged(request: Request, outcome: string, price: number): Promise<void> {
     const tokens = count(request.prompt);
-    for (;;) {
-      const rows = await pool.query<{ id: string }>("select id from generations where input_tokens = $1", [tokens]);
-      const settled = rows.at(-1);
-      if (!settled) continue;
-      const row = await rowOf(pool, settled.id);
-      assert.deepEqual([row.outcome, Number(row.credits_micro) / 1e6], [outcome, price]);
-      const [booked] = await pool.query<{ sum: string; held: string }>(
-        "select sum(granted_micro + purchased_micro) as sum, sum(held_micro) as held from ledger where reference = $1",
-        [row.request_id],
-      );
-      assert.deepEqual([Number(booked?.sum) / -1e6 + 0, Number(booked?.held)], [price, 0]);
-      await pool.query("update generations set input_tokens = -input_tokens where id = $1", [settled.id]);
-      return;
-    }
+    const find = () => pool.query<{ id: string }>("select id from generations where input_tokens = $1", [tokens]);
+    await until(async () => (await find()).length > 0);
+    const settled = (await find()).at(-1) ?? assert.fail();
+    const row = await rowOf(pool, settled.id);
+    assert.deepEqual([row.outcome, Number(row.credits_micro) / 1e6], [outcome, price]);
+    const [booked] = await pool.query<{ sum: string; held: string }>(
+      "select sum(granted_micro + purchased_micro) as sum, sum(held_micro) as held from ledger where reference = $1",
+      [row.request_id],
+    );
+    assert.deepEqual([Number(booked?.sum) / -1e6 + 0, Number(booked?.held)], [price, 0]);
+    await pool.query("update generations set input_tokens = -input_tokens where id = $1", [settled.id]);
   }
 
   /** The vendor's call that is on its way. */
   async function arrival() {
     const before = openai.calls.length;
-    for (;;) {
-      const call = openai.calls.at(before);
-      if (call) return call;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until(() => openai.calls.length > before);
+    return openai.calls[before] ?? assert.fail();
   }
 
   async function restUnary(request: Request, leave?: { signal?: AbortSignal }): Promise<Given> {
@@ -234,7 +256,7 @@ test("the charge table, however the service is called", async (t) => {
       },
     };
   }
-});
+}
 
 function given({ usage, finish_reason, notices }: End): Omit<Given, "text"> {
   return { finish: finish_reason, credits: usage.credits, notices: codes(notices) };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { describe } from "vitest";
 import type { Pool } from "../../src/store/pool.ts";
-import { credits, rowOf, startBench } from "../helpers/bench.ts";
+import { credits, rowOf, test } from "../helpers/bench.ts";
 
 const MEMBERS = ["id", "request_id", "answer", "structured_error", "usage", "latency_ms", "finish_reason", "notices"];
 
-test("one answer", async (t) => {
-  const { openai, anthropic, pool, service, tokenizer, count, ask, stream, step } = await startBench(t);
-
-  await step("has the members of the contract, and its row in the store when it arrives", async () => {
+describe("one answer", () => {
+  test("has the members of the contract, and its row in the store when it arrives", async ({
+    harness: { openai, pool, count, ask },
+  }) => {
     openai.always({ text: "Paris is the capital.", usage: { input: 50, cached: 7, output: 9 } });
     const schema = '{"type":"object","properties":{}}';
     const system = "Be brief.";
@@ -73,7 +73,7 @@ test("one answer", async (t) => {
     assert.equal(strict.usage.credits, credits(1 + count(schema), 1 + count(schema), count("{}")));
   });
 
-  await step("streamed, is the same answer", async () => {
+  test("streamed, is the same answer", async ({ harness: { openai, pool, count, stream } }) => {
     openai.always({ text: ["Pa", "ris ", "is."], usage: { input: 9, cached: 1, output: 3 } });
     const { events, text, last } = await stream({ prompt: "Where?" });
     assert.deepEqual(
@@ -88,7 +88,9 @@ test("one answer", async (t) => {
     assert.deepEqual([row.streamed, row.outcome, row.finish_reason, row.model], [true, "ok", "stop", "openai-fast"]);
   });
 
-  await step("ends before a stop sequence, over every split, and is charged for what was delivered", async () => {
+  test("ends before a stop sequence, over every split, and is charged for what was delivered", async ({
+    harness: { openai, count, ask, stream },
+  }) => {
     const text = "One, 漢字 two: STOP and three.";
     const expected = "One, 漢字 two: ";
     const cases: Promise<void>[] = [];
@@ -122,7 +124,9 @@ test("one answer", async (t) => {
     assert.deepEqual([empty.answer, empty.usage.output_tokens, empty.finish_reason], ["", 0, "stop"]);
   });
 
-  await step("ends the vendor's call when a stop sequence or max_tokens is reached", async () => {
+  test("ends the vendor's call when a stop sequence or max_tokens is reached", async ({
+    harness: { openai, stream },
+  }) => {
     for (const more of [{ stop_sequences: ["END"] }, { max_tokens: 2 }]) {
       openai.always({ text: ["one two three ", "four five six ", "END", "x"], end: "hang" });
       const before = openai.calls.length;
@@ -132,7 +136,9 @@ test("one answer", async (t) => {
     }
   });
 
-  await step("has max_tokens tokens at most, exactly by the service's own count", async () => {
+  test("has max_tokens tokens at most, exactly by the service's own count", async ({
+    harness: { openai, tokenizer, count, ask, stream },
+  }) => {
     const text = "Internationalisation: 漢字仮名交じり文, naïve 😀😀 emoji and l33t-speak, twice over.";
     const whole = count(text);
     for (const split of [1, 3, 1000]) {
@@ -158,7 +164,9 @@ test("one answer", async (t) => {
     assert.equal(sent.max_tokens ?? sent.max_completion_tokens, whole + 1);
   });
 
-  await step("has a trace only when asked for, of roles and without names of models", async () => {
+  test("has a trace only when asked for, of roles and without names of models", async ({
+    harness: { openai, ask, stream },
+  }) => {
     openai.always({ text: "one two" });
     for (const effort of ["low", "auto"]) {
       const answer = await ask({ prompt: "a", effort, intelligence_trace: true });
@@ -200,7 +208,7 @@ test("one answer", async (t) => {
     assert.ok(plain.events.every(({ event, data }) => event !== "trace" && !("intelligence_trace" in data)));
   });
 
-  await step("says what of the request it did not heed", async () => {
+  test("says what of the request it did not heed", async ({ harness: { ask, stream } }) => {
     const body = {
       prompt: "a",
       model: "gpt",
@@ -233,7 +241,9 @@ test("one answer", async (t) => {
     assert.deepEqual((await ask({ prompt: "a", web_search: false })).notices, []);
   });
 
-  await step("in prompt-defined JSON mode carries the object, or the reason why there is none", async () => {
+  test("in prompt-defined JSON mode carries the object, or the reason why there is none", async ({
+    harness: { openai, service, ask, stream },
+  }) => {
     for (const output_shape of ["extract", "summary", "recommendation", "tradeoffs", "decision"]) {
       openai.always({ text: 'Here:\n```json\n{"2": 1.0, "1": 123456789012345678901234567890, "__proto__": {}}\n```' });
       const response = await service.post("/v1/generate", { prompt: "a", output_shape });
@@ -265,7 +275,9 @@ test("one answer", async (t) => {
     assert.equal(last.data.structured_error, null);
   });
 
-  await step("leaves no text of prompt, answer, key or vendor in the store or the log", async () => {
+  test("leaves no text of prompt, answer, key or vendor in the store or the log", async ({
+    harness: { openai, anthropic, pool, service, ask, stream },
+  }) => {
     const marks = [
       "mark-prompt",
       "mark-system",

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { png } from "../engine/attachments/files.ts";
 import { credits, rowOf } from "../helpers/bench.ts";
+import { test as base } from "../helpers/fixtures.ts";
+import { fixture } from "../helpers/lifetime.ts";
 import { NAMES, startPanel } from "../helpers/panel.ts";
 import { FOUND, startSearchServer } from "../helpers/search-servers.ts";
-import { subtest } from "../helpers/subtest.ts";
 import type { VendorCall } from "../helpers/vendors.ts";
 
 const file = (name: string, media_type: string, data: string | Uint8Array) => ({
@@ -21,20 +22,29 @@ function told(call: VendorCall | undefined): string {
   return typeof content === "string" ? content : JSON.stringify(content);
 }
 
-test("what a request brings along", async (t) => {
-  const search = await startSearchServer("searxng");
-  t.onTestFinished(() => search.close());
-  const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t, search.env, {
-    anthropic: { images: true },
-    openai: { context_tokens: 4_000 },
-    google: { context_tokens: 4_000 },
-  });
-  const tokenizer = createTokenizer();
-  t.onTestFinished(() => tokenizer.close());
-  const count = (text: string) => tokenizer.count(text);
-  const codes = (notices: { code: string }[]) => notices.map(({ code }) => code);
+const test = base.extend(
+  "shared",
+  { scope: "file" },
+  fixture(async (t) => {
+    const search = await startSearchServer("searxng");
+    t.onTestFinished(() => search.close());
+    const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t, search.env, {
+      anthropic: { images: true },
+      openai: { context_tokens: 4_000 },
+      google: { context_tokens: 4_000 },
+    });
+    const tokenizer = createTokenizer();
+    t.onTestFinished(() => tokenizer.close());
+    const count = (text: string) => tokenizer.count(text);
+    const codes = (notices: { code: string }[]) => notices.map(({ code }) => code);
+    return { search, count, codes, vendors, pool, service, start, script, calls, ask, stream };
+  }),
+);
 
-  await subtest(t, "text files reach the model before the question, as data, and count as input", async () => {
+describe("what a request brings along", () => {
+  test("text files reach the model before the question, as data, and count as input", async ({
+    shared: { count, vendors, pool, script, ask, stream },
+  }) => {
     script({});
     const texts = ["The code word is swordfish.", "a,b\n1,2\n"];
     const attachments = [file("note.txt", "text/plain", texts[0] ?? ""), file("t.csv", "text/csv", texts[1] ?? "")];
@@ -58,7 +68,9 @@ test("what a request brings along", async (t) => {
     assert.doesNotMatch(dump, /swordfish|note/);
   });
 
-  await subtest(t, "an image goes to models that see, and counts by its dimensions", async () => {
+  test("an image goes to models that see, and counts by its dimensions", async ({
+    shared: { count, vendors, script, calls, ask },
+  }) => {
     script({});
     const data = png(300, 200);
     const body = { prompt: "What is this?", effort: "high", attachments: [file("a.png", "image/png", data)] };
@@ -69,27 +81,25 @@ test("what a request brings along", async (t) => {
     assert.ok(vendors.anthropic.calls[0]?.body.includes(Buffer.from(data).toString("base64")));
   });
 
-  await subtest(
-    t,
-    "files that are too long are shortened to what the models can hold, and counted as such",
-    async () => {
-      script({});
-      const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
-      filler[30_000] = "The heron nests at Tarn Hows.";
-      const attachments = [file("long.txt", "text/plain", filler.join(" "))];
-      const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
-      assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
-      assert.ok(answer.usage.input_tokens > 10_000 && answer.usage.input_tokens < 128_000, answer.usage.input_tokens);
-      assert.match(
-        calls()
-          .map(({ body }) => body)
-          .join(),
-        /Tarn Hows/,
-      );
-    },
-  );
+  test("files that are too long are shortened to what the models can hold, and counted as such", async ({
+    shared: { codes, script, calls, ask },
+  }) => {
+    script({});
+    const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
+    filler[30_000] = "The heron nests at Tarn Hows.";
+    const attachments = [file("long.txt", "text/plain", filler.join(" "))];
+    const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
+    assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
+    assert.ok(answer.usage.input_tokens > 10_000 && answer.usage.input_tokens < 128_000, answer.usage.input_tokens);
+    assert.match(
+      calls()
+        .map(({ body }) => body)
+        .join(),
+      /Tarn Hows/,
+    );
+  });
 
-  await subtest(t, "what cannot be read is refused before anything runs", async () => {
+  test("what cannot be read is refused before anything runs", async ({ shared: { pool, service, script, calls } }) => {
     script({});
     const [before] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
     for (const [attachment, field] of [
@@ -107,7 +117,9 @@ test("what a request brings along", async (t) => {
     assert.equal(after?.n, before?.n);
   });
 
-  await subtest(t, "a search's results are data that is cited, listed and not billed", async () => {
+  test("a search's results are data that is cited, listed and not billed", async ({
+    shared: { search, count, codes, vendors, script, ask },
+  }) => {
     script({});
     const body = { prompt: "Which apples are there?", effort: "low", web_search: true, intelligence_trace: true };
     const answer = await ask(body);
@@ -127,7 +139,9 @@ test("what a request brings along", async (t) => {
     assert.doesNotMatch(JSON.stringify(answer), NAMES);
   });
 
-  await subtest(t, "a search that fails costs the answer nothing but its sources", async () => {
+  test("a search that fails costs the answer nothing but its sources", async ({
+    shared: { search, codes, vendors, script, ask },
+  }) => {
     script({});
     search.always({ status: 403 });
     const answer = await ask({ prompt: "Which apples are there?", effort: "low", web_search: true });
@@ -136,7 +150,10 @@ test("what a request brings along", async (t) => {
     search.always({});
   });
 
-  await subtest(t, "without a model that sees, an image is refused; without a search, it is said", async (t) => {
+  test("without a model that sees, an image is refused; without a search, it is said", async ({
+    shared: { codes, start, ask },
+    t,
+  }) => {
     const blind = await start({
       CHORUS_MODELS: "",
       SEARXNG_BASE_URL: "",

@@ -1,23 +1,32 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
-import { testDatabase } from "../helpers/database.ts";
-import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
+import { randomUUID } from "node:crypto";
+import { describe } from "vitest";
+import { keyOf, makeAccount } from "../helpers/books.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 
 const FIGURES = ["requests", "failed_requests", "input_tokens", "output_tokens", "cached_tokens", "credits"];
 const DAY = 86_400_000;
 
-test("metrics", async (t) => {
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl });
-  const [{ id: key } = {}] = await pool.query<{ id: string }>("select id from api_keys");
-  const metrics = async (query = "") => {
-    const response = await service.get(`/v1/metrics${query}`);
-    const text = await response.text();
-    assert.equal(response.status, 200, text);
-    return JSON.parse(text);
+/** Each test has a workspace of its own, in which nothing has happened. */
+const test = base.extend("env", { scope: "file" }, OFFLINE).extend("workspace", async ({ service, database }) => {
+  const id = `ws_${randomUUID().slice(0, 8)}`;
+  await makeAccount(database.pool, id, { secret: id, granted: 10n ** 12n });
+  const headers = { "x-api-key": id };
+  return {
+    key: keyOf(id),
+    ask: (prompt: string) => service.post("/v1/generate", { prompt }, headers),
+    get: (query: string) => service.get(`/v1/metrics${query}`, headers),
+    async metrics(query = "") {
+      const response = await service.get(`/v1/metrics${query}`, headers);
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      return JSON.parse(text);
+    },
   };
-  await subtest(t, "by default cover the last 30 days by day, and are empty at first", async () => {
+});
+
+describe("metrics", () => {
+  test("by default cover the last 30 days by day, and are empty at first", async ({ workspace: { metrics } }) => {
     const now = Date.now();
     const got = await metrics();
     assert.deepEqual(Object.keys(got), ["from", "to", "interval", "totals", "series"]);
@@ -30,8 +39,8 @@ test("metrics", async (t) => {
     assert.deepEqual(got.series, []);
   });
 
-  await subtest(t, "show an answer as soon as it is there", async () => {
-    const answer = await service.post("/v1/generate", { prompt: "What is 6 * 7?" });
+  test("show an answer as soon as it is there", async ({ workspace: { ask, key, metrics } }) => {
+    const answer = await ask("What is 6 * 7?");
     const { usage } = (await answer.json()) as { usage: Record<string, number> };
     const { totals, series } = await metrics();
     const figures = { requests: 1, failed_requests: 0, ...usage };
@@ -45,7 +54,7 @@ test("metrics", async (t) => {
     assert.equal(byKey.series[0].key_id, key);
   });
 
-  await subtest(t, "refuse what makes no sense, naming the parameter", async () => {
+  test("refuse what makes no sense, naming the parameter", async ({ workspace: { get } }) => {
     for (const [query, field, message] of [
       ["?from=yesterday", "from", /such as "2026-01-31T00:00:00Z"/],
       ["?from=2026-02-30", "from", /date/],
@@ -58,7 +67,7 @@ test("metrics", async (t) => {
       ["?from=2026-01-01&to=2026-02-01&interval=minute", "interval", /5,?000 points/],
       ["?from=0001-01-01&interval=day", "interval", /5,?000 points/],
     ] as const) {
-      const response = await service.get(`/v1/metrics${query}`);
+      const response = await get(query);
       const text = await response.text();
       assert.equal(response.status, 422, `${query}: ${text}`);
       const failure = JSON.parse(text);
@@ -67,8 +76,8 @@ test("metrics", async (t) => {
     }
   });
 
-  await subtest(t, "without a vendor each answer says that the offline models made it", async () => {
-    const response = await service.post("/v1/generate", { prompt: "What is 6 * 7?" });
+  test("without a vendor each answer says that the offline models made it", async ({ workspace: { ask } }) => {
+    const response = await ask("What is 6 * 7?");
     const { notices, answer } = (await response.json()) as { answer: string; notices: { code: string }[] };
     assert.match(answer, /42/);
     assert.deepEqual(

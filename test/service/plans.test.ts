@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { Effort, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import { credits, rowOf, settled, textOf } from "../helpers/bench.ts";
+import { test as base } from "../helpers/fixtures.ts";
+import { fixture } from "../helpers/lifetime.ts";
 import { type Behaviour, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
+import { until } from "../helpers/until.ts";
 import type { VendorKind } from "../helpers/vendors.ts";
 
 /** Prose: drafts, an analysis, a writer. */
@@ -31,24 +33,37 @@ const everybody = (behaviour: Behaviour): Record<VendorKind, Behaviour> => ({
 
 const silent = everybody({ draft: { end: "silent" } });
 
-test("the plans of a service with three vendors", async (t) => {
-  const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t);
-  const tokenizer = createTokenizer();
-  t.onTestFinished(() => tokenizer.close());
-  const count = (text: string) => tokenizer.count(text);
-  const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
+const test = base.extend(
+  "shared",
+  { scope: "file" },
+  fixture(async (t) => {
+    const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t);
+    const tokenizer = createTokenizer();
+    t.onTestFinished(() => tokenizer.close());
+    const count = (text: string) => tokenizer.count(text);
+    const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
 
-  /** Sends a request for a stream without reading its end. */
-  async function open(body: object) {
-    const raw = await openRaw(t, service.url);
-    const text = JSON.stringify(body);
-    raw.send(head("POST", "/v1/generate:stream", { ...headers, "Content-Length": Buffer.byteLength(text) }) + text);
-    return raw;
-  }
+    /** Sends a request for a stream without reading its end. */
+    async function open(body: object) {
+      const raw = await openRaw(t, service.url);
+      const text = JSON.stringify(body);
+      raw.send(head("POST", "/v1/generate:stream", { ...headers, "Content-Length": Buffer.byteLength(text) }) + text);
+      return raw;
+    }
 
-  const requestIdOf = (seen: string) => /X-Request-Id: (\S+)/i.exec(seen)?.[1] ?? assert.fail("no identifier");
+    const requestIdOf = (seen: string) => /X-Request-Id: (\S+)/i.exec(seen)?.[1] ?? assert.fail("no identifier");
 
-  await subtest(t, "a stream at the level high opens while nobody has answered, over REST and RPC", async () => {
+    // REST
+
+    assert.equal(Object.values(vendors).length, 3);
+    return { count, headers, requestIdOf, vendors, pool, service, start, script, calls, ask, stream, open };
+  }),
+);
+
+describe("the plans of a service with three vendors", () => {
+  test("a stream at the level high opens while nobody has answered, over REST and RPC", async ({
+    shared: { service, script, calls, open },
+  }) => {
     script(silent);
     const raw = await open({ prompt: PROSE, effort: "high" });
     const seen = await raw.until(": \n\n");
@@ -68,7 +83,9 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
   });
 
-  await subtest(t, "each plan charges input and answer, whatever the effort and the work", async () => {
+  test("each plan charges input and answer, whatever the effort and the work", async ({
+    shared: { count, script, calls, ask, stream },
+  }) => {
     for (const [prompt, shape, text] of [
       [PROSE, "text", "Once upon a time there was a keeper."],
       [JSON_PROMPT, "extract", '{"capital":"Paris"}'],
@@ -87,11 +104,13 @@ test("the plans of a service with three vendors", async (t) => {
     }
   });
 
-  await subtest(t, "who leaves while drafts are made pays for the input, and nothing runs on", async () => {
+  test("who leaves while drafts are made pays for the input, and nothing runs on", async ({
+    shared: { count, requestIdOf, pool, script, calls, open },
+  }) => {
     script(silent);
     const raw = await open({ prompt: PROSE, effort: "high" });
     const requestId = requestIdOf(await raw.until(": \n\n"));
-    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => calls().length >= 3);
     raw.socket.destroy();
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
     const [row = {}] = await settled(pool, requestId);
@@ -103,7 +122,9 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok(Number(row.model_calls) >= 3 && Number(row.model_input_tokens) > 0 && Number(row.cost_usd) > 0);
   });
 
-  await subtest(t, "who leaves while the answer is written pays for what was written to it", async () => {
+  test("who leaves while the answer is written pays for what was written to it", async ({
+    shared: { count, requestIdOf, pool, script, calls, open },
+  }) => {
     const words = Array.from({ length: 300 }, (_, i) => `word${i} `);
     script(everybody({ draft: { text: "A draft." }, analysis: { text: "{}" }, write: { text: words, betweenMs: 10 } }));
     const raw = await open({ prompt: PROSE, effort: "high" });
@@ -117,13 +138,15 @@ test("the plans of a service with three vendors", async (t) => {
     assert.equal(Number(row.credits_micro) / 1e6, credits(count(PROSE), 0, output));
   });
 
-  await subtest(t, "a unary caller who leaves while drafts are made pays nothing", async () => {
+  test("a unary caller who leaves while drafts are made pays nothing", async ({
+    shared: { headers, pool, service, script, calls },
+  }) => {
     script(silent);
     const leave = new AbortController();
     const began = new Date();
     const body = JSON.stringify({ prompt: PROSE, effort: "high" });
     const answer = fetch(`${service.url}/v1/generate`, { method: "POST", headers, body, signal: leave.signal });
-    while (calls().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => calls().length >= 3);
     leave.abort();
     await assert.rejects(answer);
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
@@ -131,7 +154,7 @@ test("the plans of a service with three vendors", async (t) => {
     assert.deepEqual([row.outcome, row.credits_micro], ["caller_gone", 0n]);
   });
 
-  await subtest(t, "with everybody dead the request fails, uncharged", async () => {
+  test("with everybody dead the request fails, uncharged", async ({ shared: { pool, service, script } }) => {
     for (const effort of ["low", "medium", "high"]) {
       script(
         everybody({
@@ -158,7 +181,9 @@ test("the plans of a service with three vendors", async (t) => {
     }
   });
 
-  await subtest(t, "the trace tells levels, roles and figures, and no names, over REST and RPC", async () => {
+  test("the trace tells levels, roles and figures, and no names, over REST and RPC", async ({
+    shared: { service, script, ask, stream },
+  }) => {
     const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
     script({
       ...everybody({ draft: { text: '{"capital":"Paris"}' }, judge: { text: '{"capital":"Paris"}' } }),
@@ -217,7 +242,9 @@ test("the plans of a service with three vendors", async (t) => {
     assert.doesNotMatch(text, NAMES);
   });
 
-  await subtest(t, "the books have the calls, tokens and dollars of each answer", async () => {
+  test("the books have the calls, tokens and dollars of each answer", async ({
+    shared: { pool, script, calls, ask },
+  }) => {
     const draft = { text: '{"capital":"Paris"}', usage: { input: 100, cached: 40, output: 10 } };
     const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
     // Whoever is too late for the vote is cancelled, and estimated: vendors bill what was sent to them.
@@ -244,7 +271,7 @@ test("the plans of a service with three vendors", async (t) => {
     );
   });
 
-  await subtest(t, "a strict answer is valid or a 502, whatever a panel says", async () => {
+  test("a strict answer is valid or a 502, whatever a panel says", async ({ shared: { pool, service, script } }) => {
     const replies = [
       { text: '{"city":"Paris","people":2100000}' },
       { text: '{"city":"Lyon","people":2100000}' },
@@ -285,7 +312,10 @@ test("the plans of a service with three vendors", async (t) => {
     assert.deepEqual([...outcomes].sort(), [200, 502]);
   });
 
-  await subtest(t, "an answer that runs out of time while it is written is cut short, free of charge", async (t) => {
+  test("an answer that runs out of time while it is written is cut short, free of charge", async ({
+    shared: { pool, start, script, calls, stream },
+    t,
+  }) => {
     const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":60000,"medium":60000,"high":3000}' });
     t.onTestFinished(async () => {
       await hurried.stop();
@@ -306,7 +336,10 @@ test("the plans of a service with three vendors", async (t) => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).length > 0);
   });
 
-  await subtest(t, "a vendor that hangs holds nobody up: others answer within the time of each level", async (t) => {
+  test("a vendor that hangs holds nobody up: others answer within the time of each level", async ({
+    shared: { vendors, start, script, ask, stream },
+    t,
+  }) => {
     const hurried = await start({ CHORUS_DEADLINES_MS: '{"low":2000,"medium":2000,"high":20000}' });
     t.onTestFinished(async () => {
       await hurried.stop();
@@ -331,6 +364,4 @@ test("the plans of a service with three vendors", async (t) => {
     assert.equal(intelligence_trace.dropped_members, 1);
     assert.equal(vendors.openai.calls.length, 1, "it is not asked again");
   });
-
-  assert.equal(Object.values(vendors).length, 3);
 });

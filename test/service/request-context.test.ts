@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { test } from "vitest";
-import { credits, lastOf, rowOf, settled, startBench, textOf } from "../helpers/bench.ts";
+import { describe } from "vitest";
+import { type Bench, credits, lastOf, rowOf, settled, test, textOf } from "../helpers/bench.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { readEvents, startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
-test("an answer", async (t) => {
-  const { openai, anthropic, databaseUrl, pool, env, service, count, auth, ask, stream, step } = await startBench(t);
-
-  await step("that the model itself cut short is not charged, unless that was the caller's cap", async () => {
+describe("an answer", () => {
+  test("that the model itself cut short is not charged, unless that was the caller's cap", async ({
+    harness: { openai, pool, count, ask },
+  }) => {
     openai.always({ text: "It goes on and", finish: "length" });
     const cut = await ask({ prompt: "a" });
     assert.equal(cut.finish_reason, "length");
@@ -24,7 +26,9 @@ test("an answer", async (t) => {
     assert.deepEqual(capped.notices, []);
   });
 
-  await step("fails over to the next model as long as nothing was delivered", async () => {
+  test("fails over to the next model as long as nothing was delivered", async ({
+    harness: { openai, anthropic, pool, ask, stream },
+  }) => {
     anthropic.always({ text: "From the other." });
     for (const broken of [{ end: "cut", after: 0 }, { status: 400 }, { text: "" }] as const) {
       openai.always(broken);
@@ -38,7 +42,9 @@ test("an answer", async (t) => {
     }
   });
 
-  await step("whose vendor dies after some text ends with an error event, uncharged", async () => {
+  test("whose vendor dies after some text ends with an error event, uncharged", async ({
+    harness: { openai, pool, ask, stream },
+  }) => {
     for (const end of ["reset", "cut", "error", "garbage"] as const) {
       openai.always({ text: ["some ", "text ", "more"], after: 2, end });
       const { events, text, last } = await stream({ prompt: `dies by ${end}` });
@@ -60,12 +66,14 @@ test("an answer", async (t) => {
     }
   });
 
-  await step("sends its headers after a silence, comments meanwhile, and a late failure as an event", async () => {
+  test("sends its headers after a silence, comments meanwhile, and a late failure as an event", async ({
+    harness: { openai, anthropic, service, stream },
+  }) => {
     openai.always({ text: "late", firstMs: 150 });
     const response = await service.post("/v1/generate:stream", { prompt: "a" });
     assert.equal(response.status, 200);
     const text = await response.text();
-    assert.match(text, /^(: \n\n)+event: delta\ndata: \{"text":"late"\}\n\nevent: done\n/);
+    assert.match(text, /^(: \n\n)+event: delta\ndata: \{"text":"late"\}\n\n(: \n\n)*event: done\n/);
 
     openai.always({ status: 400, headersMs: 100 });
     anthropic.always({ status: 400 });
@@ -76,7 +84,9 @@ test("an answer", async (t) => {
     );
   });
 
-  await step("that runs out of time with some text is delivered in part, free of charge", async () => {
+  test("that runs out of time with some text is delivered in part, free of charge", async ({
+    harness: { openai, pool, stream },
+  }) => {
     openai.always({ text: ["Some ", "text", " more"], after: 2, end: "hang" });
     const medium = { prompt: "a", effort: "medium" };
     const before = openai.calls.length;
@@ -98,7 +108,9 @@ test("an answer", async (t) => {
     assert.match(`${extract.last.data.structured_error}`, /cut short/);
   });
 
-  await step("that has no text when time is up is a 504, or an event once the headers are out", async () => {
+  test("that has no text when time is up is a 504, or an event once the headers are out", async ({
+    harness: { openai, anthropic, pool, service, stream },
+  }) => {
     openai.always({ end: "silent" });
     anthropic.always({ end: "silent" });
     const response = await service.post("/v1/generate", { prompt: "a", effort: "medium" });
@@ -115,46 +127,48 @@ test("an answer", async (t) => {
     );
   });
 
-  await step(
-    "whose reader leaves is charged for input and what was written, and its vendor's call ends at once",
-    async () => {
-      const words = Array.from({ length: 500 }, (_, i) => `word${i} `);
-      openai.always({ text: words, betweenMs: 10 });
-      const before = openai.calls.length;
-      const raw = await openRaw(t, service.url);
-      const body = '{"prompt":"leaves a stream"}';
-      raw.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
-      const seen = await raw.until("word2 ");
-      const [, requestId = ""] = /X-Request-Id: (\S+)/i.exec(seen) ?? [];
-      raw.socket.destroy();
-      assert.equal(await openai.calls[before]?.ended, "aborted");
-      const [row = {}] = await settled(pool, requestId);
-      assert.deepEqual([row.outcome, row.finish_reason], ["caller_gone", null]);
-      const input = count("leaves a stream");
-      const output = Number(row.output_tokens);
-      assert.ok(
-        output >= count("word0 word1 word2 ") && output < count(words.slice(0, 100).join("")),
-        `${output} tokens`,
-      );
-      assert.equal(Number(row.credits_micro) / 1e6, credits(input, 0, output));
+  test("whose reader leaves is charged for input and what was written, and its vendor's call ends at once", async ({
+    harness: { openai, pool, service, count, auth },
+    t,
+  }) => {
+    const words = Array.from({ length: 500 }, (_, i) => `word${i} `);
+    openai.always({ text: words, betweenMs: 10 });
+    const before = openai.calls.length;
+    const raw = await openRaw(t, service.url);
+    const body = '{"prompt":"leaves a stream"}';
+    raw.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
+    const seen = await raw.until("word2 ");
+    const [, requestId = ""] = /X-Request-Id: (\S+)/i.exec(seen) ?? [];
+    raw.socket.destroy();
+    assert.equal(await openai.calls[before]?.ended, "aborted");
+    const [row = {}] = await settled(pool, requestId);
+    assert.deepEqual([row.outcome, row.finish_reason], ["caller_gone", null]);
+    const input = count("leaves a stream");
+    const output = Number(row.output_tokens);
+    assert.ok(
+      output >= count("word0 word1 word2 ") && output < count(words.slice(0, 100).join("")),
+      `${output} tokens`,
+    );
+    assert.equal(Number(row.credits_micro) / 1e6, credits(input, 0, output));
 
-      // Before the first word: the input alone.
-      openai.always({ end: "silent" });
-      const silent = openai.calls.length;
-      const early = await openRaw(t, service.url);
-      early.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
-      const [, id = ""] = /X-Request-Id: (\S+)/i.exec(await early.until("\r\n\r\n")) ?? [];
-      early.socket.destroy();
-      assert.equal(await openai.calls[silent]?.ended, "aborted");
-      const [nothing = {}] = await settled(pool, id);
-      assert.deepEqual(
-        [nothing.outcome, nothing.output_tokens, Number(nothing.credits_micro) / 1e6],
-        ["caller_gone", 0n, credits(input, 0, 0)],
-      );
-    },
-  );
+    // Before the first word: the input alone.
+    openai.always({ end: "silent" });
+    const silent = openai.calls.length;
+    const early = await openRaw(t, service.url);
+    early.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
+    const [, id = ""] = /X-Request-Id: (\S+)/i.exec(await early.until("\r\n\r\n")) ?? [];
+    early.socket.destroy();
+    assert.equal(await openai.calls[silent]?.ended, "aborted");
+    const [nothing = {}] = await settled(pool, id);
+    assert.deepEqual(
+      [nothing.outcome, nothing.output_tokens, Number(nothing.credits_micro) / 1e6],
+      ["caller_gone", 0n, credits(input, 0, 0)],
+    );
+  });
 
-  await step("whose unary caller leaves is not charged, and its vendor's call ends at once", async () => {
+  test("whose unary caller leaves is not charged, and its vendor's call ends at once", async ({
+    harness: { openai, pool, service, auth },
+  }) => {
     for (const stop_sequences of [[], ["never"]]) {
       openai.always({ text: ["some ", "text"], end: "hang", after: 1 });
       const before = openai.calls.length;
@@ -166,7 +180,8 @@ test("an answer", async (t) => {
         body: JSON.stringify({ prompt: "leaves", stop_sequences }),
         signal: leave.signal,
       });
-      while (openai.calls.length === before) await sleep(5);
+      await until(() => openai.calls.length > before);
+      // The caller leaves when the first piece has arrived.
       await sleep(50);
       leave.abort();
       await assert.rejects(answer);
@@ -176,8 +191,9 @@ test("an answer", async (t) => {
     }
   });
 
-  await step("whose reader stops reading is charged as if it had left, and is not read ahead of", async () => {
-    const { rows, whole } = await stalled({});
+  test("whose reader stops reading is charged as if it had left, and is not read ahead of", async ({ harness, t }) => {
+    const { rows, whole } = await stalled(t, harness, {});
+    const { count } = harness;
     const left = rows.filter(({ outcome }) => outcome === "caller_gone");
     assert.ok(left.length > 0);
     for (const row of rows) {
@@ -187,56 +203,56 @@ test("an answer", async (t) => {
     }
   });
 
-  await step(
-    "that was cut short while its reader did not read is free, also when the reader never comes back",
-    async () => {
-      const { rows } = await stalled({ effort: "medium" });
-      const cut = rows.filter(({ outcome }) => outcome === "cut_short");
-      assert.ok(cut.length > 0);
-      assert.ok(cut.every(({ credits_micro }) => credits_micro === 0n));
-      assert.ok(rows.every(({ outcome }) => outcome !== "caller_gone"));
-    },
-  );
+  test("that was cut short while its reader did not read is free, also when the reader never comes back", async ({
+    harness,
+    t,
+  }) => {
+    const { rows } = await stalled(t, harness, { effort: "medium" });
+    const cut = rows.filter(({ outcome }) => outcome === "cut_short");
+    assert.ok(cut.length > 0);
+    assert.ok(cut.every(({ credits_micro }) => credits_micro === 0n));
+    assert.ok(rows.every(({ outcome }) => outcome !== "caller_gone"));
+  });
 
-  /** Asks for two answers over one connection without reading any; one of 4 MB may fit into the buffers of the network. */
-  async function stalled(more: object) {
-    // 127 spaces are one token.
-    const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
-    openai.always({ text });
-    const before = openai.calls.length;
-    const start = new Date();
-    const raw = await openRaw(t, service.url);
-    raw.socket.pause();
-    const body = JSON.stringify({ prompt: "stalls", ...more });
-    const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
-    raw.send(request + request);
-    const rows = await settled(pool, start, 2);
-    // None of the vendor's calls is left open.
-    await Promise.all(openai.calls.slice(before).map(({ ended }) => ended));
-    return { rows, whole: count(text.join("")) };
-  }
-
-  await step(
-    "that runs when the service is told to stop is finished in time, or cut short free of charge",
-    async (t) => {
-      const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "300" } });
-      openai.always(({ body }) =>
-        body.includes("quick")
-          ? { text: ["qu", "ick"], betweenMs: 100 }
-          : { text: ["part ", "rest"], after: 1, end: "hang" },
-      );
-      const [quick, slow] = await Promise.all(
-        ["quick", "slow"].map((prompt) => other.post("/v1/generate:stream", { prompt })),
-      );
-      const reads = Promise.all([readEvents(quick ?? assert.fail()), readEvents(slow ?? assert.fail())]);
-      assert.equal(await other.stop("SIGTERM"), 0);
-      const [whole, part] = await reads;
-      const [wholeEnd, partEnd] = [lastOf(whole), lastOf(part)];
-      assert.deepEqual([textOf(whole), wholeEnd.data.finish_reason], ["quick", "stop"]);
-      assert.deepEqual([textOf(part), partEnd.data.finish_reason], ["part ", "length"]);
-      assert.equal((partEnd.data.usage as { credits: number }).credits, 0);
-      assert.equal((await rowOf(pool, partEnd.data.id)).outcome, "cut_short");
-      assert.equal((await rowOf(pool, wholeEnd.data.id)).outcome, "ok");
-    },
-  );
+  test("that runs when the service is told to stop is finished in time, or cut short free of charge", async ({
+    harness: { openai, databaseUrl, pool, env },
+    t,
+  }) => {
+    const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "300" } });
+    openai.always(({ body }) =>
+      body.includes("quick")
+        ? { text: ["qu", "ick"], betweenMs: 100 }
+        : { text: ["part ", "rest"], after: 1, end: "hang" },
+    );
+    const [quick, slow] = await Promise.all(
+      ["quick", "slow"].map((prompt) => other.post("/v1/generate:stream", { prompt })),
+    );
+    const reads = Promise.all([readEvents(quick ?? assert.fail()), readEvents(slow ?? assert.fail())]);
+    assert.equal(await other.stop("SIGTERM"), 0);
+    const [whole, part] = await reads;
+    const [wholeEnd, partEnd] = [lastOf(whole), lastOf(part)];
+    assert.deepEqual([textOf(whole), wholeEnd.data.finish_reason], ["quick", "stop"]);
+    assert.deepEqual([textOf(part), partEnd.data.finish_reason], ["part ", "length"]);
+    assert.equal((partEnd.data.usage as { credits: number }).credits, 0);
+    assert.equal((await rowOf(pool, partEnd.data.id)).outcome, "cut_short");
+    assert.equal((await rowOf(pool, wholeEnd.data.id)).outcome, "ok");
+  });
 });
+
+/** Asks for two answers over one connection without reading any; one of 4 MB may fit into the buffers of the network. */
+async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Bench, more: object) {
+  // 127 spaces are one token.
+  const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
+  openai.always({ text });
+  const before = openai.calls.length;
+  const start = new Date();
+  const raw = await openRaw(t, service.url);
+  raw.socket.pause();
+  const body = JSON.stringify({ prompt: "stalls", ...more });
+  const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
+  raw.send(request + request);
+  const rows = await settled(pool, start, 2);
+  // None of the vendor's calls is left open.
+  await Promise.all(openai.calls.slice(before).map(({ ended }) => ended));
+  return { rows, whole: count(text.join("")) };
+}

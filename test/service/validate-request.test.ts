@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
-import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import { describe } from "vitest";
+import { test as base } from "../helpers/fixtures.ts";
 
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
 const FORMAT = { type: "json_schema", schema: SCHEMA };
@@ -11,34 +9,35 @@ const PATHS = ["/v1/generate", "/v1/generate:stream"];
 const turn = (role: string, content = "a") => ({ role, content });
 const file = { name: "a.txt", media_type: "text/plain", data: "aGk=" };
 
-test("which requests are acceptable", async (t) => {
-  const vendor = await startVendor("openai", { text: '{"a":"b"}' });
-  t.onTestFinished(() => vendor.close());
-  const service = await startService(t, { env: vendor.env });
+const test = base
+  .extend("script", { scope: "file" }, { text: '{"a":"b"}' })
+  .extend("shared", { scope: "file" }, async ({ serviceOfFile: service, vendorOfFile: vendor }) => {
+    /** Sends a body to both endpoints and expects the same refusal, with nothing sent to a vendor and nothing recorded. */
+    const refuses = async (body: unknown, field: string, message: RegExp, code = "invalid_request", paths = PATHS) => {
+      for (const path of paths) {
+        const calls = vendor.calls.length;
+        const response = await service.post(path, body);
+        const text = await response.text();
+        assert.equal(response.status, 422, `${JSON.stringify(body).slice(0, 200)}: ${text}`);
+        const failure = JSON.parse(text);
+        assert.deepEqual(Object.keys(failure), ["code", "message", "request_id", "field"]);
+        assert.deepEqual([failure.code, failure.field], [code, field]);
+        assert.match(failure.message, message);
+        assert.equal(vendor.calls.length, calls);
+      }
+    };
+    const takes = async (body: unknown, paths = PATHS) => {
+      for (const path of paths) {
+        const response = await service.post(path, body);
+        const text = await response.text();
+        assert.equal(response.status, 200, `${JSON.stringify(body).slice(0, 200)}: ${text}`);
+      }
+    };
+    return { refuses, takes };
+  });
 
-  /** Sends a body to both endpoints and expects the same refusal, with nothing sent to a vendor and nothing recorded. */
-  const refuses = async (body: unknown, field: string, message: RegExp, code = "invalid_request", paths = PATHS) => {
-    for (const path of paths) {
-      const calls = vendor.calls.length;
-      const response = await service.post(path, body);
-      const text = await response.text();
-      assert.equal(response.status, 422, `${JSON.stringify(body).slice(0, 200)}: ${text}`);
-      const failure = JSON.parse(text);
-      assert.deepEqual(Object.keys(failure), ["code", "message", "request_id", "field"]);
-      assert.deepEqual([failure.code, failure.field], [code, field]);
-      assert.match(failure.message, message);
-      assert.equal(vendor.calls.length, calls);
-    }
-  };
-  const takes = async (body: unknown, paths = PATHS) => {
-    for (const path of paths) {
-      const response = await service.post(path, body);
-      const text = await response.text();
-      assert.equal(response.status, 200, `${JSON.stringify(body).slice(0, 200)}: ${text}`);
-    }
-  };
-
-  await subtest(t, "exactly one of prompt and messages, and not an empty one", async () => {
+describe("which requests are acceptable", () => {
+  test("exactly one of prompt and messages, and not an empty one", async ({ shared: { refuses, takes } }) => {
     const either = /exactly one of prompt and messages/;
     for (const body of [
       {},
@@ -59,7 +58,9 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: " " });
   });
 
-  await subtest(t, "a prompt and a system text have 200,000 characters at most, counted as code points", async () => {
+  test("a prompt and a system text have 200,000 characters at most, counted as code points", async ({
+    shared: { refuses, takes },
+  }) => {
     const emoji = "😀".repeat(200_000);
     await takes({ prompt: emoji, system: "é".repeat(200_000) }, ["/v1/generate"]);
     await refuses({ prompt: `${emoji}a` }, "prompt", /200,000 characters/);
@@ -68,7 +69,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ messages: [turn("user", "a ".repeat(150_000))] }, ["/v1/generate"]);
   });
 
-  await subtest(t, "40 messages, 5 attachments, 4 stop sequences", async () => {
+  test("40 messages, 5 attachments, 4 stop sequences", async ({ shared: { refuses, takes } }) => {
     const times = <T>(count: number, item: T) => Array.from({ length: count }, () => item);
     await takes({ messages: times(40, turn("user")) });
     await refuses({ messages: times(41, turn("user")) }, "messages", /40 items/);
@@ -78,13 +79,13 @@ test("which requests are acceptable", async (t) => {
     await refuses({ prompt: "a", stop_sequences: ["v", "w", "x", "y", "z"] }, "stop_sequences", /4 strings/);
   });
 
-  await subtest(t, "a stop sequence has 1 to 1,000 characters", async () => {
+  test("a stop sequence has 1 to 1,000 characters", async ({ shared: { refuses, takes } }) => {
     await takes({ prompt: "a", stop_sequences: ["😀".repeat(1_000)] });
     await refuses({ prompt: "a", stop_sequences: ["x", ""] }, "stop_sequences[1]", /empty/);
     await refuses({ prompt: "a", stop_sequences: ["😀".repeat(1_001)] }, "stop_sequences[0]", /1,000 characters/);
   });
 
-  await subtest(t, "attachments have a type that is known, and content", async () => {
+  test("attachments have a type that is known, and content", async ({ shared: { refuses, takes } }) => {
     for (const media_type of ["text/markdown", "TEXT/CSV", "application/json", "text/html", "application/xml"]) {
       await takes({ prompt: "a", attachments: [{ ...file, media_type }] }, ["/v1/generate"]);
     }
@@ -107,7 +108,7 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await subtest(t, "max_tokens is 1 to 32,000, temperature 0.0 to 2.0", async () => {
+  test("max_tokens is 1 to 32,000, temperature 0.0 to 2.0", async ({ shared: { refuses, takes } }) => {
     for (const max_tokens of [1, 2.0, 32_000]) await takes({ prompt: "a", max_tokens });
     for (const max_tokens of [0, -1, 32_001, 2 ** 31, 2 ** 32 + 5, -(2 ** 40), 1e300])
       await refuses({ prompt: "a", max_tokens }, "max_tokens", /1 to 32000|1 to 32,000/);
@@ -119,7 +120,7 @@ test("which requests are acceptable", async (t) => {
     await refuses('{"prompt":"a","temperature":1e999}', "temperature", /number/);
   });
 
-  await subtest(t, "a wrong type names the field by its path", async () => {
+  test("a wrong type names the field by its path", async ({ shared: { refuses } }) => {
     await refuses({ prompt: 5 }, "prompt", /string/);
     await refuses(
       { messages: [turn("user"), { role: "tool", content: "a" }] },
@@ -136,7 +137,9 @@ test("which requests are acceptable", async (t) => {
     await refuses({ prompt: "a", stop_sequences: [1] }, "stop_sequences[0]", /string/);
   });
 
-  await subtest(t, "the fields are looked at before their combination, and that before the schema", async () => {
+  test("the fields are looked at before their combination, and that before the schema", async ({
+    shared: { refuses },
+  }) => {
     const bad = { type: "json_schema", schema: { type: "array" } };
     await refuses({ prompt: "a", temperature: 3, output_shape: "text", response_format: bad }, "temperature", /2\.0/);
     await refuses(
@@ -155,7 +158,7 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await subtest(t, "with a JSON Schema, output_shape is auto or absent", async () => {
+  test("with a JSON Schema, output_shape is auto or absent", async ({ shared: { refuses, takes } }) => {
     await takes({ prompt: "a", response_format: FORMAT }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: "auto" }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: null, stop_sequences: null, continue: null }, [
@@ -172,7 +175,7 @@ test("which requests are acceptable", async (t) => {
     }
   });
 
-  await subtest(t, "with a JSON Schema there are neither stop_sequences nor continue", async () => {
+  test("with a JSON Schema there are neither stop_sequences nor continue", async ({ shared: { refuses, takes } }) => {
     const only = ["/v1/generate"];
     await refuses(
       { prompt: "a", response_format: FORMAT, stop_sequences: ["x"] },
@@ -199,7 +202,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: "a", response_format: FORMAT, stop_sequences: [], continue: false }, only);
   });
 
-  await subtest(t, "a JSON Schema is not streamed", async () => {
+  test("a JSON Schema is not streamed", async ({ shared: { refuses } }) => {
     for (const more of [{}, { output_shape: "extract" }, { stop_sequences: ["x"] }, { continue: true }]) {
       const body = { prompt: "a", response_format: FORMAT, ...more };
       await refuses(body, "response_format", /\/v1\/generate/, "structured_output_streaming_not_supported", [
@@ -212,7 +215,9 @@ test("which requests are acceptable", async (t) => {
     ]);
   });
 
-  await subtest(t, "a JSON Schema that is missing or unacceptable is named by path and keyword", async () => {
+  test("a JSON Schema that is missing or unacceptable is named by path and keyword", async ({
+    shared: { refuses },
+  }) => {
     const only = ["/v1/generate"];
     const code = "invalid_response_schema";
     for (const schema of [undefined, null]) {
@@ -243,7 +248,10 @@ test("which requests are acceptable", async (t) => {
     );
   });
 
-  await subtest(t, 'response_format {"type":"text"} is a text answer, and contradicts a JSON shape', async () => {
+  test('response_format {"type":"text"} is a text answer, and contradicts a JSON shape', async ({
+    service,
+    shared: { refuses, takes },
+  }) => {
     const response_format = { type: "text" };
     for (const output_shape of [undefined, "auto", "text"]) {
       const response = await service.post("/v1/generate", {
@@ -262,7 +270,10 @@ test("which requests are acceptable", async (t) => {
     await takes({ prompt: "a", response_format: { type: "text", schema: { type: "nonsense" } } });
   });
 
-  await subtest(t, "continue needs an assistant's message at the end, which the model then continues", async () => {
+  test("continue needs an assistant's message at the end, which the model then continues", async ({
+    vendor,
+    shared: { refuses, takes },
+  }) => {
     const needs = /last one has the role "assistant"/;
     await refuses({ prompt: "a", continue: true }, "continue", needs);
     await refuses({ messages: [turn("assistant"), turn("user")], continue: true }, "continue", needs);
@@ -282,7 +293,7 @@ test("which requests are acceptable", async (t) => {
     await takes({ messages, continue: true, stop_sequences: ["five"], output_shape: "extract" });
   });
 
-  await subtest(t, "lone surrogates and odd characters travel as text", async () => {
+  test("lone surrogates and odd characters travel as text", async ({ vendor, shared: { takes } }) => {
     const sent = vendor.calls.length;
     await takes('{"prompt":"a\\ud800b\\u0000c\\u2028d"}', ["/v1/generate"]);
     assert.match(vendor.calls[sent]?.body ?? "", /a\ufffdb\\u0000c(\u2028|\\u2028)d/);

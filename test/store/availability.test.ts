@@ -1,53 +1,65 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { createAvailability } from "../../src/store/availability.ts";
+import { until } from "../helpers/until.ts";
+
+/** A closed gate asks every 250 ms. */
+const LONGER_THAN_A_ROUND_MS = 300;
 
 test("fails checks while the server does not answer, and runs one probe at a time", async () => {
-  let probes = 0;
-  let isUp = true;
+  let asked = 0;
+  let answered = 0;
+  let there = true;
   const availability = createAvailability(async () => {
-    probes++;
-    await sleep(5);
-    if (!isUp) throw new Error("away");
+    asked++;
+    await setImmediate();
+    answered++;
+    if (!there) throw new Error("away");
   });
+  const isClosed = () => {
+    try {
+      availability.check();
+      return false;
+    } catch (error) {
+      assert.match(String(error), /away/);
+      return true;
+    }
+  };
   availability.reportFailure();
   availability.reportFailure();
   availability.check();
-  await sleep(20);
+  await until(() => answered === 1);
   availability.check();
-  assert.equal(probes, 1);
+  assert.equal(asked, 1);
 
-  isUp = false;
+  there = false;
   availability.reportFailure();
   availability.check();
-  await sleep(20);
-  assert.throws(() => availability.check(), /away/);
+  await until(isClosed);
   availability.reportFailure();
-  assert.equal(probes, 2);
-  await sleep(260);
+  assert.equal(asked, 2);
+  await until(() => asked >= 3);
   assert.throws(() => availability.check(), /away/);
-  assert.ok(probes >= 3);
-  isUp = true;
-  await sleep(300);
-  availability.check();
-  const until = probes;
-  await sleep(300);
-  assert.equal(probes, until);
+  there = true;
+  await until(() => !isClosed());
+  const last = asked;
+  await sleep(LONGER_THAN_A_ROUND_MS);
+  assert.equal(asked, last);
   availability.close();
 });
 
-test("runs no probe after it was closed", async () => {
-  let probes = 0;
+test("once ended it asks no more", async () => {
+  let asked = 0;
   const availability = createAvailability(async () => {
-    probes++;
+    asked++;
     throw new Error("away");
   });
   availability.reportFailure();
-  await sleep(10);
+  await until(() => asked === 1);
   availability.close();
-  await sleep(300);
-  assert.equal(probes, 1);
+  await sleep(LONGER_THAN_A_ROUND_MS);
+  assert.equal(asked, 1);
   availability.reportFailure();
-  assert.equal(probes, 1);
+  assert.equal(asked, 1);
 });

@@ -6,6 +6,7 @@ import { createLog } from "../../src/log.ts";
 import { arrangePartitions, keepPartitions } from "../../src/store/partitions.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { until } from "../helpers/until.ts";
 
 const NOW = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
 const DAY = 86_400_000;
@@ -172,8 +173,12 @@ test("a lock that is not to be had holds up nobody for long, and the next round 
   await reader.connect();
   await reader.query("begin; select from generations_rest");
   const start = performance.now();
-  const refused = assert.rejects(arrangePartitions(pool, NOW, 400), { code: "55P03" });
-  await sleep(50);
+  let ended = false;
+  const refused = assert.rejects(arrangePartitions(pool, NOW, 400), { code: "55P03" }).finally(() => {
+    ended = true;
+  });
+  const waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await until(async () => ended || (await pool.query(waits)).length > 0);
   await writeGeneration(pool, "2026-11-15T00:00:00Z", "gen_1");
   await refused;
   const ms = performance.now() - start;

@@ -64,7 +64,8 @@ test("a pool survives the loss of its connections, idle and in use", async (t) =
   const failures = await Promise.all([failure(inUse), failure(inTransaction)]);
   assert.deepEqual(failures.map(isUnavailable), [true, true]);
   await killer.query(kill);
-  await sleep(50); // a dead connection is noticed when its end arrives
+  // The pool notices a dead connection when its end arrives.
+  await sleep(50);
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
 });
 

@@ -1,21 +1,22 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { createBodyBudget, MAX_BODY } from "../../src/transport/body-bounds.ts";
 import { parseBody, readBody } from "../../src/transport/rest/body.ts";
-import { png } from "../engine/attachments/files.ts";
+import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
-import { startService, type TestService } from "../helpers/service.ts";
-import { type Subtest, subtest } from "../helpers/subtest.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import { until } from "../helpers/until.ts";
 
 const MB = 1024 * 1024;
+
+const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service }) => {
+  const post = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
+  return { post };
+});
 
 test("the last quarter of the room is for small bodies, and a single large body always fits", () => {
   const budget = createBodyBudget(100 * MB);
@@ -121,13 +122,8 @@ test("parseBody agrees with JSON.parse", () => {
   );
 });
 
-test("bodies through the public door", async (t) => {
-  const vendor = await startVendor("openai");
-  t.onTestFinished(() => vendor.close());
-  const service = await startService(t, { env: vendor.env });
-  const post = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
-
-  await subtest(t, "64 MB + 1 byte is refused unread, by what it says of itself", async (t) => {
+describe("bodies through the public door", () => {
+  test("64 MB + 1 byte is refused unread, by what it says of itself", async ({ service, shared: { post }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY + 1 }));
     const refused = await raw.read();
@@ -138,29 +134,29 @@ test("bodies through the public door", async (t) => {
     await raw.closed;
   });
 
-  await subtest(
+  test("64 MB are taken; without a stated length the first byte over is refused, and the end not waited for", async ({
+    service,
+    shared: { post },
     t,
-    "64 MB are taken; without a stated length the first byte over is refused, and the end not waited for",
-    async (t) => {
-      const start = '{"prompt":"a","x":"';
-      const whole = Buffer.alloc(MAX_BODY, "x");
-      whole.write(start);
-      whole.write('"}', MAX_BODY - 2);
-      const stated = await openRaw(t, service.url);
-      stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY }));
-      stated.send(whole);
-      assert.equal((await stated.read()).status, 200);
+  }) => {
+    const start = '{"prompt":"a","x":"';
+    const whole = Buffer.alloc(MAX_BODY, "x");
+    whole.write(start);
+    whole.write('"}', MAX_BODY - 2);
+    const stated = await openRaw(t, service.url);
+    stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY }));
+    stated.send(whole);
+    assert.equal((await stated.read()).status, 200);
 
-      const chunked = await openRaw(t, service.url);
-      chunked.send(head("POST", "/v1/generate", { ...post, "Transfer-Encoding": "chunked" }));
-      chunked.send(`${MAX_BODY.toString(16)}\r\n`);
-      chunked.send(whole);
-      chunked.send("\r\n1\r\nx\r\n");
-      assert.equal((await chunked.read()).status, 413);
-    },
-  );
+    const chunked = await openRaw(t, service.url);
+    chunked.send(head("POST", "/v1/generate", { ...post, "Transfer-Encoding": "chunked" }));
+    chunked.send(`${MAX_BODY.toString(16)}\r\n`);
+    chunked.send(whole);
+    chunked.send("\r\n1\r\nx\r\n");
+    assert.equal((await chunked.read()).status, 413);
+  });
 
-  await subtest(t, "64 MB with a bad key are refused at once, unread", async (t) => {
+  test("64 MB with a bad key are refused at once, unread", async ({ service, shared: { post }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": MAX_BODY }));
     raw.send(Buffer.alloc(MAX_BODY));
@@ -168,77 +164,11 @@ test("bodies through the public door", async (t) => {
     assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not taken`);
   });
 
-  await subtest(
+  test("a body that there is no room for is not asked for with 100 Continue", async ({
+    service,
+    shared: { post },
     t,
-    "twenty bodies of 60 MB at once leave the service answering others, its memory bounded",
-    async (t) => {
-      const released = Promise.withResolvers<void>();
-      vendor.always(async ({ body }) => {
-        if (body.includes("large")) await released.promise;
-        return {};
-      });
-      const [start, end] = ['{"prompt":"large","attachments":[{"media_type":"image/png","data":"', '"}]}'];
-      // As large an image as models take; the rest is held as well, for as long as the answer takes.
-      const image = Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]);
-      const body = Buffer.from(`${start}${image.toString("base64")}${end}${" ".repeat(41 * MB)}`);
-      const before = memory(service);
-      const answers = Array.from({ length: 20 }, async () => {
-        const raw = await openRaw(t, service.url);
-        raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
-        raw.send(body);
-        return raw.read();
-      });
-      let done = false;
-      const latencies: number[] = [];
-      const small = (async () => {
-        while (!done) {
-          const at = performance.now();
-          const response = await service.post("/v1/generate", { prompt: "small" });
-          assert.equal(response.status, 200);
-          await response.text();
-          latencies.push(performance.now() - at);
-          await sleep(5);
-        }
-      })();
-      const large = () => vendor.calls.filter(({ body }) => body.includes("large")).length;
-      let refused = 0;
-      for (const answer of answers) {
-        answer.then(({ status }) => {
-          if (status === 503) refused++;
-        });
-      }
-      // The three that fit wait for their vendor; everybody else is refused meanwhile.
-      while (large() < 3 || refused < 17 || latencies.length < 5) await sleep(10);
-      released.resolve();
-      const all = await Promise.all(answers);
-      done = true;
-      await small;
-      assert.deepEqual(all.map(({ status }) => status).toSorted(), [200, 200, 200, ...Array(17).fill(503)]);
-      for (const { status, headers, body } of all) {
-        if (status !== 503) continue;
-        assert.equal(headers["retry-after"], "1");
-        const { code, retry_after_ms } = JSON.parse(body);
-        assert.deepEqual({ code, retry_after_ms }, { code: "overloaded", retry_after_ms: 1000 });
-      }
-      const after = memory(service);
-      await t.annotate(`RSS ${before.rss} MB before, ${after.peak} MB at most, ${after.rss} MB after`);
-      await t.annotate(
-        `${latencies.length} small requests meanwhile, the slowest took ${Math.round(Math.max(...latencies))} ms`,
-      );
-      // On an idle machine it is 0.3 s; test machines are shared.
-      assert.ok(Math.max(...latencies) < 10_000);
-      assert.ok(after.peak < 1_200, `${after.peak} MB`);
-      vendor.always({});
-
-      // All room is free again.
-      const raw = await openRaw(t, service.url);
-      raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": body.length }));
-      raw.send(body);
-      assert.equal((await raw.read()).status, 200);
-    },
-  );
-
-  await subtest(t, "a body that there is no room for is not asked for with 100 Continue", async (t) => {
+  }) => {
     const holders = await Promise.all(Array.from({ length: 3 }, () => openRaw(t, service.url)));
     const headers = { ...post, Expect: "100-continue", "Content-Length": 60 * MB };
     for (const holder of holders) {
@@ -251,7 +181,7 @@ test("bodies through the public door", async (t) => {
     // A small one still fits, and so does a large one when a sender of a large one leaves.
     assert.equal((await service.post("/v1/generate", { prompt: "small" })).status, 200);
     holders[0]?.socket.destroy();
-    await until(t, async () => {
+    await until(async () => {
       const next = await openRaw(t, service.url);
       next.send(head("POST", "/v1/generate", headers));
       const { status } = await next.read();
@@ -280,16 +210,4 @@ function tally() {
 
 function message(chunks: Buffer[], headers: Record<string, string> = {}): IncomingMessage {
   return Object.assign(Readable.from(chunks, { objectMode: true }), { headers }) as unknown as IncomingMessage;
-}
-
-/** Resident memory of the service in MB, now and at its highest. Linux only; elsewhere zeros. */
-function memory(service: TestService): { rss: number; peak: number } {
-  if (process.platform !== "linux") return { rss: 0, peak: 0 };
-  const text = readFileSync(`/proc/${service.process.pid}/status`, "utf8");
-  const read = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1]) / 1024);
-  return { rss: read("VmRSS"), peak: read("VmHWM") };
-}
-
-async function until(t: Subtest, holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await sleep(10, undefined, { signal: t.signal });
 }

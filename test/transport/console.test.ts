@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -8,7 +9,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { ActivityService, ActorKindSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
@@ -18,14 +19,13 @@ import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../src/json-names.ts";
 import type { Services } from "../../src/service/services.ts";
-import { openPool } from "../../src/store/pool.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import { openBrowser } from "../helpers/browser.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import { fixture, type Lifetime } from "../helpers/lifetime.ts";
 import { openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -59,18 +59,59 @@ async function refused(
   return { code: Code[error.code] ?? "", failure, message: error.rawMessage };
 }
 
-test("the console's sign-in, sessions and services", async (t) => {
-  const service = await startService(t);
-  const { workspaces, credits, keys } = operator(service);
-  await workspaces.createWorkspace({ name: "acme" });
-  await workspaces.createWorkspace({ name: "rival" });
-  await credits.grant({ workspace: "acme", amount: "100", reference: "start" });
-  const rivalKey = await keys.createKey({ workspace: "rival", name: "theirs" });
-  const { token } = await workspaces.createOwnerToken({ workspace: "acme" });
-  const browser = openBrowser(service.url);
-  const secrets = [token];
+const test = base
+  .extend("env", { scope: "file" }, OFFLINE)
+  /** The public listener over a folder of pages. */
+  .extend(
+    "pages",
+    { scope: "file" },
+    fixture(async (t) => {
+      const parent = await mkdtemp(join(tmpdir(), "chorus-console-"));
+      t.onTestFinished(() => rm(parent, { recursive: true, force: true }));
+      const folder = join(parent, "dist");
+      await mkdir(join(folder, "assets"), { recursive: true });
+      await writeFile(join(parent, "secret.txt"), "secret");
+      await symlink(join(parent, "secret.txt"), join(folder, "link.txt"));
+      await writeFile(join(folder, "index.html"), "<!doctype html><title>console</title>");
+      await writeFile(join(folder, "favicon.svg"), "<svg/>");
+      const script = "export const a = 1;\n".repeat(100);
+      await writeFile(join(folder, "assets/main-abc.js"), script);
+      await writeFile(join(folder, "assets/main-abc.js.br"), "packed with brotli");
+      await writeFile(join(folder, "assets/own-abc.css"), "a{}");
+      await writeFile(join(folder, "assets/own-abc.css.gz"), gzipSync("a{}/*own*/"));
+      const url = await listen(t, folder);
+      const get = (path: string, headers: Record<string, string> = {}) =>
+        fetch(url + path, { headers: { "accept-encoding": "identity", ...headers } });
+      return { script, url, get };
+    }),
+  )
+  /** Each test has a workspace with an owner and 100 credits, and a rival beside it that has one key. */
+  .extend("acme", async ({ service }) => {
+    const { workspaces, credits, keys } = operator(service);
+    const suffix = randomUUID().slice(0, 8);
+    const [name, rival] = [`acme-${suffix}`, `rival-${suffix}`];
+    await workspaces.createWorkspace({ name });
+    await workspaces.createWorkspace({ name: rival });
+    await credits.grant({ workspace: name, amount: "100", reference: "start" });
+    const rivalKey = await keys.createKey({ workspace: rival, name: "theirs" });
+    const { token } = await workspaces.createOwnerToken({ workspace: name });
+    return { name, rival, rivalKey, token, workspaces };
+  })
+  /** A browser before the sign-in. */
+  .extend("visitor", ({ service }) => openBrowser(service.url))
+  /** A browser in which the owner of `acme` is signed in. */
+  .extend("browser", async ({ service, acme }) => {
+    const browser = openBrowser(service.url);
+    assert.equal((await browser.signIn(acme.token)).status, 200);
+    return browser;
+  });
 
-  await subtest(t, "a wrong token, another's kind of secret and a wrong body do not sign in", async () => {
+describe("the console's sign-in, sessions and services", () => {
+  test("a wrong token, another's kind of secret and a wrong body do not sign in", async ({
+    service,
+    visitor: browser,
+    acme: { token },
+  }) => {
     for (const [wrong, status] of [
       ["nonsense", 401],
       [service.operatorToken, 401],
@@ -102,28 +143,33 @@ test("the console's sign-in, sessions and services", async (t) => {
     }
   });
 
-  await subtest(t, "the owner token does, and gives a cookie that no script and no other site can use", async () => {
+  test("the owner token does, and gives a cookie that no script and no other site can use", async ({
+    visitor: browser,
+    acme: { name, token },
+  }) => {
     assert.equal((await browser.fetch("/console/session")).status, 401);
     const response = await browser.signIn(token);
     assert.equal(response.status, 200);
     const body = (await response.json()) as { workspace: string; expires_at: string };
-    assert.equal(body.workspace, "acme");
+    assert.equal(body.workspace, name);
     assert.ok(Math.abs(Date.parse(body.expires_at) - Date.now() - 8 * 3_600_000) < 60_000);
     const [cookie = ""] = response.headers.getSetCookie();
-    secrets.push(browser.cookie.replace("chorus_session=", ""));
     assert.match(
       cookie,
       /^chorus_session=cs_[0-9A-Za-z]{33}; HttpOnly; SameSite=Strict; Path=\/console; Max-Age=28800$/,
     );
-    assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, "acme");
+    assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, name);
   });
 
-  await subtest(t, "the owner's services are there for the session, and those of operators are not", async () => {
+  test("the owner's services are there for the session, and those of operators are not", async ({
+    browser,
+    acme: { name },
+  }) => {
     const { workspace } = await browser.client(WorkspaceService).getWorkspace({});
-    assert.equal(workspace?.name, "acme");
+    assert.equal(workspace?.name, name);
     assert.equal(workspace?.granted, "100");
     const { quotas } = await browser.client(UsageService).getQuotas({});
-    assert.equal(quotas?.workspace, "acme");
+    assert.equal(quotas?.workspace, name);
     assert.deepEqual(await refused(browser.client(CreditService).grant({ amount: "1", reference: "x" })), {
       code: "PermissionDenied",
       failure: "missing_scope",
@@ -132,7 +178,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await refused(browser.client(WorkspaceService).listWorkspaces({}))).code, "PermissionDenied");
   });
 
-  await subtest(t, "another workspace is as if it did not exist", async () => {
+  test("another workspace is as if it did not exist", async ({ browser, acme: { rival, rivalKey } }) => {
     const calls = [
       (workspace: string) => browser.client(WorkspaceService).getWorkspace({ workspace }),
       (workspace: string) => browser.client(WorkspaceService).getNextTier({ workspace }),
@@ -146,10 +192,10 @@ test("the console's sign-in, sessions and services", async (t) => {
       (workspace: string) => browser.client(CreditService).listLedger({ workspace }),
     ];
     for (const call of calls) {
-      const theirs = await refused(call("rival"));
+      const theirs = await refused(call(rival));
       const nobodys = await refused(call("nobody"));
       assert.equal(theirs.code, "NotFound");
-      assert.deepEqual({ ...theirs, message: theirs.message.replace("rival", "nobody") }, nobodys);
+      assert.deepEqual({ ...theirs, message: theirs.message.replace(rival, "nobody") }, nobodys);
     }
     const revoke = (id: string) => refused(browser.client(KeyService).revokeKey({ id }));
     assert.deepEqual(await revoke(rivalKey.key?.id ?? ""), await revoke("key_0"));
@@ -157,7 +203,11 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.deepEqual(generations, []);
   });
 
-  await subtest(t, "a call without what only the console's own page can send is refused", async () => {
+  test("a call without what only the console's own page can send is refused", async ({
+    service,
+    browser,
+    acme: { token },
+  }) => {
     const path = "/console/rpc/chorus.admin.v1.KeyService/CreateKey";
     const send = (headers: Record<string, string>, init: RequestInit = {}) =>
       browser.fetch(path, {
@@ -188,7 +238,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await send({})).status, 200);
   });
 
-  await subtest(t, "the cookie opens nothing but the console", async () => {
+  test("the cookie opens nothing but the console", async ({ service, browser }) => {
     for (const path of ["/v1/quotas", "/v1/metrics"]) assert.equal((await browser.fetch(path)).status, 401);
     const response = await fetch(`${service.rpcUrl}/chorus.admin.v1.KeyService/ListKeys`, {
       method: "POST",
@@ -198,7 +248,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal(response.status, 401);
   });
 
-  await subtest(t, "the playground streams, is charged, and counts under the console's own key", async () => {
+  test("the playground streams, is charged, and counts under the console's own key", async ({ browser }) => {
     const prompt = "What is 17 * 23 + 4?";
     let text = "";
     let credit = 0;
@@ -235,17 +285,11 @@ test("the console's sign-in, sessions and services", async (t) => {
     const { entries } = await browser.client(ActivityService).listAudit({});
     assert.deepEqual(
       entries.map(({ actorKind, action }) => `${wordOf(ActorKindSchema, actorKind)} ${action}`),
-      [
-        "owner key.create",
-        "owner session.start",
-        "operator owner_token.create",
-        "operator credit.grant",
-        "operator workspace.create",
-      ],
+      ["owner session.start", "operator owner_token.create", "operator credit.grant", "operator workspace.create"],
     );
   });
 
-  await subtest(t, "script in a key's name comes back as the data that it is, and never as a page", async () => {
+  test("script in a key's name comes back as the data that it is, and never as a page", async ({ browser }) => {
     const name = `<script>alert(1)</script>=cmd|' /C calc'!A0`;
     await browser.client(KeyService).createKey({ name });
     const { keys } = await browser.client(KeyService).listKeys({ search: "<SCRIPT" });
@@ -264,7 +308,7 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal(raw.headers.get("x-content-type-options"), "nosniff");
   });
 
-  await subtest(t, "every response of the console has its policy", async () => {
+  test("every response of the console has its policy", async ({ browser }) => {
     const answers = [
       await browser.fetch("/console"),
       await browser.fetch("/console/assets/none.js"),
@@ -288,7 +332,11 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await browser.fetch("/consoles")).headers.get("content-security-policy"), null);
   });
 
-  await subtest(t, "signing out ends the session, and a new owner token ends those of the old one", async () => {
+  test("signing out ends the session, and a new owner token ends those of the old one", async ({
+    service,
+    browser,
+    acme: { name, token, workspaces },
+  }) => {
     const other = openBrowser(service.url);
     assert.equal((await other.signIn(token)).status, 200);
     const kept = browser.cookie;
@@ -299,41 +347,39 @@ test("the console's sign-in, sessions and services", async (t) => {
     assert.equal((await refused(browser.client(KeyService).listKeys({}))).code, "Unauthenticated");
     assert.equal((await browser.fetch("/console/session", { method: "DELETE" })).status, 204, "again does nothing");
 
-    assert.equal((await other.client(WorkspaceService).getWorkspace({})).workspace?.name, "acme");
-    await workspaces.createOwnerToken({ workspace: "acme" });
+    assert.equal((await other.client(WorkspaceService).getWorkspace({})).workspace?.name, name);
+    await workspaces.createOwnerToken({ workspace: name });
     assert.equal((await refused(other.client(WorkspaceService).getWorkspace({}))).code, "Unauthenticated");
     assert.equal((await other.signIn(token)).status, 401);
   });
 
-  await subtest(t, "whoever tries too often has to wait", async () => {
+  test("whoever tries too often has to wait", async ({ t }) => {
+    // Attempts count for a whole service.
+    const service = await startService(t);
+    const browser = openBrowser(service.url);
     let last = await browser.signIn("nonsense");
     for (let i = 0; i < 20 && last.status === 401; i++) last = await browser.signIn("nonsense");
     assert.equal(last.status, 429);
     const body = (await last.json()) as { limit: string; retry_after_ms: number };
     assert.equal(body.limit, "sign_in_attempts");
     assert.equal(Number(last.headers.get("retry-after")), Math.ceil(body.retry_after_ms / 1_000));
-    const { token } = await workspaces.createOwnerToken({ workspace: "acme" });
+    const { token } = await operator(service).workspaces.createOwnerToken({ workspace: "default" });
     assert.equal((await browser.signIn(token)).status, 429);
   });
 
-  await subtest(t, "no secret is in the store or in the log", async () => {
-    const pool = openPool(service.databaseUrl, { max: 1 });
-    try {
-      const [row] = await pool.query<{ text: string }>(
-        "select (select string_agg(s::text, ' ') from sessions s) || (select string_agg(a::text, ' ') from audit a) as text",
-      );
-      for (const secret of secrets) {
-        assert.equal(secret.length, 36);
-        assert.ok(!row?.text.includes(secret));
-        assert.ok(!service.output().includes(secret));
-      }
-    } finally {
-      await pool.end();
+  test("no secret is in the store or in the log", async ({ service, database: { pool }, browser, acme: { token } }) => {
+    const [row] = await pool.query<{ text: string }>(
+      "select (select string_agg(s::text, ' ') from sessions s) || (select string_agg(a::text, ' ') from audit a) as text",
+    );
+    for (const secret of [token, browser.cookie.replace("chorus_session=", "")]) {
+      assert.equal(secret.length, 36);
+      assert.ok(!row?.text.includes(secret));
+      assert.ok(!service.output().includes(secret));
     }
   });
 });
 
-test("behind proxies that are trusted, they say who asks, and whether over https", async (t) => {
+test("behind proxies that are trusted, they say who asks, and whether over https", async ({ t }) => {
   const service = await startService(t, { env: { CHORUS_TRUSTED_PROXIES: "1" } });
   const { workspaces } = operator(service);
   const { token } = await workspaces.createOwnerToken({ workspace: "default" });
@@ -379,25 +425,8 @@ async function listen(t: Lifetime, folder: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("the built pages are served as they are, and nothing outside of their folder", async (t) => {
-  const parent = await mkdtemp(join(tmpdir(), "chorus-console-"));
-  t.onTestFinished(() => rm(parent, { recursive: true, force: true }));
-  const folder = join(parent, "dist");
-  await mkdir(join(folder, "assets"), { recursive: true });
-  await writeFile(join(parent, "secret.txt"), "secret");
-  await symlink(join(parent, "secret.txt"), join(folder, "link.txt"));
-  await writeFile(join(folder, "index.html"), "<!doctype html><title>console</title>");
-  await writeFile(join(folder, "favicon.svg"), "<svg/>");
-  const script = "export const a = 1;\n".repeat(100);
-  await writeFile(join(folder, "assets/main-abc.js"), script);
-  await writeFile(join(folder, "assets/main-abc.js.br"), "packed with brotli");
-  await writeFile(join(folder, "assets/own-abc.css"), "a{}");
-  await writeFile(join(folder, "assets/own-abc.css.gz"), gzipSync("a{}/*own*/"));
-  const url = await listen(t, folder);
-  const get = (path: string, headers: Record<string, string> = {}) =>
-    fetch(url + path, { headers: { "accept-encoding": "identity", ...headers } });
-
-  await subtest(t, "the page, at every path that is the page's own", async () => {
+describe("the built pages are served as they are, and nothing outside of their folder", () => {
+  test("the page, at every path that is the page's own", async ({ pages: { url, get } }) => {
     for (const path of ["/console", "/console/", "/console/keys", "/console/activity/gen_1?x=1"]) {
       const response = await get(path);
       assert.equal(response.status, 200, path);
@@ -410,7 +439,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(await (await fetch(`${url}/console`, { method: "HEAD" })).text(), "");
   });
 
-  await subtest(t, "assets for good, other files with a tag", async () => {
+  test("assets for good, other files with a tag", async ({ pages: { script, get } }) => {
     const asset = await get("/console/assets/main-abc.js");
     assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
     assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
@@ -423,7 +452,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(again.headers.get("content-security-policy"), POLICY);
   });
 
-  await subtest(t, "compressed where the caller takes it", async () => {
+  test("compressed where the caller takes it", async ({ pages: { url }, t }) => {
     const raw = await openRaw(t, url);
     const read = async (path: string, accepted: string) => {
       raw.send(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${accepted}\r\n\r\n`);
@@ -442,7 +471,7 @@ test("the built pages are served as they are, and nothing outside of their folde
     assert.equal(await own.text(), gunzipSync(gzipSync("a{}/*own*/")).toString());
   });
 
-  await subtest(t, "what is not there is 404, and no path leads out", async () => {
+  test("what is not there is 404, and no path leads out", async ({ pages: { url }, t }) => {
     const raw = await openRaw(t, url);
     for (const path of [
       "/console/assets/none.js",
@@ -465,7 +494,7 @@ test("the built pages are served as they are, and nothing outside of their folde
   });
 });
 
-test("a console that was not built says how to build it", async (t) => {
+test("a console that was not built says how to build it", async ({ t }) => {
   const url = await listen(t, "/nowhere");
   const response = await fetch(`${url}/console`);
   assert.equal(response.status, 404);

@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { gunzipSync } from "node:zlib";
-import { test } from "vitest";
+import { describe } from "vitest";
+import { test as base } from "../helpers/fixtures.ts";
+import { fixture } from "../helpers/lifetime.ts";
 import { openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
 
-test("the API reference is served from here, to everybody", async (t) => {
-  const { url } = await startService(t);
+const test = base.extend(
+  "shared",
+  { scope: "file" },
+  fixture(async (t) => {
+    const { url } = await startService(t);
+    return { url };
+  }),
+);
 
-  await subtest(t, "/openapi.json is the document of the contract", async () => {
+describe("the API reference is served from here, to everybody", () => {
+  test("/openapi.json is the document of the contract", async ({ shared: { url } }) => {
     const response = await fetch(`${url}/openapi.json`);
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
     assert.equal(
@@ -22,7 +30,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(await again.text(), "");
   });
 
-  await subtest(t, "/docs needs nothing from elsewhere, and no inline script", async () => {
+  test("/docs needs nothing from elsewhere, and no inline script", async ({ shared: { url } }) => {
     const response = await fetch(`${url}/docs`);
     const policy = response.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'; script-src 'self';/);
@@ -41,7 +49,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(scripts.length, 2);
   });
 
-  await subtest(t, "the large script comes packed to who unpacks, and whole to who does not", async () => {
+  test("the large script comes packed to who unpacks, and whole to who does not", async ({ shared: { url }, t }) => {
     const sizes: number[] = [];
     for (const accepts of ["br, gzip", "identity", "gzip;q=0"]) {
       const raw = await openRaw(t, url);
@@ -59,7 +67,7 @@ test("the API reference is served from here, to everybody", async (t) => {
     assert.equal(gunzipSync(file).length, whole);
   });
 
-  await subtest(t, "other methods and paths are refused as everywhere", async () => {
+  test("other methods and paths are refused as everywhere", async ({ shared: { url } }) => {
     const post = await fetch(`${url}/docs`, { method: "POST" });
     assert.equal(post.status, 405);
     assert.equal(post.headers.get("allow"), "GET, HEAD");

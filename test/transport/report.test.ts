@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
@@ -8,6 +7,7 @@ import type { RequestEnd } from "../../src/telemetry.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createReport } from "../../src/transport/report.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 /** Reports one end and gives the lines of the log and what was counted. */
 function report(facts: Facts, error?: unknown): { lines: Record<string, unknown>[]; end: RequestEnd | undefined } {
@@ -129,14 +129,10 @@ test("the running service logs a line for each request and counts it, and nothin
 
   // An answer is counted after it was sent.
   let counted = await figures(service);
-  for (
-    let tries = 0;
-    tries < 100 && counted.get('chorus_requests_total{transport="rest",method="quotas",outcome="ok"}') !== 1;
-    tries++
-  ) {
-    await sleep(20);
+  await until(async () => {
     counted = await figures(service);
-  }
+    return counted.get('chorus_requests_total{transport="rest",method="quotas",outcome="ok"}') === 1;
+  });
   const outcome = (labels: string): number | undefined => counted.get(`chorus_requests_total{${labels}}`);
   assert.equal(outcome('transport="rest",method="generate",outcome="ok"'), 1);
   assert.equal(outcome('transport="rest",method="stream_generate",outcome="ok"'), 1);

@@ -3,31 +3,31 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { test } from "vitest";
+import { describe } from "vitest";
 import type { Caller } from "../../src/accounts/keys.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
+import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
-import { startService, type TestService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import type { TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
-test("exchanges over HTTP", async (t) => {
-  const vendor = await startVendor("openai");
-  t.onTestFinished(() => vendor.close());
-  const service = await startService(t, { env: vendor.env });
+const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service }) => {
   const key = { "X-API-Key": service.apiKey };
+  return { key };
+});
 
-  await subtest(t, "a byte order mark before the body is skipped", async () => {
+describe("exchanges over HTTP", () => {
+  test("a byte order mark before the body is skipped", async ({ service }) => {
     assert.equal((await service.post("/v1/generate", '\ufeff{"prompt":"a"}')).status, 200);
   });
 
-  await subtest(t, "Expect: 100-continue is answered only when the body is wanted", async () => {
+  test("Expect: 100-continue is answered only when the body is wanted", async ({ service, shared: { key }, t }) => {
     const expect = { ...key, ...JSON_TYPE, Expect: "100-continue" };
     const good = await openRaw(t, service.url);
     good.send(head("POST", "/v1/generate", { ...expect, "Content-Length": 14 }));
@@ -50,7 +50,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal((await odd.read()).status, 200);
   });
 
-  await subtest(t, "every response carries its own X-Request-Id", async () => {
+  test("every response carries its own X-Request-Id", async ({ service }) => {
     const seen = new Set<string>();
     for (const [method, path, body] of [
       ["GET", "/healthz"],
@@ -73,7 +73,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal(seen.size, 8);
   });
 
-  await subtest(t, "health needs no key, and HEAD is GET without the body", async () => {
+  test("health needs no key, and HEAD is GET without the body", async ({ service, shared: { key } }) => {
     for (const path of ["/healthz", "/readyz"]) {
       const got = await fetch(service.url + path);
       assert.equal(await got.text(), '{"status":"ok"}');
@@ -85,7 +85,7 @@ test("exchanges over HTTP", async (t) => {
     assert.equal((await fetch(`${service.url}/v1/quotas`, { method: "HEAD", headers: key })).status, 200);
   });
 
-  await subtest(t, "odd request targets find their method", async () => {
+  test("odd request targets find their method", async ({ service, shared: { key }, t }) => {
     const body = '{"prompt":"a"}';
     const headers = { ...key, ...JSON_TYPE, "Content-Length": body.length };
     for (const target of [
@@ -119,7 +119,7 @@ test("exchanges over HTTP", async (t) => {
     }
   });
 
-  await subtest(t, "what is no HTTP is refused with the flat body as well", async () => {
+  test("what is no HTTP is refused with the flat body as well", async ({ service, t }) => {
     for (const [text, status] of [
       ["nonsense\r\n\r\n", 400],
       [`GET /healthz HTTP/1.1\r\nHost: a\r\n${"X-Many: 1\r\n".repeat(5_000)}\r\n`, 431],
@@ -139,14 +139,18 @@ test("exchanges over HTTP", async (t) => {
     }
   });
 
-  await subtest(t, "a broken body after the head ends the exchange with 400", async () => {
+  test("a broken body after the head ends the exchange with 400", async ({ service, shared: { key }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(`${head("POST", "/v1/generate", { ...key, ...JSON_TYPE, "Transfer-Encoding": "chunked" })}zz\r\n`);
     assert.equal((await raw.read()).status, 400);
     await raw.closed;
   });
 
-  await subtest(t, "a connection lives through answers and refusals, without leaving listeners behind", async () => {
+  test("a connection lives through answers and refusals, without leaving listeners behind", async ({
+    service,
+    shared: { key },
+    t,
+  }) => {
     const raw = await openRaw(t, service.url);
     for (let i = 0; i < 30; i++) {
       const body = i % 3 === 0 ? "{}" : '{"prompt":"a"}';
@@ -172,7 +176,7 @@ test("exchanges over HTTP", async (t) => {
     assert.doesNotMatch(service.output(), /MaxListeners|leak/i);
   });
 
-  await subtest(t, "pipelined requests are answered in their order", async () => {
+  test("pipelined requests are answered in their order", async ({ service, shared: { key }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("GET", "/v1/quotas", key) + head("GET", "/healthz") + head("GET", "/nowhere"));
     assert.deepEqual(
@@ -182,7 +186,7 @@ test("exchanges over HTTP", async (t) => {
   });
 });
 
-test("a caller who leaves while its key is looked up leaves no room taken", async (t) => {
+test("a caller who leaves while its key is looked up leaves no room taken", async ({ t }) => {
   const lookUp = Promise.withResolvers<Caller>();
   let asked = 0;
   const server = await listen(t, {
@@ -205,7 +209,7 @@ test("a caller who leaves while its key is looked up leaves no room taken", asyn
   assert.equal((await stays.read()).status, 100);
 });
 
-test("every request of a connection learns when it closes, also one that waits for its turn", async (t) => {
+test("every request of a connection learns when it closes, also one that waits for its turn", async ({ t }) => {
   const calls: RequestContext[] = [];
   const server = await listen(t, {
     generation: {
@@ -225,7 +229,7 @@ test("every request of a connection learns when it closes, also one that waits f
   await until(() => calls.every(({ signal }) => signal.aborted));
 });
 
-test("a connection ends with its answer while the service drains", async (t) => {
+test("a connection ends with its answer while the service drains", async ({ t }) => {
   const server = await listen(t, { ready: () => false });
   const raw = await openRaw(t, server.url);
   raw.send(head("GET", "/healthz"));
@@ -233,7 +237,7 @@ test("a connection ends with its answer while the service drains", async (t) => 
   await raw.closed;
 });
 
-test("an unknown error after the head of a stream is an error event that says nothing of its cause", async (t) => {
+test("an unknown error after the head of a stream is an error event that says nothing of its cause", async ({ t }) => {
   const server = await listen(t, {
     generation: {
       // biome-ignore lint/correctness/useYield: it fails before its first event
@@ -291,8 +295,4 @@ async function listen(
 function send(service: TestService, method: string, path: string, body?: string): Promise<Response> {
   const headers = { "X-API-Key": service.apiKey, ...JSON_TYPE };
   return fetch(service.url + path, { method, headers, ...(body === undefined ? {} : { body }) });
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await sleep(5);
 }

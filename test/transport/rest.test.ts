@@ -1,27 +1,24 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { OPERATOR } from "../helpers/actors.ts";
-import { testDatabase } from "../helpers/database.ts";
+import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import { until } from "../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 
-test("failures over REST", async (t) => {
-  const vendor = await startVendor("openai");
-  t.onTestFinished(() => vendor.close());
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl, env: vendor.env });
+const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service, database: { pool } }) => {
   const keys = createKeys(pool);
   const key = { "X-API-Key": service.apiKey };
   const secretOf = async (scopes: string[], expiresAt?: Date) =>
     keys.create(OPERATOR, { workspace: "default", scopes, ...(expiresAt ? { expiresAt } : {}) });
+  return { keys, key, secretOf };
+});
 
-  await subtest(t, "400: the body is no JSON object, or not UTF-8", async () => {
+describe("failures over REST", () => {
+  test("400: the body is no JSON object, or not UTF-8", async ({ service, shared: { key } }) => {
     const post = (body: Buffer<ArrayBuffer>) =>
       fetch(`${service.url}/v1/generate`, { method: "POST", headers: { ...key, ...JSON_TYPE }, body });
     const bodies = [
@@ -50,7 +47,12 @@ test("failures over REST", async (t) => {
     await expectFailure(await post(utf16), 400, "invalid_json");
   });
 
-  await subtest(t, "401: one wording for every kind of bad key", async () => {
+  test("401: one wording for every kind of bad key", async ({
+    service,
+    database: { pool },
+    shared: { keys, secretOf },
+    t,
+  }) => {
     const revoked = await secretOf(["generate"]);
     await keys.revoke(OPERATOR, revoked.id);
     const expired = await secretOf(["generate"], new Date(Date.now() + 60_000));
@@ -88,7 +90,7 @@ test("failures over REST", async (t) => {
     assert.equal((await twice.read()).status, 401);
   });
 
-  await subtest(t, "403 names the scope that the key lacks", async () => {
+  test("403 names the scope that the key lacks", async ({ service, shared: { secretOf } }) => {
     const metricsOnly = await secretOf(["metrics"]);
     const generateOnly = await secretOf(["generate"]);
     for (const [method, path, { secret }, scope] of [
@@ -107,7 +109,7 @@ test("failures over REST", async (t) => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" }, { "x-api-key": all.secret })).status, 200);
   });
 
-  await subtest(t, "404 and 405 come before the key is looked at", async () => {
+  test("404 and 405 come before the key is looked at", async ({ service }) => {
     for (const path of [
       "/",
       "/v1",
@@ -137,7 +139,7 @@ test("failures over REST", async (t) => {
     }
   });
 
-  await subtest(t, "415: anything but plain application/json in UTF-8", async () => {
+  test("415: anything but plain application/json in UTF-8", async ({ service, shared: { key } }) => {
     const post = (headers: Record<string, string>) =>
       fetch(`${service.url}/v1/generate`, {
         method: "POST",
@@ -165,7 +167,10 @@ test("failures over REST", async (t) => {
     }
   });
 
-  await subtest(t, "502 upstream_failed when every model failed, with nothing of what the vendor said", async () => {
+  test("502 upstream_failed when every model failed, with nothing of what the vendor said", async ({
+    service,
+    vendor,
+  }) => {
     vendor.always({ status: 400, error: { message: "marker-of-the-vendor" } });
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const failure = await expectFailure(await service.post(path, { prompt: "a" }), 502, "upstream_failed");
@@ -175,7 +180,7 @@ test("failures over REST", async (t) => {
     vendor.always({});
   });
 
-  await subtest(t, "500 says nothing of its cause, and the service goes on", async () => {
+  test("500 says nothing of its cause, and the service goes on", async ({ service, database: { pool } }) => {
     await pool.query("alter table generations rename column shape to away");
     const failure = await expectFailure(await service.post("/v1/generate", { prompt: "a" }), 500, "internal");
     assert.doesNotMatch(failure.message, /shape|column|relation/);
@@ -183,7 +188,11 @@ test("failures over REST", async (t) => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" })).status, 200);
   });
 
-  await subtest(t, "checks run in the order: path and method, key, size, type, body, fields", async () => {
+  test("checks run in the order: path and method, key, size, type, body, fields", async ({
+    service,
+    shared: { key },
+    t,
+  }) => {
     const huge = { "Content-Length": "67108865" };
     const bad = { "X-API-Key": "bad" };
     const text = { "Content-Type": "text/plain" };
@@ -211,7 +220,11 @@ test("failures over REST", async (t) => {
     await expectFailure(await service.post("/v1/generate", "{"), 400, "invalid_json");
   });
 
-  await subtest(t, "504 when there is no text before the deadline, 503 while draining", async (t) => {
+  test("504 when there is no text before the deadline, 503 while draining", async ({
+    vendor,
+    database: { url: databaseUrl },
+    t,
+  }) => {
     const env = {
       ...vendor.env,
       CHORUS_DEADLINES_MS: '{"low":150,"medium":60000,"high":60000}',
@@ -225,9 +238,9 @@ test("failures over REST", async (t) => {
     }
     const before = vendor.calls.length;
     const running = other.post("/v1/generate", { prompt: "a", effort: "high" });
-    while (vendor.calls.length === before) await sleep(5);
+    await until(() => vendor.calls.length > before);
     const stopped = other.stop("SIGTERM");
-    while ((await fetch(`${other.url}/readyz`)).ok) await sleep(5);
+    await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const response = await other.post(path, { prompt: "a" });
       assert.equal(response.headers.get("retry-after"), "1");

@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
@@ -25,6 +24,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { rpcFailure, transports } from "../helpers/rpc.ts";
 import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -191,15 +191,13 @@ const counts = new WeakMap<Pool, number>();
 
 /** The record of the newest request, which is written a moment after its caller has gone. */
 async function lastGeneration(pool: Pool): Promise<Row> {
-  for (;;) {
-    const rows = await pool.query<Row>("select * from generations order by created_at");
-    const last = rows.at(-1);
-    if (last && rows.length > (counts.get(pool) ?? 0)) {
-      counts.set(pool, rows.length);
-      return last;
-    }
-    await sleep(10);
-  }
+  let rows: Row[] = [];
+  await until(async () => {
+    rows = await pool.query<Row>("select * from generations order by created_at");
+    return rows.length > (counts.get(pool) ?? 0);
+  });
+  counts.set(pool, rows.length);
+  return rows.at(-1) ?? assert.fail();
 }
 
 const serialize = (request: GenerateRequest) => Buffer.from(toBinary(GenerateRequestSchema, request));

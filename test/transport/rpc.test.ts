@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
-import { test } from "vitest";
 import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
   type Effort,
@@ -14,142 +13,136 @@ import {
 import { createKeys } from "../../src/accounts/keys.ts";
 import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";
-import { testDatabase } from "../helpers/database.ts";
-import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
-import { startService } from "../helpers/service.ts";
-import { subtest } from "../helpers/subtest.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import { rpcFailure, serveRpc, TRANSPORTS, transports } from "../helpers/rpc.ts";
 
-test("every client calls every method", async (t) => {
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl });
+const test = base
+  .extend("env", { scope: "file" }, OFFLINE)
+  .extend("client", ({ service }) => createClient(GenerationService, transports(service.rpcUrl).gRPC));
+
+test.for(TRANSPORTS)("a client calls every method: %s", async (name, { service }) => {
   const headers = { "x-api-key": service.apiKey };
+  const client = createClient(GenerationService, transports(service.rpcUrl)[name]);
+  const seen = new Headers();
+  const onHeader = (header: Headers) => header.forEach((value, key) => void seen.set(key, value));
+  const whole = await client.generate({ prompt: "What is 6 * 7?" }, { headers, onHeader });
+  assert.equal(whole.answer, "6 * 7 = 42");
+  assert.equal(whole.finishReason, FinishReason.STOP);
+  assert.equal(seen.get("x-request-id"), whole.requestId);
 
-  for (const [name, transport] of Object.entries(transports(service.rpcUrl))) {
-    await subtest(t, name, async () => {
-      const client = createClient(GenerationService, transport);
-      const seen = new Headers();
-      const onHeader = (header: Headers) => header.forEach((value, key) => void seen.set(key, value));
-      const whole = await client.generate({ prompt: "What is 6 * 7?" }, { headers, onHeader });
-      assert.equal(whole.answer, "6 * 7 = 42");
-      assert.equal(whole.finishReason, FinishReason.STOP);
-      assert.equal(seen.get("x-request-id"), whole.requestId);
-
-      let text = "";
-      const ends: string[] = [];
-      for await (const { event } of client.streamGenerate({ prompt: "What is 6 * 7?" }, { headers })) {
-        if (event.case === "delta") text += event.value.text;
-        else if (event.case === "done") ends.push(event.value.id);
-      }
-      assert.equal(text, "6 * 7 = 42");
-      assert.match(ends.join(), /^gen_[0-9a-f]+$/);
-
-      const quotas = await client.quotas({}, { headers });
-      assert.equal(quotas.workspace, "default");
-      const metrics = await client.metrics({}, { headers });
-      assert.ok((metrics.totals?.requests ?? 0n) >= 2n);
-
-      const none = await rpcFailure(client.generate({ prompt: "Hello" }));
-      assert.deepEqual([none.code, none.detail?.code], ["Unauthenticated", "unauthenticated"]);
-      assert.match(none.detail?.requestId ?? "", /^req_/);
-      const stream = await rpcFailure(client.streamGenerate({ prompt: "Hello" }));
-      assert.deepEqual([stream.code, stream.detail?.code], ["Unauthenticated", "unauthenticated"]);
-    });
+  let text = "";
+  const ends: string[] = [];
+  for await (const { event } of client.streamGenerate({ prompt: "What is 6 * 7?" }, { headers })) {
+    if (event.case === "delta") text += event.value.text;
+    else if (event.case === "done") ends.push(event.value.id);
   }
+  assert.equal(text, "6 * 7 = 42");
+  assert.match(ends.join(), /^gen_[0-9a-f]+$/);
 
-  const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
-  const keys = createKeys(pool);
+  const quotas = await client.quotas({}, { headers });
+  assert.equal(quotas.workspace, "default");
+  const metrics = await client.metrics({}, { headers });
+  assert.ok((metrics.totals?.requests ?? 0n) >= 2n);
 
-  await subtest(t, "a key needs the scope of the method", async () => {
-    const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
-    const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
-    for (const call of [
-      client.quotas({}, { headers: { "x-api-key": generate } }),
-      client.metrics({}, { headers: { "x-api-key": generate } }),
-      client.generate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
-      client.streamGenerate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
-    ]) {
-      const { code, detail } = await rpcFailure(call);
-      assert.deepEqual([code, detail?.code], ["PermissionDenied", "missing_scope"]);
-    }
-    assert.equal((await client.quotas({}, { headers: { "x-api-key": metrics } })).workspace, "default");
-  });
-
-  await subtest(t, "a field at fault is named", async () => {
-    const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
-    const formatOf = (schema: string) => ({ format: { case: "jsonSchema" as const, value: { schema } } });
-    const responseFormat = formatOf(schema);
-    const cases: [request: Parameters<typeof client.generate>[0], field: string, code?: string][] = [
-      [{}, "prompt"],
-      [{ prompt: "a", messages: [{ role: Role.USER, content: "b" }] }, "prompt"],
-      [{ messages: [{ role: Role.USER, content: "a" }, { content: "b" }] }, "messages[1].role"],
-      [{ messages: [{ role: 77 as Role, content: "a" }] }, "messages[0].role"],
-      [{ prompt: "a", temperature: 2.1 }, "temperature"],
-      [{ prompt: "a", temperature: Number.NaN }, "temperature"],
-      [{ prompt: "a", maxTokens: 0 }, "max_tokens"],
-      [{ prompt: "a", effort: 99 as Effort }, "effort"],
-      [{ prompt: "a", outputShape: 99 as OutputShape }, "output_shape"],
-      [{ prompt: "a", stopSequences: ["a", ""] }, "stop_sequences[1]"],
-      [{ prompt: "a", attachments: [{ mediaType: "image/tiff" }] }, "attachments[0].media_type"],
-      [{ prompt: "a", continueLastMessage: true }, "continue"],
-      [{ prompt: "a", responseFormat: {} }, "response_format"],
-      [{ prompt: "a", responseFormat: formatOf("{}"), outputShape: OutputShape.EXTRACT }, "output_shape"],
-      [{ prompt: "a", responseFormat }, "response_format.schema.properties.a", "invalid_response_schema"],
-    ];
-    for (const [request, field, kind = "invalid_request"] of cases) {
-      const { code, detail } = await rpcFailure(client.generate(request, { headers }));
-      assert.deepEqual([code, detail?.code, detail?.field], ["InvalidArgument", kind, field]);
-    }
-    const streamed = await rpcFailure(client.streamGenerate({ prompt: "a", responseFormat }, { headers }));
-    assert.equal(streamed.detail?.code, "structured_output_streaming_not_supported");
-  });
-
-  await subtest(t, "only an operator's token opens the service for keys", async () => {
-    const operator = createClient(KeyService, transports(service.rpcUrl).gRPC);
-    for (const authorization of ["", "Bearer nope", service.operatorToken, `Bearer ${service.apiKey}`]) {
-      const { code, detail } = await rpcFailure(
-        operator.listKeys({}, { headers: { authorization, "x-api-key": service.apiKey } }),
-      );
-      assert.deepEqual([code, detail?.code], ["Unauthenticated", "unauthenticated"]);
-    }
-    const token = { headers: { authorization: `Bearer ${service.operatorToken}` } };
-    const workspace = "default";
-    const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: [Scope.METRICS] }, token);
-    assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", [Scope.METRICS], true]);
-    const names: string[] = [];
-    for (let pageToken = ""; ; ) {
-      const page = await operator.listKeys({ workspace, pageSize: 2, pageToken }, token);
-      assert.ok(page.keys.length <= 2);
-      names.push(...page.keys.map((listed) => listed.name));
-      pageToken = page.nextPageToken;
-      if (pageToken === "") break;
-    }
-    assert.deepEqual([names[0], names.at(-1)], ["a", "bootstrap"]);
-
-    const wrong: [() => Promise<unknown>, string, string][] = [
-      [() => operator.createKey({}, token), "InvalidArgument", "workspace"],
-      [() => operator.createKey({ workspace: "nope" }, token), "NotFound", "workspace"],
-      [
-        () => operator.createKey({ workspace, scopes: [Scope.GENERATE, 9 as Scope] }, token),
-        "InvalidArgument",
-        "scopes[1]",
-      ],
-      [() => operator.createKey({ workspace, expiresAt: { seconds: 1n } }, token), "InvalidArgument", "expires_at"],
-      [() => operator.createKey({ workspace, name: "\u001b[31m" }, token), "InvalidArgument", "name"],
-      [() => operator.listKeys({ pageSize: -1 }, token), "InvalidArgument", "page_size"],
-      [() => operator.listKeys({ pageToken: "nope" }, token), "InvalidArgument", "page_token"],
-      [() => operator.revokeKey({ id: "key_nope" }, token), "NotFound", "id"],
-    ];
-    for (const [call, code, field] of wrong) {
-      const failure = await rpcFailure(call());
-      assert.deepEqual([failure.code, failure.detail?.field], [code, field]);
-    }
-    assert.ok((await operator.revokeKey({ id: key?.id ?? "" }, token)).key?.revokedAt);
-    const gone = await rpcFailure(client.quotas({}, { headers: { "x-api-key": secret } }));
-    assert.equal(gone.code, "Unauthenticated");
-  });
+  const none = await rpcFailure(client.generate({ prompt: "Hello" }));
+  assert.deepEqual([none.code, none.detail?.code], ["Unauthenticated", "unauthenticated"]);
+  assert.match(none.detail?.requestId ?? "", /^req_/);
+  const stream = await rpcFailure(client.streamGenerate({ prompt: "Hello" }));
+  assert.deepEqual([stream.code, stream.detail?.code], ["Unauthenticated", "unauthenticated"]);
 });
 
-test("each failure arrives with its Connect code and a FailureDetail, whole and streamed", async (t) => {
+test("a key needs the scope of the method", async ({ database: { pool }, client }) => {
+  const keys = createKeys(pool);
+  const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
+  const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
+  for (const call of [
+    client.quotas({}, { headers: { "x-api-key": generate } }),
+    client.metrics({}, { headers: { "x-api-key": generate } }),
+    client.generate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
+    client.streamGenerate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
+  ]) {
+    const { code, detail } = await rpcFailure(call);
+    assert.deepEqual([code, detail?.code], ["PermissionDenied", "missing_scope"]);
+  }
+  assert.equal((await client.quotas({}, { headers: { "x-api-key": metrics } })).workspace, "default");
+});
+
+test("a field at fault is named", async ({ service, client }) => {
+  const headers = { "x-api-key": service.apiKey };
+  const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
+  const formatOf = (schema: string) => ({ format: { case: "jsonSchema" as const, value: { schema } } });
+  const responseFormat = formatOf(schema);
+  const cases: [request: Parameters<typeof client.generate>[0], field: string, code?: string][] = [
+    [{}, "prompt"],
+    [{ prompt: "a", messages: [{ role: Role.USER, content: "b" }] }, "prompt"],
+    [{ messages: [{ role: Role.USER, content: "a" }, { content: "b" }] }, "messages[1].role"],
+    [{ messages: [{ role: 77 as Role, content: "a" }] }, "messages[0].role"],
+    [{ prompt: "a", temperature: 2.1 }, "temperature"],
+    [{ prompt: "a", temperature: Number.NaN }, "temperature"],
+    [{ prompt: "a", maxTokens: 0 }, "max_tokens"],
+    [{ prompt: "a", effort: 99 as Effort }, "effort"],
+    [{ prompt: "a", outputShape: 99 as OutputShape }, "output_shape"],
+    [{ prompt: "a", stopSequences: ["a", ""] }, "stop_sequences[1]"],
+    [{ prompt: "a", attachments: [{ mediaType: "image/tiff" }] }, "attachments[0].media_type"],
+    [{ prompt: "a", continueLastMessage: true }, "continue"],
+    [{ prompt: "a", responseFormat: {} }, "response_format"],
+    [{ prompt: "a", responseFormat: formatOf("{}"), outputShape: OutputShape.EXTRACT }, "output_shape"],
+    [{ prompt: "a", responseFormat }, "response_format.schema.properties.a", "invalid_response_schema"],
+  ];
+  for (const [request, field, kind = "invalid_request"] of cases) {
+    const { code, detail } = await rpcFailure(client.generate(request, { headers }));
+    assert.deepEqual([code, detail?.code, detail?.field], ["InvalidArgument", kind, field]);
+  }
+  const streamed = await rpcFailure(client.streamGenerate({ prompt: "a", responseFormat }, { headers }));
+  assert.equal(streamed.detail?.code, "structured_output_streaming_not_supported");
+});
+
+test("only an operator's token opens the service for keys", async ({ service, client }) => {
+  const operator = createClient(KeyService, transports(service.rpcUrl).gRPC);
+  for (const authorization of ["", "Bearer nope", service.operatorToken, `Bearer ${service.apiKey}`]) {
+    const { code, detail } = await rpcFailure(
+      operator.listKeys({}, { headers: { authorization, "x-api-key": service.apiKey } }),
+    );
+    assert.deepEqual([code, detail?.code], ["Unauthenticated", "unauthenticated"]);
+  }
+  const token = { headers: { authorization: `Bearer ${service.operatorToken}` } };
+  const workspace = "default";
+  const { key, secret } = await operator.createKey({ workspace, name: "a", scopes: [Scope.METRICS] }, token);
+  assert.deepEqual([key?.name, key?.scopes, secret.startsWith(key?.prefix ?? "?")], ["a", [Scope.METRICS], true]);
+  const names: string[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await operator.listKeys({ workspace, pageSize: 2, pageToken }, token);
+    assert.ok(page.keys.length <= 2);
+    names.push(...page.keys.map((listed) => listed.name));
+    pageToken = page.nextPageToken;
+    if (pageToken === "") break;
+  }
+  assert.deepEqual([names[0], names.at(-1)], ["a", "bootstrap"]);
+
+  const wrong: [() => Promise<unknown>, string, string][] = [
+    [() => operator.createKey({}, token), "InvalidArgument", "workspace"],
+    [() => operator.createKey({ workspace: "nope" }, token), "NotFound", "workspace"],
+    [
+      () => operator.createKey({ workspace, scopes: [Scope.GENERATE, 9 as Scope] }, token),
+      "InvalidArgument",
+      "scopes[1]",
+    ],
+    [() => operator.createKey({ workspace, expiresAt: { seconds: 1n } }, token), "InvalidArgument", "expires_at"],
+    [() => operator.createKey({ workspace, name: "\u001b[31m" }, token), "InvalidArgument", "name"],
+    [() => operator.listKeys({ pageSize: -1 }, token), "InvalidArgument", "page_size"],
+    [() => operator.listKeys({ pageToken: "nope" }, token), "InvalidArgument", "page_token"],
+    [() => operator.revokeKey({ id: "key_nope" }, token), "NotFound", "id"],
+  ];
+  for (const [call, code, field] of wrong) {
+    const failure = await rpcFailure(call());
+    assert.deepEqual([failure.code, failure.detail?.field], [code, field]);
+  }
+  assert.ok((await operator.revokeKey({ id: key?.id ?? "" }, token)).key?.revokedAt);
+  const gone = await rpcFailure(client.quotas({}, { headers: { "x-api-key": secret } }));
+  assert.equal(gone.code, "Unauthenticated");
+});
+
+test("each failure arrives with its Connect code and a FailureDetail, whole and streamed", async ({ t }) => {
   let kind: FailureKind = "internal";
   const fail = () => {
     throw new Failure(kind, {
@@ -187,7 +180,7 @@ test("each failure arrives with its Connect code and a FailureDetail, whole and 
   }
 });
 
-test("a stream that may take long has its headers at once, over each protocol", async (t) => {
+test("a stream that may take long has its headers at once, over each protocol", async ({ t }) => {
   const { url } = await serveRpc(t, {
     generation: {
       async *generate() {
@@ -209,7 +202,7 @@ test("a stream that may take long has its headers at once, over each protocol", 
   }
 });
 
-test("what is thrown unexpectedly says nothing of its cause", async (t) => {
+test("what is thrown unexpectedly says nothing of its cause", async ({ t }) => {
   const generateWhole = async () => {
     throw new TypeError("secret");
   };
@@ -221,7 +214,7 @@ test("what is thrown unexpectedly says nothing of its cause", async (t) => {
   }
 });
 
-test("an answer as large as can be arrives whole over each protocol", async (t) => {
+test("an answer as large as can be arrives whole over each protocol", async ({ t }) => {
   const answer = "é€😀\n".repeat(200_000);
   const generateWhole = async () => create(GenerateResponseSchema, { answer });
   const { url } = await serveRpc(t, { generation: { generateWhole } });

@@ -18,6 +18,7 @@ import type { GenerateEvent } from "../../src/service/request-context.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
+import { until } from "../helpers/until.ts";
 
 const DONE: GenerateEvent = {
   type: "done",
@@ -244,8 +245,4 @@ async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, o
     outcome: () => outcome,
     connections: () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),
   };
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await sleep(5);
 }

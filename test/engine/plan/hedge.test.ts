@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { hedge } from "../../../src/engine/plan/hedge.ts";
+import { until } from "../../helpers/until.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
 import { dead, type Fake, held, saying, stepsOf } from "./members.ts";
 
@@ -29,7 +30,7 @@ test("whose first part comes first answers, and the other is cancelled", async (
   const first = held("the first one");
   const second = held("second");
   const pending = run(hedged(first.model, second.model));
-  while (second.model.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await until(() => second.model.calls.length > 0);
   first.release();
   all = await pending;
   assert.equal(textOf(all), "the first one");
@@ -62,7 +63,7 @@ test("an abort by the caller ends both", async () => {
     run(hedged(both[0].model, both[1].model), call({ abortSignal: caller.signal })),
     gone,
   );
-  while (both[1].model.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await until(() => both[1].model.calls.length > 0);
   caller.abort(gone);
   await rejected;
   assert.ok(both.every(({ isCancelled }) => isCancelled()));

@@ -1,8 +1,5 @@
-import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
-import base from "../../../vitest.config.ts";
+import { common } from "../../../vitest.config.ts";
 
 /** For the test of the leak check. */
-export default defineConfig({
-  test: { ...base.test, root: resolve(import.meta.dirname, "../../.."), include: ["test/helpers/leaky/leaky.ts"] },
-});
+export default defineConfig({ test: { ...common, include: ["test/helpers/leaky/leaky.ts"] } });

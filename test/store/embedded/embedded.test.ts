@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { startEmbedded } from "../../../src/store/embedded/embedded.ts";
 import { openPool } from "../../../src/store/pool.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
+import { until } from "../../helpers/until.ts";
 
 const isRoot = userInfo().uid === 0;
 const EMBEDDED = join(import.meta.dirname, "../../../src/store/embedded/embedded.ts");
@@ -50,9 +50,7 @@ test("data, address and durability: a first start makes a database, a later one 
   await first.stop();
   assert.equal(await isServed(dataDir), false);
 
-  const started = performance.now();
   const second = await start(dataDir);
-  assert.ok(performance.now() - started < 3_000, "a later start takes 0.1 s on an idle machine");
   await using(second.url, async (query) => assert.deepEqual(await query("select text from kept"), [{ text: "äöü" }]));
   await second.stop();
 });
@@ -100,12 +98,13 @@ test("a server that dies under its services is started again at the same address
   const pool = openPool(services[0].url);
   await pool.query("create table kept (id integer)");
   process.kill(await serverPid(dataDir), "SIGKILL");
-  for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
-    const rows = await pool.query("select count(*) as n from kept").catch(() => undefined);
-    if (rows) break;
-    assert.ok(Date.now() < deadline, "the server came back");
-  }
-  while (!lines.includes("The embedded Postgres is back.")) await sleep(10);
+  await until(() =>
+    pool.query("select from kept").then(
+      () => true,
+      () => false,
+    ),
+  );
+  await until(() => lines.includes("The embedded Postgres is back."));
   assert.match(lines.join("\n"), /was lost/);
   await pool.end();
   for (const service of services) await service.stop();

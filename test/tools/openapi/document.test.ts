@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { test } from "vitest";
+import { describe } from "vitest";
 import { createKeys } from "../../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
 import { OPERATOR } from "../../helpers/actors.ts";
-import { testDatabase } from "../../helpers/database.ts";
-import { readEvents, startService } from "../../helpers/service.ts";
-import { subtest } from "../../helpers/subtest.ts";
+import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { readEvents } from "../../helpers/service.ts";
 
 interface Schema {
   type?: string;
@@ -46,14 +45,13 @@ const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
 );
 const validators = closed(document);
 
-test("the running service is as the document says", async (t) => {
-  const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl });
+const test = base.extend("env", { scope: "file" }, OFFLINE);
 
+describe("the running service is as the document says", () => {
   for (const { path, operation } of operations) {
     const examples = Object.entries(operation.requestBody?.content["application/json"]?.examples ?? {});
     for (const [name, { value }] of examples) {
-      await subtest(t, `${operation.operationId}: example ${name}`, async () => {
+      test(`${operation.operationId}: example ${name}`, async ({ service }) => {
         accepted(validators.schema("GenerateRequest"), value);
         const response = await service.post(path, value);
         assert.equal(response.status, 200);
@@ -61,14 +59,14 @@ test("the running service is as the document says", async (t) => {
       });
     }
     if (operation.requestBody) continue;
-    await subtest(t, operation.operationId, async () => {
+    test(operation.operationId, async ({ service }) => {
       for (const query of ["", "?interval=hour&group_by=key&from=2026-01-31&to=2026-02-01T00:00:00Z"]) {
         await checkAnswer(operation, await service.get(path + query));
       }
     });
   }
 
-  await subtest(t, "failures have the bodies and headers of their status", async () => {
+  test("failures have the bodies and headers of their status", async ({ service, database: { pool } }) => {
     const keys = createKeys(pool);
     const workspaces = createWorkspaces(pool);
     await workspaces.create(OPERATOR, { name: "poor", kind: "personal" });
@@ -99,7 +97,7 @@ test("the running service is as the document says", async (t) => {
     }
   });
 
-  await subtest(t, "each bound is the last value that is taken", async () => {
+  test("each bound is the last value that is taken", async ({ service }) => {
     const refusal = async (member: string, value: unknown) => {
       const input = member === "prompt" || member === "messages" ? {} : { prompt: "a" };
       const response = await service.post("/v1/generate", { ...input, [member]: value });
