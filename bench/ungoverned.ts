@@ -11,7 +11,6 @@ import { createValidators } from "../src/engine/structured/validate.ts";
 import { createTokenizer } from "../src/engine/tokens.ts";
 import { createLog } from "../src/log.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
-import { createCosts } from "../src/service/costs.ts";
 import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import type { Services } from "../src/service/services.ts";
@@ -25,12 +24,8 @@ const admission: Admission = {
   open: async () => ({ settle: async () => ({ credits: 0 }), [Symbol.asyncDispose]: async () => undefined }),
   holds: () => false,
 };
-const costs = createCosts();
 const engine = {
-  models: createCatalogue(config.models, config.timeouts, (call, generation) => {
-    telemetry.modelCall(call);
-    costs.add(call, generation);
-  }),
+  models: createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call)),
   tokenizer: createTokenizer(),
   validators: createValidators(),
 };
@@ -50,7 +45,6 @@ const services = {
     search: undefined,
     admission,
     inFlight: work,
-    costs,
     deadlines: config.deadlines,
     levels: config.levels,
   }),

@@ -1,9 +1,8 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { unary } from "../src/engine/plan/composite.ts";
 import { choosePlan, type PlanCriteria } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";
 import { failover } from "../src/models/failover.ts";
+import { complete, type Model } from "../src/models/model.ts";
 import { ModelError } from "../src/models/model-error.ts";
 import type { Tier } from "../src/terms.ts";
 import type { Recording } from "./recording.ts";
@@ -52,13 +51,18 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
       streamed: false,
       continues: false,
       hasImages: false,
-      deadlineMs: 60_000,
+      deadlineMs: DEADLINE_MS,
       generation: "",
     },
     new Steps(),
   );
-  const { content } = await plan.doGenerate({ prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }] });
-  return { text: content.map((part) => (part.type === "text" ? part.text : "")).join(""), calls };
+  const { text } = await complete(plan, {
+    prompt: { system: "", turns: [{ role: "user", text: prompt }] },
+    signal: new AbortController().signal,
+    endsAt: performance.now() + DEADLINE_MS,
+    streamed: false,
+  });
+  return { text, calls };
 }
 
 /** Text that stands for an output that could not be parsed: prose without an answer. */
@@ -66,25 +70,19 @@ export function unread(name: string): string {
   return `The output of ${name} was recorded\nwithout an answer, because it could not be parsed.`;
 }
 
-function replayed({ name, recording }: Player, onCall: () => void): LanguageModelV4 {
-  return unary({
-    specificationVersion: "v4",
-    provider: "eval.replay",
-    modelId: name,
-    supportedUrls: {},
-    async doGenerate() {
+/** Time that a plan has for one question. Recordings answer at once. */
+const DEADLINE_MS = 60_000;
+
+function replayed({ name, recording }: Player, onCall: () => void): Model {
+  return {
+    name,
+    async *ask() {
       onCall();
       if (!recording) throw new ModelError(`${name} has no recording.`, { retryable: false });
-      return {
-        content: [{ type: "text", text: recording.answer ?? unread(name) }],
-        finishReason: { unified: "stop", raw: "stop" },
-        usage: {
-          inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-          outputTokens: { total: recording.output_tokens, text: undefined, reasoning: undefined },
-        },
-        warnings: [],
-      };
+      yield { type: "text", text: recording.answer ?? unread(name) };
+      const outputTokens = recording.output_tokens ?? 0;
+      const usage = { inputTokens: 0, cachedTokens: 0, outputTokens, thinkingTokens: 0 };
+      yield { type: "end", reason: "stop", usage, model: name };
     },
-    doStream: () => Promise.reject(new ModelError("A recording cannot be streamed.", { retryable: false })),
-  });
+  };
 }

@@ -90,6 +90,18 @@ export const FAILURES = {
     connect: Code.InvalidArgument,
     message: "A field of the request is invalid.",
   },
+  content_refused: {
+    http: 422,
+    code: "content_refused",
+    connect: Code.FailedPrecondition,
+    message: "Every model that was asked refused this request. Changing the request may help; waiting does not.",
+  },
+  request_too_long: {
+    http: 422,
+    code: "request_too_long",
+    connect: Code.InvalidArgument,
+    message: "The request is longer than the context window of every model. Send a shorter one.",
+  },
   idempotency_key_reused: {
     http: 422,
     code: "idempotency_key_reused",

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { createInternalErrors, type InternalErrors, PLACES } from "./internal-errors.ts";
 import type { Outcome, Tier } from "./terms.ts";
 
 /** A request that has ended. Tokens and credits are set if the request was settled. */
@@ -15,7 +16,7 @@ export interface RequestEnd {
 }
 
 /** A call of a vendor that has ended. Each retry is a call. */
-export interface ModelCall {
+export interface CallRecord {
   /** Name in the catalogue. */
   model: string;
   tier: Tier;
@@ -26,7 +27,10 @@ export interface ModelCall {
   inputTokens: number;
   /** The part of the input tokens that came from the vendor's cache. */
   cachedTokens: number;
+  /** Including thinking. */
   outputTokens: number;
+  /** The part of the output tokens that is thinking. */
+  thinkingTokens: number;
   /** Cost in USD; undefined if the catalogue has no price. */
   usd: number | undefined;
 }
@@ -34,7 +38,7 @@ export interface ModelCall {
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {
   request(end: RequestEnd): void;
-  modelCall(call: ModelCall): void;
+  modelCall(call: CallRecord): void;
   /**
    * Records a batch that was sent to the database.
    * @param waitedMs how long each item of the batch waited before, in milliseconds
@@ -50,6 +54,10 @@ export interface Telemetry {
   watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
   /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
   watchProcess(): void;
+  /** @param droppedLines returns the number of log lines that were dropped; called at each scrape */
+  watchLog(droppedLines: () => number): void;
+  /** Catches and counts errors of code that must not affect a request. */
+  readonly errors: InternalErrors;
   /** All metrics in Prometheus' text format, version 0.0.4. */
   text(): Promise<string>;
 }
@@ -60,18 +68,28 @@ export const TELEMETRY_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 /**
  * Creates the metrics for Prometheus. Labels have values from fixed lists and from the catalogue, never from callers.
  * Recording one request costs about 6 µs in total.
+ * @param errors gets the errors of the metrics, and is itself a metric
  */
-export function createTelemetry(): Telemetry {
+export function createTelemetry(errors: InternalErrors = createInternalErrors()): Telemetry {
   const registry = new Registry();
-  return {
+  const methods = {
     ...requestMetrics(registry),
     ...modelMetrics(registry),
     ...leaseMetrics(registry),
-    ...queueMetrics(registry),
-    ...bodyMetrics(registry),
+    ...queueMetrics(registry, errors),
+    ...bodyMetrics(registry, errors),
+    ...selfMetrics(registry, errors),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
-    text: () => registry.metrics(),
   };
+  return { ...guarded(methods, errors), errors, text: () => registry.metrics() };
+}
+
+/** The same methods, which do not throw. */
+function guarded<T extends Record<string, (...args: never[]) => void>>(methods: T, errors: InternalErrors): T {
+  const guard = <A extends never[]>(method: (...args: A) => void) => {
+    return (...args: A) => errors.guard("metric", () => method(...args));
+  };
+  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, guard(method)])) as T;
 }
 
 /** Buckets in seconds, from a request refused by a rate limit to the longest deadline. */
@@ -155,7 +173,7 @@ function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "lease
   };
 }
 
-function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "watchJournal"> {
+function queueMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "batch" | "watchJournal"> {
   const registers = [registry];
   const labelNames = ["stage"];
   const sizes = new Histogram({
@@ -178,7 +196,7 @@ function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "watchJourn
     help: "Settlements that wait on the local disk for the database.",
     registers,
     collect() {
-      this.set(journalEntries());
+      errors.guard("metric", () => this.set(journalEntries()));
     },
   });
   return {
@@ -192,7 +210,7 @@ function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "watchJourn
   };
 }
 
-function bodyMetrics(registry: Registry): Pick<Telemetry, "watchBodies"> {
+function bodyMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "watchBodies"> {
   const transports = new Map<string, () => number>();
   new Gauge({
     name: "chorus_body_bytes",
@@ -200,12 +218,42 @@ function bodyMetrics(registry: Registry): Pick<Telemetry, "watchBodies"> {
     labelNames: ["transport"],
     registers: [registry],
     collect() {
-      for (const [transport, bytes] of transports) this.set({ transport }, bytes());
+      for (const [transport, bytes] of transports) errors.guard("metric", () => this.set({ transport }, bytes()));
     },
   });
   return {
     watchBodies(transport, bytes) {
       transports.set(transport, bytes);
+    },
+  };
+}
+
+/** Metrics of the metrics and the log themselves. Their figures are read at each scrape. */
+function selfMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "watchLog"> {
+  let droppedLines = () => 0;
+  const registers = [registry];
+  new Counter({
+    name: "chorus_internal_errors_total",
+    help: "Errors that were caught because they must not affect a request.",
+    labelNames: ["where"],
+    registers,
+    collect() {
+      this.reset();
+      for (const where of PLACES) this.inc({ where }, errors.counts[where]);
+    },
+  });
+  new Counter({
+    name: "chorus_log_lines_dropped_total",
+    help: "Log lines that were dropped because the reader of the log was too slow.",
+    registers,
+    collect() {
+      this.reset();
+      errors.guard("metric", () => this.inc(droppedLines()));
+    },
+  });
+  return {
+    watchLog(lines) {
+      droppedLines = lines;
     },
   };
 }

@@ -132,7 +132,8 @@ export function traceHeaders(): Record<string, string> {
   return carrier.traceparent === undefined ? {} : { traceparent: carrier.traceparent };
 }
 
-function isRecording(): boolean {
+/** Whether spans of the running request are recorded. */
+export function isRecording(): boolean {
   return trace.getActiveSpan()?.isRecording() ?? false;
 }
 

@@ -23,6 +23,8 @@ const TITLES: Record<string, string> = {
   invalid_request: "The service does not accept this",
   invalid_response_schema: "The schema is not acceptable",
   structured_output_failed: "No answer satisfied the schema",
+  content_refused: "Every model refused the request",
+  request_too_long: "The request is too long for every model",
   upstream_failed: "No model could answer",
   overloaded: "The service is busy",
   timed_out: "There was no answer in time",

@@ -10,6 +10,8 @@ export const SERVICE_CODES = [
   "request_too_large",
   "unsupported_media_type",
   "invalid_request",
+  "content_refused",
+  "request_too_long",
   "idempotency_key_reused",
   "invalid_response_schema",
   "structured_output_streaming_not_supported",

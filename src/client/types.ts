@@ -147,11 +147,10 @@ interface End<Json> {
   structured: Json;
   usage: Usage;
   /**
-   * `length`: the answer reached `max_tokens`, or the service cut it short. In the latter case it is not charged and
-   * has a notice
-   * `cut_short`.
+   * `length`: the answer reached `max_tokens`, or the service cut it short (notice `cut_short`). `content_filter`: a
+   * safety filter of the model ended it (notice `content_filtered`). An answer with either notice is not charged.
    */
-  finish_reason: "stop" | "length";
+  finish_reason: "stop" | "length" | "content_filter";
   notices: Notice[];
   /** Present if the request set `intelligence_trace`. */
   intelligence_trace?: IntelligenceTrace;

@@ -20,6 +20,8 @@ export interface ModelEntry {
   price?: { input: number; output: number; cached: number };
   /** Size of the context window in tokens. */
   contextTokens?: number;
+  /** Most tokens that the model writes in one call, thinking included. Learned from refusals if it is not set. */
+  maxOutputTokens?: number;
   /** Share of correct answers in a hard test, 0 to 1. All models of the catalogue must be rated with the same test. */
   accuracy?: number;
   /** Whether the model accepts images. Default false. */
@@ -33,8 +35,7 @@ export interface ModelEntry {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Current models of each vendor as its AI SDK package lists them (@ai-sdk/openai 4.0.118, anthropic 4.0.105, google
- * 4.0.121): a small model as `fast`, a large one as `strong`.
+ * Current models of each vendor: a small one as `fast`, a large one as `strong`. Update them when a vendor retires one.
  */
 const DEFAULT_MODELS: ReadonlyArray<{ key: string; vendor: Vendor; base: string; fast: string; strong: string }> = [
   { key: "OPENAI_API_KEY", vendor: "openai", base: "OPENAI_BASE_URL", fast: "gpt-6-luna", strong: "gpt-6.1-sol" },
@@ -73,6 +74,7 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
   "price",
   "accuracy",
   "context_tokens",
+  "max_output_tokens",
   "images",
   "json_schema",
 ]);
@@ -163,10 +165,8 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   if (vendor === "openai-compatible" && !url.baseUrl)
     throw new ConfigError(`${where} must have "base_url", such as http://127.0.0.1:11434/v1. Add it.`);
   const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
-  const context = item.context_tokens;
-  if (context !== undefined && !(Number.isInteger(context) && (context as number) > 0)) {
-    throw new ConfigError(`${where}.context_tokens must be a whole number above 0. Correct it.`);
-  }
+  const contextTokens = tokens(item, "context_tokens", where);
+  const maxOutputTokens = tokens(item, "max_output_tokens", where);
   const accuracy = item.accuracy;
   if (accuracy !== undefined && !(typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1)) {
     throw new ConfigError(`${where}.accuracy must be a number from 0 to 1. Correct it.`);
@@ -180,7 +180,8 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     ...(apiKey ? { apiKey } : {}),
     ...(price ? { price } : {}),
     ...(accuracy === undefined ? {} : { accuracy: accuracy as number }),
-    ...(context === undefined ? {} : { contextTokens: context as number }),
+    ...(contextTokens === undefined ? {} : { contextTokens }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     images: flag(item, "images", false, where),
     jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
   };
@@ -196,6 +197,15 @@ function prices(value: unknown, where: string): { input: number; output: number;
   };
   const input = read("input");
   return { input, output: read("output"), cached: read("cached", input) };
+}
+
+function tokens(item: Record<string, unknown>, key: string, where: string): number | undefined {
+  const value = item[key];
+  if (value === undefined) return undefined;
+  if (typeof value !== "number" || !Number.isInteger(value) || value <= 0) {
+    throw new ConfigError(`${where}.${key} must be a whole number above 0. Correct it.`);
+  }
+  return value;
 }
 
 function flag(item: Record<string, unknown>, key: string, fallback: boolean, where: string): boolean {

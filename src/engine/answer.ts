@@ -1,12 +1,11 @@
-import { partStep, type Step, Steps } from "./plan/step.ts";
+import type { End, Step } from "../models/model.ts";
+import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
-  callOptions,
   type Engine,
   type EngineEvent,
   type Finish,
-  type ModelEnd,
-  modelEnd,
+  modelCall,
   outputCeiling,
   planOf,
   type Question,
@@ -16,7 +15,7 @@ import { createStopper } from "./stop.ts";
 import { strictAnswer } from "./strict.ts";
 import { extractObject } from "./structured/repair.ts";
 
-export type { Step } from "./plan/step.ts";
+export type { Step } from "../models/model.ts";
 export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
 
 /**
@@ -39,33 +38,32 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
   const openSteps = new Map<number, Step>();
   let text = "";
   let isStopped = false;
-  let end: ModelEnd | undefined;
+  let end: End | undefined;
 
   try {
-    const options = callOptions(question, signal, buildPrompt(question.conversation, shape));
-    for await (const part of (await plan.doStream(options)).stream) {
-      if (part.type === "finish") {
-        end = modelEnd(part);
+    for await (const piece of plan.ask(modelCall(question, signal, buildPrompt(question.conversation, shape)))) {
+      if (piece.type === "end") {
+        end = piece;
         break;
       }
-      const step = partStep(part);
-      if (step) {
+      if (piece.type === "step") {
+        const { step } = piece;
         step.outcome ? openSteps.delete(step.id) : openSteps.set(step.id, step);
-        yield { type: "step", step };
+        yield piece;
       }
-      if (part.type !== "text-delta" || isStopped) continue;
-      const { text: beforeStop, stopped } = stopper.push(part.delta);
-      const piece = meter.push(beforeStop);
-      if (piece !== "") {
-        if (shape === "extract") text += piece;
-        yield { type: "text", text: piece };
+      if (piece.type !== "text" || isStopped) continue;
+      const { text: beforeStop, stopped } = stopper.push(piece.text);
+      const counted = meter.push(beforeStop);
+      if (counted !== "") {
+        if (shape === "extract") text += counted;
+        yield { type: "text", text: counted };
       }
       isStopped = stopped;
-      // A unary call has already ended. Its finish part, which has the usage, is still to come.
+      // A unary call has already ended. Its end, which has the usage, is still to come.
       if (question.streamed && (stopped || meter.full)) break;
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : toUpstreamFailure(error);
+    throw signal.aborted ? signal.reason : toUpstreamFailure(error, question);
   }
   const rest = meter.push(isStopped ? "" : stopper.flush()) + meter.flush();
   if (rest !== "") {
@@ -77,7 +75,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: AbortSign
     type: "finish",
     reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, meter.tokens, maxTokens),
     outputTokens: meter.tokens,
-    cachedTokens: end?.cachedTokens ?? 0,
+    cachedTokens: end?.usage?.cachedTokens ?? 0,
     model: end?.model,
   };
   if (shape === "extract") {
@@ -96,8 +94,10 @@ const MIN_MODEL_LIMIT = 4_096;
  * reached: it is small, or the answer has at least half of it by the vendor's count or ours, which differ by less
  * than half. Else the limit was the model's or a draft's, and the reason is `cut`.
  */
-function endReason(end: ModelEnd | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
-  if (end?.reason.unified !== "length") return end?.reason.unified === "stop" ? "stop" : "cut";
-  const isReached = 2 * Math.max(end.writtenTokens, tokens) >= maxTokens;
+function endReason(end: End | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
+  if (end?.reason === "stop") return "stop";
+  if (end?.reason !== "length") return end?.reason === "content_filter" ? "filtered" : "cut";
+  const written = (end.usage?.outputTokens ?? 0) - (end.usage?.thinkingTokens ?? 0);
+  const isReached = 2 * Math.max(written, tokens) >= maxTokens;
   return maxTokens <= MIN_MODEL_LIMIT || isReached ? "length" : "cut";
 }

@@ -1,13 +1,8 @@
-import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4TextPart } from "@ai-sdk/provider";
+import type { Prompt, PromptTurn } from "../models/model.ts";
 import type { Shape } from "../terms.ts";
 
 /** One turn of the conversation. */
-export interface Turn {
-  role: "user" | "assistant";
-  text: string;
-  /** Images that belong to a user's turn. */
-  images?: ReadonlyArray<{ mediaType: string; data: Uint8Array }>;
-}
+export type Turn = PromptTurn;
 
 /** The caller's prompt as a conversation. */
 export interface Conversation {
@@ -40,7 +35,7 @@ const CONTINUE =
  * - Turns alternate and the first is the user's, because Bedrock and the chat templates of many open models require it.
  * - The last turn is the user's, because newer models reject a prefilled answer.
  */
-export function buildPrompt(conversation: Conversation, shape: Shape): LanguageModelV4Prompt {
+export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
@@ -50,14 +45,7 @@ export function buildPrompt(conversation: Conversation, shape: Shape): LanguageM
   if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
   if (turns.at(-1)?.role === "assistant")
     turns.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
-  const prompt: LanguageModelV4Prompt = [{ role: "system", content: [...instructions, ...system].join("\n\n") }];
-  for (const { role, text, images = [] } of turns) {
-    const content: Array<LanguageModelV4TextPart | LanguageModelV4FilePart> = [];
-    for (const { mediaType, data } of images) content.push({ type: "file", mediaType, data: { type: "data", data } });
-    if (text !== "" || content.length === 0) content.push({ type: "text", text });
-    prompt.push({ role, content });
-  }
-  return prompt;
+  return { system: [...instructions, ...system].join("\n\n"), turns };
 }
 
 /** Joins consecutive turns of the same role. */
@@ -65,26 +53,23 @@ function alternating(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = [];
   for (const turn of turns) {
     const last = joined.at(-1);
-    if (last?.role !== turn.role) joined.push({ ...turn });
+    if (last?.role !== turn.role) joined.push(turn);
     else {
-      last.text = [last.text, turn.text].filter((text) => text !== "").join("\n\n");
-      if (turn.images) last.images = [...(last.images ?? []), ...turn.images];
+      const text = [last.text, turn.text].filter((text) => text !== "").join("\n\n");
+      const images = [...(last.images ?? []), ...(turn.images ?? [])];
+      joined[joined.length - 1] = { role: turn.role, text, ...(images.length > 0 ? { images } : {}) };
     }
   }
   return joined;
 }
 
 /** Adds an invalid answer and its errors, and asks the model to correct it. */
-export function buildReask(
-  prompt: LanguageModelV4Prompt,
-  answer: string,
-  errors: readonly string[],
-): LanguageModelV4Prompt {
+export function buildReask(prompt: Prompt, answer: string, errors: readonly string[]): Prompt {
   const list = errors.map((error) => `- ${error}`).join("\n");
   const correction = `That is not valid:\n${list}\nSend the corrected JSON object, whole, and nothing else.`;
-  return [
-    ...prompt,
-    { role: "assistant", content: [{ type: "text", text: answer === "" ? "(empty)" : answer }] },
-    { role: "user", content: [{ type: "text", text: correction }] },
+  const turns: Turn[] = [
+    { role: "assistant", text: answer === "" ? "(empty)" : answer },
+    { role: "user", text: correction },
   ];
+  return { ...prompt, turns: [...prompt.turns, ...turns] };
 }

@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4Prompt,
-} from "@ai-sdk/provider";
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
+import type { Format, Model, ModelCall, Prompt, Step } from "../models/model.ts";
+import type { CallRecord } from "../telemetry.ts";
 import { type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
-import type { FinishPart } from "./plan/composite.ts";
 import { choosePlan } from "./plan/plan.ts";
-import type { Step, Steps } from "./plan/step.ts";
+import type { Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
 import type { Tokenizer } from "./tokens.ts";
@@ -20,6 +15,8 @@ import type { Tokenizer } from "./tokens.ts";
 /** What the engine needs to answer one request. */
 export interface Question {
   conversation: Conversation;
+  /** The request's field that has the conversation, for failures that concern its length. */
+  promptField?: "prompt" | "messages";
   shape: Shape;
   /** The caller's JSON Schema; only with shape `json_schema`. */
   schema: string | undefined;
@@ -36,14 +33,21 @@ export interface Question {
   inputTokens?: number | undefined;
   /** Time for the answer, in milliseconds. */
   deadlineMs: number;
-  /** Identifier of the generation, to which the cost of its calls is added. */
+  /** Identifier of the generation, which determines the order of drafts. */
   generation: string;
+  /** Learns what each vendor call used, once it has ended. */
+  onUsed?: (used: CallRecord) => void;
+  /** Same text for requests whose prompts share a long prefix. */
+  cacheKey?: string;
 }
 
 export interface Finish {
   type: "finish";
-  /** `length`: the caller's max_tokens was reached. `cut`: the model ended the answer early for another reason. */
-  reason: "stop" | "length" | "cut";
+  /**
+   * `length`: the caller's max_tokens was reached. `filtered`: the model's safety filter ended the answer. `cut`: the
+   * model ended it early for another reason.
+   */
+  reason: "stop" | "length" | "cut" | "filtered";
   outputTokens: number;
   cachedTokens: number;
   /** Catalogue name of the model that answered; for operators only. */
@@ -70,6 +74,7 @@ export function outputCeiling({ maxTokens = MAX_OUTPUT_TOKENS }: Question): numb
 
 /**
  * Chooses the plan for a question.
+ * @throws Failure request_too_long when the request exceeds the context window of every model
  * @param read gives the valid JSON object in a text, as JSON text; for the two JSON shapes
  */
 export function planOf(
@@ -77,56 +82,47 @@ export function planOf(
   question: Question,
   steps: Steps,
   read: (text: string) => string | undefined,
-): LanguageModelV4 {
+): Model {
+  const { inputTokens = 0, promptField = "prompt" } = question;
+  const fits = ({ contextTokens = Number.POSITIVE_INFINITY }) => inputTokens <= contextTokens;
+  if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
   const { continues, turns } = question.conversation;
   const hasImages = turns.some(({ images }) => images?.length);
   return choosePlan(engine.models, { ...question, continues, hasImages, read }, steps);
 }
 
-/** The options of every call of a plan. */
-export function callOptions(
-  question: Question,
-  signal: AbortSignal,
-  prompt: LanguageModelV4Prompt,
-): LanguageModelV4CallOptions {
-  const { shape, schema, maxTokens, stops, generation, deadlineMs } = question;
+/** The call that every model of a plan gets. */
+export function modelCall(question: Question, signal: AbortSignal, prompt: Prompt): ModelCall {
+  const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, cacheKey, level } = question;
   // JSON is best without sampling; for prose the model's default temperature is best.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
-  const strict = shape === "json_schema" && schema !== undefined;
+  const format = formatOf(question);
   return {
     prompt,
-    abortSignal: signal,
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
-    // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
-    ...(stops.length === 0 ? {} : { stopSequences: stops }),
-    ...(shape === "extract" ? { responseFormat: { type: "json" as const } } : {}),
-    ...(strict ? { responseFormat: { type: "json" as const, name: "answer", schema: JSON.parse(schema) } } : {}),
+    signal,
     // From the end time each model derives a timeout that leaves other models enough time.
-    providerOptions: { chorus: { generation, endsAt: performance.now() + deadlineMs, ...(strict ? { schema } : {}) } },
+    endsAt: performance.now() + deadlineMs,
+    streamed,
+    reasoning: level,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
+    ...(stops.length === 0 ? {} : { stops }),
+    ...(format ? { format } : {}),
+    ...(onUsed ? { onUsed } : {}),
+    ...(cacheKey === undefined ? {} : { cacheKey }),
   };
 }
 
-/** How a call of a model ended. */
-export interface ModelEnd {
-  reason: LanguageModelV4FinishReason;
-  cachedTokens: number;
-  /** Output tokens by the vendor's count, including reasoning; 0 where the vendor reports none. */
-  writtenTokens: number;
-  model: string | undefined;
-}
-
-export function modelEnd({ finishReason, usage, providerMetadata }: FinishPart): ModelEnd {
-  const model = providerMetadata?.chorus?.model;
-  return {
-    reason: finishReason,
-    cachedTokens: usage.inputTokens.cacheRead ?? 0,
-    writtenTokens: usage.outputTokens.total ?? 0,
-    model: typeof model === "string" ? model : undefined,
-  };
+function formatOf({ shape, schema }: Question): Format | undefined {
+  if (shape === "text") return undefined;
+  return shape === "json_schema" && schema !== undefined ? { type: "schema", schema } : { type: "json" };
 }
 
 /** Converts the error of a plan to the failure that the caller gets. */
-export function toUpstreamFailure(error: unknown): unknown {
-  return error instanceof UpstreamError ? new Failure("upstream_failed", { cause: error }) : error;
+export function toUpstreamFailure(error: unknown, { promptField = "prompt" }: Question): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  if (error.kind === "refused") return new Failure("content_refused", { cause: error });
+  if (error.kind === "too_long") return new Failure("request_too_long", { field: promptField, cause: error });
+  return new Failure("upstream_failed", { cause: error });
 }

@@ -1,18 +1,16 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { Failure } from "../failure.ts";
 import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
+import type { End, Model, ModelCall, Prompt, Step } from "../models/model.ts";
 import { dropAddedNulls } from "../models/schema.ts";
 import type { Tier } from "../terms.ts";
 import { withStep } from "./plan/composite.ts";
-import { partStep, type Step, Steps } from "./plan/step.ts";
+import { Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
-  callOptions,
   type Engine,
   type EngineEvent,
-  type ModelEnd,
-  modelEnd,
+  modelCall,
   outputCeiling,
   planOf,
   type Question,
@@ -44,7 +42,7 @@ export async function* strictAnswer(
     const checked = check(text, validate);
     return checked.ok ? checked.text : undefined;
   };
-  let reask: LanguageModelV4Prompt | undefined;
+  let reask: Prompt | undefined;
 
   for (const attempt of [
     () => ({ model: planOf(engine, { ...question, streamed: false }, steps, read), prompt }),
@@ -52,19 +50,20 @@ export async function* strictAnswer(
     () => reask && { model: single("reask", tier), prompt: reask },
     () => ({ model: single("escalate", other), prompt }),
   ]) {
-    const call = attempt();
-    if (!call) continue;
-    const options = callOptions(question, signal, call.prompt);
+    const next = attempt();
+    if (!next) continue;
+    const call = modelCall({ ...question, streamed: false }, signal, next.prompt);
     let result: Result;
     try {
-      result = yield* collect(call.model, options);
+      result = yield* collect(next.model, call);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // The failed model has already tried the other tier.
-      throw toUpstreamFailure(error);
+      throw toUpstreamFailure(error, question);
     }
     // A result that was cut off can be valid by chance, but is incomplete.
-    const checked: Checked = result.end.reason.unified === "length" ? { ok: false } : check(result.text, validate);
+    const isCut = result.end.reason === "length" || result.end.reason === "content_filter";
+    const checked: Checked = isCut ? { ok: false } : check(result.text, validate);
     const outputTokens = checked.ok ? await engine.tokenizer.countAsync(checked.text) : 0;
     const fits = checked.ok && outputTokens <= outputCeiling(question);
     if (result.last) yield { type: "step", step: fits ? result.last : { ...result.last, outcome: "failed" } };
@@ -75,7 +74,7 @@ export async function* strictAnswer(
         type: "finish",
         reason: "stop",
         outputTokens,
-        cachedTokens: result.end.cachedTokens,
+        cachedTokens: result.end.usage?.cachedTokens ?? 0,
         model: result.end.model,
         structured: checked.text,
       };
@@ -90,20 +89,16 @@ export async function* strictAnswer(
  * Collects the text of a call and yields its steps, except the last successful one: whether that step succeeded
  * depends on the validation.
  */
-async function* collect(
-  model: LanguageModelV4,
-  options: LanguageModelV4CallOptions,
-): AsyncGenerator<EngineEvent, Result> {
+async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEvent, Result> {
   let text = "";
   let last: Step | undefined;
-  for await (const part of (await model.doStream(options)).stream) {
-    const step = partStep(part);
-    if (step) {
+  for await (const piece of model.ask(call)) {
+    if (piece.type === "step") {
       if (last) yield { type: "step", step: last };
-      last = step.outcome === "ok" ? step : undefined;
-      if (!last) yield { type: "step", step };
-    } else if (part.type === "text-delta") text += part.delta;
-    else if (part.type === "finish") return { text, end: modelEnd(part), last };
+      last = piece.step.outcome === "ok" ? piece.step : undefined;
+      if (!last) yield piece;
+    } else if (piece.type === "text") text += piece.text;
+    else if (piece.type === "end") return { text, end: piece, last };
   }
   throw new UpstreamError([]);
 }
@@ -134,7 +129,7 @@ function withoutAddedNulls(text: string, schema: string): string {
 
 interface Result {
   text: string;
-  end: ModelEnd;
+  end: End;
   /** The end of the step that gave the text. */
   last: Step | undefined;
 }

@@ -1,13 +1,13 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
-import type { ModelCall } from "../telemetry.ts";
+import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
+import type { CallRecord } from "../telemetry.ts";
 import type { Tier } from "../terms.ts";
-import { type CallEnd, modelCall } from "./cost.ts";
+import { callRecord } from "./cost.ts";
 import { failover } from "./failover.ts";
-import { createFetch } from "./fetch.ts";
+import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
-import { ownOptions } from "./model.ts";
-import { resilient } from "./resilient.ts";
+import type { Model } from "./model.ts";
+import { type CallEnd, resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
 import { createVendorModel } from "./vendor.ts";
 
@@ -21,7 +21,7 @@ export interface Member {
    */
   vendor: string;
   tier: Tier;
-  model: LanguageModelV4;
+  model: Model;
   /** Share of closed questions that it answers correctly, from 0 to 1. */
   accuracy?: number;
   /** Whether it accepts images. */
@@ -39,33 +39,38 @@ export interface Catalogue {
   /** All models, in the order of the configuration. */
   readonly members: readonly Member[];
   /** A failover over the tier's models in the order of the configuration, then over those of the other tier. */
-  tier(tier: Tier): LanguageModelV4;
+  tier(tier: Tier): Model;
   /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
 
 /**
  * Makes the models of the configuration. Nothing is sent before the first call.
- * @param onCall called after each call of a vendor, failed ones and retries included, with the `generation` of the
- *   call's own options
+ * @param onCall called after each call of a vendor, failed ones and retries included
+ * @param errors gets what `onCall` and a call's `onUsed` throw, which does not affect the call
  */
 export function createCatalogue(
   entries: readonly ModelEntry[],
   timeouts: ModelTimeouts,
-  onCall?: (call: ModelCall, generation?: string) => void,
+  onCall?: (call: CallRecord) => void,
+  errors: InternalErrors = createInternalErrors(),
 ): Catalogue {
-  const { fetch, close } = createFetch({ connectMs: timeouts.connectMs });
+  const http = createHttpClient({ connectMs: timeouts.connectMs });
   const members = entries.map((entry): Member => {
     const latency = createLatency();
-    const onEnd = (end: CallEnd) => {
-      recordLatency(latency, end);
-      onCall?.(modelCall(entry, end), ownOptions(end.call).generation);
-    };
+    const onEnd = (end: CallEnd) =>
+      errors.guard("model_call", () => {
+        recordLatency(latency, end);
+        const record = callRecord(entry, end);
+        // The request's own costs first: they are kept if `onCall` throws.
+        end.call.onUsed?.(record);
+        onCall?.(record);
+      });
     return {
       name: entry.name,
       vendor: entry.vendor === "openai-compatible" ? `${entry.baseUrl} ${entry.model}` : entry.vendor,
       tier: entry.tier,
-      model: resilient(tracedModel(createVendorModel(entry, fetch), entry), { timeouts, onEnd }),
+      model: resilient(tracedModel(createVendorModel(entry, http), entry), { timeouts, onEnd }),
       images: entry.images,
       ...(entry.accuracy === undefined ? {} : { accuracy: entry.accuracy }),
       ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
@@ -78,7 +83,7 @@ export function createCatalogue(
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
     tier: (tier) => tiers[tier],
-    close,
+    close: http.close,
   };
 }
 
@@ -88,7 +93,6 @@ export function inOrder(members: readonly Member[], tier: Tier): Member[] {
 }
 
 function recordLatency(latency: Latency, { outcome, received, firstTextMs }: CallEnd): void {
-  if (firstTextMs === undefined) return;
   if (received > 0) latency.record(firstTextMs);
   else if (outcome === "left" || outcome === "timed_out") latency.recordAtLeast(firstTextMs);
 }

@@ -1,40 +1,25 @@
-import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { ModelEntry } from "../config/config.ts";
-import type { ModelCall } from "../telemetry.ts";
-import { type Call, ownOptions } from "./model.ts";
+import type { CallRecord } from "../telemetry.ts";
+import type { ModelCall } from "./model.ts";
+import type { CallEnd } from "./resilient.ts";
 
-/** The end of one try of a call. */
-export interface CallEnd {
-  call: Call;
-  outcome: ModelCall["outcome"];
-  /** Tokens that the vendor reported; undefined when the call ended before the report. */
-  usage: LanguageModelV4Usage | undefined;
-  /** Characters of text that arrived in a stream; 0 for an unstreamed answer. */
-  received: number;
-  /**
-   * Time from the start of the try to its first text, or to its end without text, in milliseconds; undefined if
-   * unstreamed.
-   */
-  firstTextMs?: number;
-}
-
-/** Estimate of the characters in a token, about right for English with any current tokenizer. */
-const CHARACTERS_PER_TOKEN = 4;
+/** Characters of one token, for estimates: about right for English with any current tokenizer. */
+const TOKEN_CHARACTERS = 4;
 
 /**
- * Computes the tokens and the cost of a call, by the catalogue's prices (USD per million tokens). If the call ended
- * before the vendor reported its tokens, they are estimated from the texts, because the vendor bills them. A call
- * that the vendor refused costs nothing. Hidden reasoning, and what some vendors add for writing to their cache, are
- * not included.
+ * Computes what a call used and cost, from the prices of the catalogue (US dollars per million tokens). If the vendor
+ * reported no usage, it is estimated from the texts, because the vendor bills the call too. A refused call costs
+ * nothing. The surcharge of some vendors for writing to their cache is not included.
  */
-export function modelCall({ name, tier, price }: ModelEntry, { call, outcome, usage, received }: CallEnd): ModelCall {
+export function callRecord(entry: ModelEntry, { call, outcome, usage, received }: CallEnd): CallRecord {
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
-  const tokens = isEstimated ? estimated(call, received) : reported(usage);
+  const tokens = usage ?? (isEstimated ? estimate(call, received) : NOTHING);
   const { inputTokens, cachedTokens, outputTokens } = tokens;
+  const { name: model, tier, price } = entry;
   const usd =
     price && (inputTokens - cachedTokens) * price.input + cachedTokens * price.cached + outputTokens * price.output;
   return {
-    model: name,
+    model,
     tier,
     outcome,
     source: isEstimated ? "estimated" : "reported",
@@ -43,31 +28,14 @@ export function modelCall({ name, tier, price }: ModelEntry, { call, outcome, us
   };
 }
 
-type Tokens = Pick<ModelCall, "inputTokens" | "cachedTokens" | "outputTokens">;
+const NOTHING = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, thinkingTokens: 0 };
 
-function reported(usage: LanguageModelV4Usage | undefined): Tokens {
-  const inputTokens = count(usage?.inputTokens.total);
+function estimate({ prompt, format }: ModelCall, received: number): typeof NOTHING {
+  let sent = prompt.system.length + (format?.type === "schema" ? format.schema.length : 0);
+  for (const { text } of prompt.turns) sent += text.length;
   return {
-    inputTokens,
-    cachedTokens: Math.min(inputTokens, count(usage?.inputTokens.cacheRead)),
-    outputTokens: count(usage?.outputTokens.total),
-  };
-}
-
-/** Checks a reported number: a server that imitates OpenAI may send anything. */
-function count(value: unknown): number {
-  return typeof value === "number" && value > 0 && value < Number.MAX_SAFE_INTEGER ? value : 0;
-}
-
-function estimated(call: Call, received: number): Tokens {
-  let sent = ownOptions(call).schema?.length ?? 0;
-  for (const { content } of call.prompt) {
-    if (typeof content === "string") sent += content.length;
-    else for (const part of content) if (part.type === "text") sent += part.text.length;
-  }
-  return {
-    inputTokens: Math.ceil(sent / CHARACTERS_PER_TOKEN),
-    cachedTokens: 0,
-    outputTokens: Math.ceil(received / CHARACTERS_PER_TOKEN),
+    ...NOTHING,
+    inputTokens: Math.ceil(sent / TOKEN_CHARACTERS),
+    outputTokens: Math.ceil(received / TOKEN_CHARACTERS),
   };
 }

@@ -1,163 +1,139 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4FinishReason,
-  LanguageModelV4GenerateResult as Result,
-} from "@ai-sdk/provider";
 import { LinkedAbort } from "../abort.ts";
-import { type Call, ownOptions } from "./model.ts";
+import type { EndReason, Model, ModelCall, Piece, Pieces } from "./model.ts";
 import { ModelError } from "./model-error.ts";
-import { opensText, type Part, toStream } from "./stream.ts";
 
-/** No model gave an answer. `cause` is the last model's error. The message quotes nothing that a vendor sent. */
+/** No model could answer. `cause` is what the last one threw. The message contains no text of a vendor. */
 export class UpstreamError extends Error {
   override name = "UpstreamError";
-  /** The error of each model, in the order in which they were called. */
+  /** What each model threw, in the order of trying. */
   readonly causes: readonly unknown[];
 
   constructor(causes: readonly unknown[]) {
     const last = causes.at(-1);
-    const reason = last instanceof ModelError ? ` The last failure: ${last.message}` : "";
-    super(`None of the ${causes.length} models that were called gave an answer.${reason}`, { cause: last });
+    const why = last instanceof ModelError ? ` The last failure: ${last.message}` : "";
+    super(`None of the ${causes.length} models asked could answer.${why}`, { cause: last });
     this.causes = causes;
+  }
+
+  /** The kind of failure if it is the same for all models. */
+  get kind(): ModelError["kind"] {
+    const kinds = new Set(this.causes.map((cause) => (cause instanceof ModelError ? cause.kind : undefined)));
+    return kinds.size === 1 ? [...kinds][0] : undefined;
   }
 }
 
 /**
- * Makes one model of several: the first one that answers. The next one is called when a model has failed, or has been
- * silent for half of the time until the caller's deadline, as long as no text has been delivered. An answer without
- * text, or one that the vendor's content filter blocked, counts as a failure. An answer without text that reached its
- * maximum of tokens does not, because the next model would reach it too.
- * @throws UpstreamError when all models have failed, or when one fails after its first text; the reason of the
- *   caller's signal.
+ * Asks one model after the other until one delivers text. The next model is asked when the previous one has failed,
+ * ended without text, or was silent for half of the time that the call has left. A slow stream is then aborted. A slow
+ * whole completion continues, and the first completion of any model is used.
+ * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal
  */
-export function failover(models: readonly LanguageModelV4[]): LanguageModelV4 {
+export function failover(models: readonly Model[]): Model {
   return {
-    specificationVersion: "v4",
-    provider: "chorus.failover",
-    modelId: models.map((model) => model.modelId).join(","),
-    supportedUrls: {},
-    doGenerate: (call) => generate(models, call),
-    doStream: async (call) => ({ stream: toStream(parts(models, call)) }),
+    name: models.map(({ name }) => name).join(","),
+    ask: (call) => (call.streamed ? inTurn(models, call) : sideBySide(models, call)),
   };
 }
 
-async function generate(models: readonly LanguageModelV4[], call: Call): Promise<Result> {
+async function* inTurn(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
   const causes: unknown[] = [];
-  const pending: Attempt[] = [];
-  try {
-    for (const [i, model] of models.entries()) {
-      pending.push(new Attempt(model, call));
-      // A slow model keeps running beside the next one and may still answer first.
-      const result = await firstOf(pending, causes, i === models.length - 1 ? undefined : turnMs(call));
-      call.abortSignal?.throwIfAborted();
-      if (result) return result;
+  for (const [at, model] of models.entries()) {
+    let hasText = false;
+    try {
+      for await (const piece of model.ask(at === models.length - 1 ? call : hurried(call))) {
+        if (piece.type === "text") hasText = true;
+        else if (piece.type === "end" && !hasText) demandText(piece.reason);
+        yield piece;
+      }
+      return;
+    } catch (error) {
+      call.signal.throwIfAborted();
+      causes.push(error);
+      if (hasText) break;
     }
-  } finally {
-    for (const attempt of pending) attempt.end();
   }
   throw new UpstreamError(causes);
 }
 
-async function* parts(models: readonly LanguageModelV4[], call: Call): AsyncGenerator<Part> {
+async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
   const causes: unknown[] = [];
-  for (const [i, model] of models.entries()) {
-    let hasDelivered = false;
-    const opening: Part[] = [];
-    try {
-      const { stream } = await model.doStream(i === models.length - 1 ? call : withTurn(call));
-      for await (const part of stream) {
-        if (!hasDelivered) {
-          if (part.type === "finish") requireText(part.finishReason);
-          else if (part.type !== "text-delta" || part.delta === "") {
-            // Held back until the first text, so that another model can still take over.
-            if (opensText(part)) opening.push(part);
-            continue;
-          } else yield* opening;
-          hasDelivered = true;
-        }
-        yield part;
+  const tries: Try[] = [];
+  try {
+    for (const [at, model] of models.entries()) {
+      tries.push(new Try(model, call));
+      const pieces = await firstOf(tries, causes, at === models.length - 1 ? undefined : halfOfTheRest(call));
+      call.signal.throwIfAborted();
+      if (pieces) {
+        yield* pieces;
+        return;
       }
-      return;
-    } catch (error) {
-      call.abortSignal?.throwIfAborted();
-      causes.push(error);
-      if (hasDelivered) break;
     }
+  } finally {
+    for (const each of tries) each.end();
   }
   throw new UpstreamError(causes);
 }
 
 /**
- * Shared, because creating an error with its stack costs more than the abort. A ModelError, so that it blames the
- * slow model.
+ * Created once, because creating an error with its stack costs more than the rest of an abort. It is a ModelError, so
+ * that it counts against the slow model.
  */
-const OVERTAKEN = new ModelError("Another model answered first.", { retryable: false });
+const OVERTAKEN = new ModelError("Another model was quicker.", { retryable: false });
 
-/** An unstreamed call of one model. */
-class Attempt {
+/** One model that is asked for a whole completion. */
+class Try {
   readonly #link: LinkedAbort;
-  /** Set when the call has ended. */
-  outcome: { result: Result } | { error: unknown } | undefined;
+  /** Undefined while the model works. */
+  result: { pieces: readonly Piece[] } | { error: unknown } | undefined;
   readonly done: Promise<void>;
 
-  constructor(model: LanguageModelV4, call: Call) {
-    this.#link = new LinkedAbort(call.abortSignal);
-    this.done = Promise.resolve(model.doGenerate({ ...call, abortSignal: this.#link.signal })).then(
-      (result) => {
-        this.outcome = checked(result);
+  constructor(model: Model, call: ModelCall) {
+    this.#link = new LinkedAbort(call.signal);
+    this.done = collect(model.ask({ ...call, signal: this.#link.signal })).then(
+      (pieces) => {
+        this.result = { pieces };
       },
       (error: unknown) => {
-        this.outcome = { error };
+        this.result = { error };
       },
     );
   }
 
   /** Aborts the call if it still runs. */
   end(): void {
-    if (this.outcome) this.#link.release();
+    if (this.result) this.#link.release();
     else this.#link.abort(OVERTAKEN);
   }
 }
 
-function checked(result: Result): Attempt["outcome"] {
-  const { content, finishReason } = result;
-  try {
-    if (finishReason.unified === "content-filter") throw blocked();
-    if (!content.some((part) => part.type === "text" && part.text !== "")) requireText(finishReason);
-    return { result };
-  } catch (error) {
-    return { error };
+/** @throws ModelError for a completion without text */
+async function collect(pieces: Pieces): Promise<Piece[]> {
+  const all: Piece[] = [];
+  for await (const piece of pieces) {
+    if (piece.type === "end" && !all.some(({ type }) => type === "text")) demandText(piece.reason);
+    all.push(piece);
   }
+  return all;
 }
 
 /**
- * Waits for the first result. Removes failed attempts from `pending` and adds their errors to `causes`.
- * @returns undefined when all have failed, or after `limitMs`
+ * Waits for the first completion. Moves failed tries from `tries` to `causes`.
+ * @returns its pieces; undefined when all tries have failed, or after `ms`
  */
-async function firstOf(
-  pending: Attempt[],
-  causes: unknown[],
-  limitMs: number | undefined,
-): Promise<Result | undefined> {
-  let isOver = false;
-  let timer: NodeJS.Timeout | undefined;
-  const over = limitMs === undefined ? undefined : Promise.withResolvers<void>();
-  if (over) {
-    timer = setTimeout(() => {
-      isOver = true;
-      over.resolve();
-    }, limitMs);
-  }
+async function firstOf(tries: Try[], causes: unknown[], ms: number | undefined): Promise<readonly Piece[] | undefined> {
+  const timeout = Promise.withResolvers<"timeout">();
+  const timer = ms === undefined ? undefined : setTimeout(timeout.resolve, ms, "timeout");
   try {
-    while (pending.length > 0 && !isOver) {
-      await Promise.race([...pending.map(({ done }) => done), ...(over ? [over.promise] : [])]);
-      for (const attempt of [...pending]) {
-        if (!attempt.outcome) continue;
-        if ("result" in attempt.outcome) return attempt.outcome.result;
-        causes.push(attempt.outcome.error);
-        pending.splice(pending.indexOf(attempt), 1);
-        attempt.end();
+    while (tries.length > 0) {
+      const first = await Promise.race([timeout.promise, ...tries.map(({ done }) => done)]);
+      for (const one of [...tries]) {
+        if (!one.result) continue;
+        if ("pieces" in one.result) return one.result.pieces;
+        causes.push(one.result.error);
+        tries.splice(tries.indexOf(one), 1);
+        one.end();
       }
+      if (first === "timeout") return undefined;
     }
     return undefined;
   } finally {
@@ -165,25 +141,20 @@ async function firstOf(
   }
 }
 
-/** Half of the time until the caller's deadline, in milliseconds; undefined when the call has no deadline. */
-function turnMs(call: Call): number | undefined {
-  const { endsAt } = ownOptions(call);
-  return endsAt === undefined ? undefined : Math.max(0, (endsAt - performance.now()) / 2);
+function halfOfTheRest({ endsAt }: ModelCall): number {
+  return Math.max(0, (endsAt - performance.now()) / 2);
 }
 
-/** Limits the wait for the first text of a model that has another one behind it. */
-function withTurn(call: Call): Call {
-  const firstTextMs = turnMs(call);
-  if (firstTextMs === undefined) return call;
-  const chorus = { ...call.providerOptions?.chorus, firstTextMs };
-  return { ...call, providerOptions: { ...call.providerOptions, chorus } };
+/** The call for a model that is not the last: its first text must arrive within half of the remaining time. */
+function hurried(call: ModelCall): ModelCall {
+  return { ...call, silenceMs: Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, halfOfTheRest(call)) };
 }
 
-function requireText(reason: LanguageModelV4FinishReason): void {
-  if (reason.unified === "content-filter") throw blocked();
-  if (reason.unified !== "length") throw new ModelError("The answer has no text.", { retryable: false });
+function demandText(reason: EndReason): never {
+  if (reason === "content_filter") throw refused();
+  throw new ModelError("The completion has no text.", { retryable: false });
 }
 
-function blocked(): ModelError {
-  return new ModelError("The vendor's content filter blocked the answer.", { retryable: false });
+function refused(): ModelError {
+  return new ModelError("The vendor's safety filter or the model refused.", { retryable: false, kind: "refused" });
 }

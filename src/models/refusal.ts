@@ -1,41 +1,92 @@
-import { APICallError } from "@ai-sdk/provider";
-import type { Call } from "./model.ts";
+import type { HttpResponse } from "./http.ts";
+import { ModelError } from "./model-error.ts";
+import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire.ts";
 
-/** Options of a call that some models refuse and that can be dropped. */
-export type Option = "temperature" | "stopSequences" | "maxOutputTokens" | "responseFormat";
+/** Characters of an error's body that are read. */
+const MAX_ERROR = 64 * 1024;
 
-export interface Refusal {
-  /** The refused option; undefined if the vendor names none of the call's options. */
-  option: Option | undefined;
-  /** Whether the model refuses the option whatever its value. */
-  always: boolean;
+/** Words of a refusal that applies to every value of the option. */
+export const NEVER_TAKEN =
+  /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
+
+/** Statuses below 500 after which the same call may succeed a little later. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** A response with an error status. The words or the parameter show which option the vendor refused. */
+interface VendorFailure extends Pick<WireError, "about" | "param"> {
+  error: ModelError;
 }
 
-const WIRE_NAMES: Readonly<Record<Option, RegExp>> = {
-  temperature: /\btemperature\b/i,
-  stopSequences: /\bstop(_?sequences)?\b/i,
-  maxOutputTokens: /\bmax_?(completion_?|output_?)?tokens\b/i,
-  responseFormat: /\bresponse_?(format|mime_?type|json_?schema|schema)\b|\boutput_config\b|\bjson_(object|schema)\b/i,
-};
-
-const UNSUPPORTED = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated/i;
+/** Reads a response with an error status. */
+export async function readFailure(response: HttpResponse, format: WireFormat): Promise<VendorFailure> {
+  const { status, headers } = response;
+  let body = "";
+  try {
+    for (let chunk = await response.read(); chunk !== undefined; chunk = await response.read()) {
+      body += chunk;
+      if (body.length > MAX_ERROR) break;
+    }
+  } catch {
+    // The status is enough.
+  }
+  response[Symbol.dispose]();
+  const { about, param, kind, retryable, retryAfterMs } = format.readError(body);
+  const isPassing = status >= 500 || PASSING.has(status);
+  const wish = headers["x-should-retry"];
+  const mayRetry = retryable ?? (wish === "true" || (wish !== "false" && isPassing));
+  const error = new ModelError(`The vendor answered with status ${status}.`, {
+    retryable: kind === undefined && mayRetry,
+    retryAfterMs: retryAfter(headers) ?? retryAfterMs,
+    status,
+    kind: kind ?? (status === 413 ? "too_long" : undefined),
+    cause: about.slice(0, 1_000),
+  });
+  return { error, about, ...(param === undefined ? {} : { param }) };
+}
 
 /**
- * Finds out which option of a call a vendor refused (status 400 or 422), from the parameter that the error names, or
- * else from its message. Reasoning models refuse `temperature` or `stop`, some servers `response_format`; this
- * changes too often for a list.
- * @returns undefined for any other error
+ * Finds the option that a vendor refused (status 400 or 422) in its words. Reasoning models refuse `temperature` or
+ * `stop`, some servers `response_format`. A list of such models would soon be out of date.
+ * @returns undefined if the refusal is about something else
  */
-export function refusalOf(error: unknown, call: Call): Refusal | undefined {
-  if (!APICallError.isInstance(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return undefined;
-  const name = namedParameter(error.data) ?? error.message;
-  const options = Object.entries(WIRE_NAMES) as [Option, RegExp][];
-  const option = options.find(([option, pattern]) => call[option] !== undefined && pattern.test(name))?.[0];
-  return { option, always: option !== "maxOutputTokens" && UNSUPPORTED.test(error.message) };
+export function refusedOption(
+  { error, about, param }: VendorFailure,
+  sent: WireCall,
+  forms: Forms,
+  format: WireFormat,
+): Option | undefined {
+  if ((error.status !== 400 && error.status !== 422) || error.kind !== undefined) return undefined;
+  const isSent: Record<Option, boolean> = {
+    temperature: sent.temperature !== undefined,
+    stops: sent.stops.length > 0,
+    maxTokens: sent.maxTokens !== undefined,
+    format: sent.format !== undefined,
+    reasoning: sent.reasoning !== undefined,
+    cacheKey: sent.cacheKey !== undefined,
+    usage: sent.streamed,
+  };
+  const names = Object.entries(format.optionNames) as [Option, RegExp][];
+  const named = names.find(
+    ([option, name]) => isSent[option] && forms[option] < format.forms[option] && name.test(param ?? about),
+  )?.[0];
+  // A strict mode may refuse a schema without naming it. The prompt can still ask for it.
+  return named ?? (sent.format?.type === "schema" ? "format" : undefined);
 }
 
-/** `error.param` in OpenAI's format. */
-function namedParameter(data: unknown): string | undefined {
-  const error = (data as { error?: { param?: unknown } } | undefined)?.error;
-  return typeof error?.param === "string" ? error.param : undefined;
+/** Finds the allowed ceiling in a refusal such as "32000 > 8192". @returns undefined if it names none */
+export function outputLimit(about: string, asked = 0): number | undefined {
+  const numbers = Array.from(about.slice(0, 2_000).matchAll(/\d+/g), ([text]) => Number(text));
+  const limit = Math.max(...numbers.filter((number) => number >= 256 && number < asked), 0);
+  return limit > 0 ? limit : undefined;
+}
+
+/** `retry-after-ms` (OpenAI), or `retry-after` in seconds or as a date (RFC 9110, 10.2.3). In milliseconds. */
+function retryAfter(headers: HttpResponse["headers"]): number | undefined {
+  const ms = Number.parseFloat(String(headers["retry-after-ms"] ?? ""));
+  if (ms >= 0) return ms;
+  const text = String(headers["retry-after"] ?? "");
+  const seconds = Number(text);
+  if (text !== "" && seconds >= 0) return seconds * 1_000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LanguageModelV4, LanguageModelV4GenerateResult, LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Breaker, type BreakerOptions, createBreaker } from "../breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
-import type { CallEnd } from "./cost.ts";
-import { type Call, ownOptions } from "./model.ts";
+import type { Model, ModelCall, Piece, TokenUsage } from "./model.ts";
 import { ModelError, toModelError } from "./model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";
 import { SilenceTimeout } from "./silence-timeout.ts";
-import { fromFirstText, type Part, toStream } from "./stream.ts";
 
 export interface ResilientOptions extends RetryOptions {
   timeouts: ModelTimeouts;
@@ -16,110 +13,79 @@ export interface ResilientOptions extends RetryOptions {
   onEnd?: (end: CallEnd) => void;
 }
 
-/**
- * Time allowed for each token of an unstreamed answer, in milliseconds: a slow current model writes 50 tokens a
- * second.
- */
+/** How one try of a call ended. */
+export interface CallEnd {
+  call: ModelCall;
+  outcome: "ok" | "failed" | "timed_out" | "left";
+  /** Undefined if the call ended before the vendor reported its usage, or the vendor reports none. */
+  usage: TokenUsage | undefined;
+  /** Characters of text that arrived. */
+  received: number;
+  /** Time from the try to its first text, or to its end where none came, in milliseconds. */
+  firstTextMs: number;
+}
+
+/** Time for each token of a whole completion, in milliseconds: a slow current model writes 50 tokens a second. */
 const TOKEN_MS = 20;
-/** Tokens assumed for an unstreamed answer when the call sets no maximum. */
+/** Tokens of a whole completion if the call sets no ceiling. */
 const USUAL_TOKENS = 4_096;
 
 /**
  * Adds timeouts, retries and a circuit breaker to a model.
  *
- * A stream may be silent for `firstTokenMs` (or the call's own `firstTextMs`, if that is less) before its first text,
- * and for `betweenChunksMs` after it. It delivers nothing before its first text and is retried only until then. An
- * unstreamed answer may take `firstTokenMs` plus 20 ms for each token of its maximum. When the caller aborts, the
- * vendor's call ends at once, the caller's reason is thrown, and the model is not blamed.
- * @throws ModelError; the reason of the caller's signal.
+ * A model may be silent for `firstTokenMs` (or the call's `silenceMs`, if that is less) before its first text, and for
+ * `betweenChunksMs` after it; where nothing is streamed, the first text may take 20 ms more for each token of the
+ * ceiling. A call is retried only until its first text. When the caller aborts, the vendor's call ends at once, the
+ * caller's reason is thrown, and the model is not blamed.
+ * @throws ModelError; the reason of the caller's signal
  */
-export function resilient(model: LanguageModelV4, options: ResilientOptions): LanguageModelV4 {
-  const guarded: Guarded = { model, options, breaker: createBreaker(options.breaker) };
-  return {
-    specificationVersion: "v4",
-    provider: model.provider,
-    modelId: model.modelId,
-    supportedUrls: model.supportedUrls,
-    doGenerate: (call) => generate(guarded, call),
-    doStream: async (call) => ({ stream: toStream(parts(guarded, call)) }),
-  };
-}
-
-interface Guarded {
-  model: LanguageModelV4;
-  options: ResilientOptions;
-  breaker: Breaker;
-}
-
-async function generate(guarded: Guarded, call: Call): Promise<LanguageModelV4GenerateResult> {
-  const { model, breaker, options } = guarded;
+export function resilient(model: Model, options: ResilientOptions): Model {
   const { timeouts, onEnd } = options;
-  const timeoutMs = timeouts.firstTokenMs + TOKEN_MS * (call.maxOutputTokens ?? USUAL_TOKENS);
-  const retries = new Retries(options, timeouts.firstTokenMs);
-  for (;;) {
-    enter(breaker, call.abortSignal);
-    const timeout = new SilenceTimeout(call.abortSignal, timeoutMs);
-    let failure: unknown;
-    try {
-      const result = await model.doGenerate({ ...call, abortSignal: timeout.signal });
-      breaker.succeed();
-      onEnd?.({ call, outcome: "ok", usage: result.usage, received: 0 });
-      return result;
-    } catch (error) {
-      failure = timeout.expired ?? error;
-      onEnd?.({ call, outcome: timeout.outcome, usage: undefined, received: 0 });
-    } finally {
-      timeout.stop();
-    }
-    await recover(breaker, failure, retries, call.abortSignal);
-  }
-}
+  const breaker = createBreaker(options.breaker);
 
-async function* parts(guarded: Guarded, call: Call): AsyncGenerator<Part> {
-  const { model, breaker, options } = guarded;
-  const { timeouts, onEnd } = options;
-  const firstTextMs = Math.min(ownOptions(call).firstTextMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);
-  const retries = new Retries(options, firstTextMs);
-  for (;;) {
-    enter(breaker, call.abortSignal);
-    const timeout = new SilenceTimeout(call.abortSignal, firstTextMs);
-    const progress = new Progress();
-    let hasReaderLeft = true;
-    let failure: unknown;
-    try {
-      const { stream } = await model.doStream({ ...call, abortSignal: timeout.signal });
-      for await (const part of fromFirstText(stream, () => timeout.restart())) {
-        progress.add(part);
-        timeout.pause();
-        let isTaken = false;
-        try {
-          yield part;
-          isTaken = true;
-        } finally {
-          // When the reader leaves, abort first: closing the stream may wait for the vendor.
-          if (!isTaken) timeout.abort();
+  async function* ask(call: ModelCall): AsyncGenerator<Piece, void, undefined> {
+    const silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);
+    const wholeMs = call.streamed ? 0 : TOKEN_MS * (call.maxTokens ?? USUAL_TOKENS);
+    const retries = new Retries(options, silenceMs);
+    for (;;) {
+      enter(breaker, call.signal);
+      const timeout = new SilenceTimeout(call.signal, silenceMs + wholeMs);
+      const progress = new Progress();
+      let hasReaderLeft = true;
+      let failure: unknown;
+      try {
+        for await (const piece of model.ask({ ...call, signal: timeout.signal })) {
+          if (piece.type === "progress") {
+            timeout.restart();
+            continue;
+          }
+          progress.add(piece);
+          timeout.pause();
+          yield piece;
+          timeout.restart(timeouts.betweenChunksMs);
         }
-        timeout.restart(timeouts.betweenChunksMs);
+        hasReaderLeft = false;
+        breaker.succeed();
+        return;
+      } catch (error) {
+        hasReaderLeft = false;
+        failure = timeout.expired ?? error;
+      } finally {
+        timeout.abort();
+        // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
+        if (hasReaderLeft) progress.received > 0 ? breaker.succeed() : breaker.release();
+        onEnd?.({ call, ...progress.end(hasReaderLeft ? "left" : timeout.outcome) });
       }
-      hasReaderLeft = false;
-      breaker.succeed();
-      return;
-    } catch (error) {
-      hasReaderLeft = false;
-      failure = timeout.expired ?? error;
-    } finally {
-      timeout.abort();
-      // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
-      if (hasReaderLeft) progress.hasDelivered ? breaker.succeed() : breaker.release();
-      onEnd?.({ call, ...progress.end(hasReaderLeft ? "left" : timeout.outcome) });
+      await recover(breaker, failure, retries, call.signal, progress.received > 0);
     }
-    await recover(breaker, failure, retries, call.abortSignal, progress.hasDelivered);
   }
+
+  return { name: model.name, ask };
 }
 
 /** @throws ModelError while the circuit is open; the reason of the caller's signal */
-function enter(breaker: Breaker, signal: AbortSignal | undefined): void {
-  signal?.throwIfAborted();
+function enter(breaker: Breaker, signal: AbortSignal): void {
+  signal.throwIfAborted();
   if (!breaker.pass())
     throw new ModelError("The model failed repeatedly and is not called for a short time.", { retryable: false });
 }
@@ -129,10 +95,10 @@ async function recover(
   breaker: Breaker,
   error: unknown,
   retries: Retries,
-  signal: AbortSignal | undefined,
-  hasDelivered = false,
+  signal: AbortSignal,
+  hasDelivered: boolean,
 ): Promise<void> {
-  if (signal?.aborted) {
+  if (signal.aborted) {
     // A ModelError as the reason means that another model was faster, which counts against this one.
     if (signal.reason instanceof ModelError) breaker.fail();
     else breaker.release();
@@ -144,32 +110,35 @@ async function recover(
   const wait = hasDelivered ? undefined : retries.next(failure);
   if (wait === undefined) throw failure;
   try {
-    await sleep(wait, undefined, signal ? { signal } : {});
+    await sleep(wait, undefined, { signal });
   } catch {
-    throw signal?.reason;
+    throw signal.reason;
   }
 }
 
-/** What has arrived in one try of a stream. */
+/** What has arrived in one try. */
 class Progress {
   readonly #startedAt = performance.now();
   #firstTextMs: number | undefined;
-  #usage: LanguageModelV4Usage | undefined;
-  #received = 0;
+  #usage: TokenUsage | undefined;
+  #isWhole = false;
+  /** Characters of text. */
+  received = 0;
 
-  get hasDelivered(): boolean {
-    return this.#firstTextMs !== undefined;
+  add(piece: Piece): void {
+    if (piece.type === "text") {
+      this.#firstTextMs ??= performance.now() - this.#startedAt;
+      this.received += piece.text.length;
+    } else if (piece.type === "end") {
+      this.#isWhole = true;
+      this.#usage = piece.usage;
+    }
   }
 
-  add(part: Part): void {
-    this.#firstTextMs ??= performance.now() - this.#startedAt;
-    if (part.type === "text-delta") this.#received += part.delta.length;
-    else if (part.type === "finish") this.#usage = part.usage;
-  }
-
-  /** @param failed the outcome if the stream did not reach its `finish` part */
+  /** @param failed the outcome of a try without an end */
   end(failed: CallEnd["outcome"]): Omit<CallEnd, "call"> {
     const firstTextMs = this.#firstTextMs ?? performance.now() - this.#startedAt;
-    return { outcome: this.#usage ? "ok" : failed, usage: this.#usage, received: this.#received, firstTextMs };
+    const outcome = this.#isWhole ? "ok" : failed;
+    return { outcome, usage: this.#usage, received: this.received, firstTextMs };
   }
 }

@@ -1,4 +1,3 @@
-import type { Vendor } from "../config/config.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../json.ts";
 
 interface CompiledSchema {
@@ -12,7 +11,7 @@ interface CompiledSchema {
  * What a vendor's strict mode accepts beyond `type`, `properties`, `items`, `required`, `enum`, `const` and
  * `description`.
  */
-interface Dialect {
+export interface Dialect {
   /** Whether another keyword is sent unchanged. */
   keeps: (keyword: string, value: JsonNode) => boolean;
   /** Whether every object must have `additionalProperties: false`. */
@@ -23,51 +22,12 @@ interface Dialect {
   enumerates: (values: readonly JsonNode[]) => boolean;
   /** Whether `const` is accepted; otherwise it becomes an `enum` of one value. */
   hasConst: boolean;
+  /** How the vendor takes a schema: it enforces it, it takes it as a hint, or it takes none. */
+  fits: (schema: JsonNode) => "strict" | "hint" | "none";
 }
 
-const NUMBERS_AND_ITEMS: ReadonlySet<string> = new Set(["title", "minimum", "maximum", "minItems", "maxItems"]);
-const any = () => true;
-
-/**
- * OpenAI: platform docs, "Structured model outputs", supported schemas. String lengths and `default` are not supported.
- * Groq, OpenRouter, Together and others with the same API require the same or less.
- */
-const OPENAI: Dialect = {
-  keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword),
-  closed: true,
-  allRequired: true,
-  enumerates: any,
-  hasConst: true,
-};
-const OPENAI_MAX_ENUM_VALUES = 1_000;
-const OPENAI_LONG_ENUM = { values: 250, characters: 15_000 };
-
-/**
- * Anthropic: platform docs, "Structured outputs", JSON Schema limitations. The only supported bound is a `minItems`
- * of 0 or 1.
- */
-const ANTHROPIC: Dialect = {
-  keeps: (keyword, value) => keyword === "title" || (keyword === "minItems" && isAtMostOne(value)),
-  closed: true,
-  allRequired: false,
-  enumerates: any,
-  hasConst: true,
-};
-/** The docs say 24, but schemas with 13 fail to compile. @ai-sdk/anthropic 4.0.105 stops at 10 too. */
-const ANTHROPIC_MAX_OPTIONAL = 10;
-const ANTHROPIC_MAX_UNIONS = 16;
-
-/**
- * Gemini: API reference of `responseJsonSchema`. An `enum` accepts non-empty strings or numbers; `const` is not
- * supported.
- */
-const GOOGLE: Dialect = {
-  keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword) || keyword === "additionalProperties",
-  closed: false,
-  allRequired: false,
-  enumerates: (values) => values.every((value) => isString(value) && value.text !== '""') || values.every(isNumber),
-  hasConst: false,
-};
+/** Keywords that most strict modes accept. */
+export const NUMBERS_AND_ITEMS: ReadonlySet<string> = new Set(["title", "minimum", "maximum", "minItems", "maxItems"]);
 
 /**
  * Text for the description in place of a rule that strict mode does not accept. The service checks the answer against
@@ -91,20 +51,15 @@ const RULE_TEXTS: Readonly<Record<string, string>> = {
  * @returns undefined if strict mode cannot express the schema and the vendor accepts no hints; send it in the prompt
  *   then
  */
-export function compileSchema(text: string, vendor: Vendor): CompiledSchema | undefined {
+export function compileSchema(text: string, dialect: Dialect): CompiledSchema | undefined {
   const schema = parseJson(text);
-  switch (vendor) {
-    case "openai":
-    case "openai-compatible":
-      if (hasOpenObject(schema) || exceedsOpenAiEnums(schema)) return { text, strict: false };
-      return { text: stringifyJson(compile(schema, OPENAI, false)), strict: true };
-    case "anthropic":
-      if (hasOpenObject(schema) || exceedsAnthropicLimits(schema)) return undefined;
-      return { text: stringifyJson(compile(schema, ANTHROPIC, false)), strict: true };
-    case "google":
-      return { text: stringifyJson(compile(schema, GOOGLE, false)), strict: true };
-    case "offline":
-      return { text, strict: true };
+  switch (dialect.fits(schema)) {
+    case "strict":
+      return { text: stringifyJson(compile(schema, dialect, false)), strict: true };
+    case "hint":
+      return { text, strict: false };
+    case "none":
+      return undefined;
   }
 }
 
@@ -179,7 +134,7 @@ function compile(schema: JsonNode, dialect: Dialect, nullable: boolean): JsonNod
 }
 
 /** Whether some object accepts properties that the schema does not name: it says so, or it names none. */
-function hasOpenObject(schema: JsonNode): boolean {
+export function hasOpenObject(schema: JsonNode): boolean {
   return nodes(schema).some((node) => {
     const additional = member(node, "additionalProperties");
     if (additional) return !isFalse(additional);
@@ -187,31 +142,8 @@ function hasOpenObject(schema: JsonNode): boolean {
   });
 }
 
-function exceedsOpenAiEnums(schema: JsonNode): boolean {
-  let total = 0;
-  for (const node of nodes(schema)) {
-    const values = member(node, "enum");
-    if (values?.kind !== "array") continue;
-    total += values.items.length;
-    const characters = values.items.reduce((sum, value) => sum + stringifyJson(value).length, 0);
-    if (values.items.length > OPENAI_LONG_ENUM.values && characters > OPENAI_LONG_ENUM.characters) return true;
-  }
-  return total > OPENAI_MAX_ENUM_VALUES;
-}
-
-function exceedsAnthropicLimits(schema: JsonNode): boolean {
-  let optional = 0;
-  let unions = 0;
-  for (const node of nodes(schema)) {
-    const required = requiredNames(node);
-    for (const [name] of membersOf(member(node, "properties"))) if (!required.has(name)) optional++;
-    if (member(node, "type")?.kind === "array") unions++;
-  }
-  return optional > ANTHROPIC_MAX_OPTIONAL || unions > ANTHROPIC_MAX_UNIONS;
-}
-
 /** A schema and all schemas nested in it. */
-function nodes(schema: JsonNode): JsonNode[] {
+export function nodes(schema: JsonNode): JsonNode[] {
   const items = member(schema, "items");
   const properties = membersOf(member(schema, "properties")).flatMap(([, property]) => nodes(property));
   return [schema, ...properties, ...(items ? nodes(items) : [])];
@@ -224,15 +156,15 @@ function list(items: readonly JsonNode[]): JsonNode {
   return { kind: "array", items: [...items] };
 }
 
-function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
+export function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
   return node?.kind === "object" ? node.members : [];
 }
 
-function member(node: JsonNode, name: string): JsonNode | undefined {
+export function member(node: JsonNode, name: string): JsonNode | undefined {
   return membersOf(node).find(([key]) => key === name)?.[1];
 }
 
-function requiredNames(schema: JsonNode): Set<string> {
+export function requiredNames(schema: JsonNode): Set<string> {
   const required = member(schema, "required");
   return new Set(
     required?.kind === "array" ? required.items.filter(isString).map((name) => JSON.parse(name.text)) : [],
@@ -274,11 +206,11 @@ function string(text: string): Scalar {
   return { kind: "scalar", text: JSON.stringify(text) };
 }
 
-function isString(node: JsonNode): node is Scalar {
+export function isString(node: JsonNode): node is Scalar {
   return node.kind === "scalar" && node.text.startsWith('"');
 }
 
-function isNumber(node: JsonNode): node is Scalar {
+export function isNumber(node: JsonNode): node is Scalar {
   return node.kind === "scalar" && /^[-\d]/.test(node.text);
 }
 
@@ -290,6 +222,6 @@ function isFalse(node: JsonNode): boolean {
   return node.kind === "scalar" && node.text === "false";
 }
 
-function isAtMostOne(node: JsonNode): boolean {
+export function isAtMostOne(node: JsonNode): boolean {
   return isNumber(node) && Number(node.text) <= 1;
 }

@@ -1,79 +1,257 @@
-import type { LanguageModelV4, LanguageModelV4FinishReason } from "@ai-sdk/provider";
 import type { ModelEntry, Vendor } from "../config/config.ts";
-import { adaptingSend, type Send } from "./adapt.ts";
-import { connect } from "./connect.ts";
-import type { Fetch } from "./fetch.ts";
-import type { Call } from "./model.ts";
-import { ModelError } from "./model-error.ts";
-import { type Part, toStream } from "./stream.ts";
+import { traceHeaders } from "../tracing.ts";
+import type { HttpClient, HttpResponse } from "./http.ts";
+import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./model.ts";
+import { cutOff, type ModelError } from "./model-error.ts";
+import { createOfflineModel } from "./offline/model.ts";
+import { NEVER_TAKEN, outputLimit, readFailure, refusedOption } from "./refusal.ts";
+import { compileSchema } from "./schema.ts";
+import { anthropic } from "./wire/anthropic.ts";
+import { google } from "./wire/google.ts";
+import { openai } from "./wire/openai.ts";
+import { SseParser } from "./wire/sse.ts";
+import { Collector, type Forms, type Option, type WireCall, type WireFormat } from "./wire/wire.ts";
+
+const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
+  openai,
+  anthropic,
+  google,
+  "openai-compatible": openai,
+};
+
+/** Tokens for thinking, added to the ceiling of the call. */
+const ROOM: Readonly<Record<Reasoning, number>> = { none: 0, low: 4_096, medium: 12_288, high: 24_576 };
+
+/** Most refusals of options in one call; one more fails it. */
+const MAX_REFUSALS = 12;
+
+const PROGRESS: Piece = { type: "progress" };
+
+/** What has been learned of one model from its refusals and answers. */
+interface Learned {
+  forms: Forms;
+  /** Largest output ceiling that the model accepts, thinking included, in tokens. */
+  maxTokens: number;
+  /** Whether the model thinks before it answers. */
+  thinks: boolean;
+}
 
 /**
- * One model of the catalogue, called in the vendor's wire format.
+ * Creates a model of the catalogue that speaks its vendor's wire format.
  *
- * A JSON Schema comes as text in the call's own options, beside `responseFormat`; the answer is text in any case. A
- * stream yields `finish` only after the vendor's last frame and the end of the stream, and throws if either is
- * missing. `providerMetadata.chorus` names the catalogue entry.
- * @throws ModelError, or an error of the AI SDK.
+ * If the model refuses an option, the call is repeated with another form of the option or without it, and later calls
+ * start with the form that worked. A JSON Schema is sent as `compileSchema` makes it, or in the prompt if the model
+ * does not accept it. If a model used up a small ceiling by thinking before any text, the call is repeated once with
+ * room to think. `end` comes only after the vendor's terminal frame; anything after that frame is dropped.
  */
-export function createVendorModel(entry: ModelEntry, fetch: Fetch): LanguageModelV4 {
-  const { vendor } = entry;
-  const connected = connect(entry);
-  const send = adaptingSend(entry, fetch, connected);
-  const metadata = { chorus: { model: entry.name, tier: entry.tier } };
-
-  return {
-    specificationVersion: "v4",
-    provider: connected(fetch).provider,
-    modelId: entry.model,
-    supportedUrls: {},
-    async doGenerate(call) {
-      const result = await send(call, (model, adapted) => model.doGenerate(adapted));
-      return {
-        content: result.content,
-        finishReason: completeReason(result.finishReason, vendor),
-        usage: result.usage,
-        warnings: result.warnings,
-        providerMetadata: { ...result.providerMetadata, ...metadata },
-      };
+export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
+  if (entry.vendor === "offline") return createOfflineModel(entry);
+  const format = FORMATS[entry.vendor];
+  const base = baseAddress(entry, format);
+  const learned: Learned = {
+    forms: {
+      ...{ temperature: 0, stops: 0, maxTokens: 0, reasoning: 0, cacheKey: 0, usage: 0 },
+      // Without strict mode, the prompt contains the schema.
+      format: entry.jsonSchema ? 0 : 1,
     },
-    doStream: async (call) => ({ stream: toStream(parts(send, call, vendor, metadata)) }),
+    maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    thinks: false,
   };
-}
 
-async function* parts(
-  send: Send,
-  call: Call,
-  vendor: Vendor,
-  metadata: { chorus: { model: string; tier: string } },
-): AsyncGenerator<Part> {
-  const { stream } = await send(call, (model, adapted) => model.doStream(adapted));
-  let finish: Part | undefined;
-  try {
-    for await (const part of stream) {
-      if (part.type === "error") throw part.error;
-      if (part.type === "finish") {
-        const finishReason = completeReason(part.finishReason, vendor);
-        finish = { ...part, finishReason, providerMetadata: { ...part.providerMetadata, ...metadata } };
-      } else if (!finish) yield part;
+  /** Sends a call until the model takes its options. @throws ModelError */
+  async function open(call: ModelCall): Promise<HttpResponse> {
+    let forms = learned.forms;
+    const toLearn: Option[] = [];
+    let refused: { option: Option; body: string; error: ModelError } | undefined;
+    for (let refusals = 0; ; ) {
+      const { sent, used } = wireCall(call, entry, format, forms, learned);
+      const { path, headers, body } = format.request(entry, sent, used);
+      if (refused?.body === body) {
+        // The next form of the refused option reads the same for this call.
+        if (used[refused.option] >= format.forms[refused.option]) throw refused.error;
+        forms = { ...forms, [refused.option]: used[refused.option] + 1 };
+        continue;
+      }
+      const response = await http.post({
+        url: new URL(base + path),
+        headers: { "content-type": "application/json", "accept-encoding": "identity", ...headers, ...traceHeaders() },
+        body,
+        signal: call.signal,
+        streamed: call.streamed,
+      });
+      if (response.status >= 200 && response.status < 300) {
+        for (const option of toLearn) learned.forms = { ...learned.forms, [option]: forms[option] };
+        return response;
+      }
+      const failure = await readFailure(response, format);
+      const { error, about } = failure;
+      const option = refusedOption(failure, sent, used, format);
+      if (option === undefined || ++refusals > MAX_REFUSALS) throw error;
+      refused = { option, body, error };
+      const limit = option === "maxTokens" ? outputLimit(about, sent.maxTokens) : undefined;
+      if (limit !== undefined) learned.maxTokens = limit;
+      else {
+        forms = { ...forms, [option]: used[option] + 1 };
+        if (NEVER_TAKEN.test(about)) toLearn.push(option);
+      }
     }
-  } catch (error) {
-    // After the last frame the answer is complete, so a failure no longer matters.
-    if (!finish) throw error;
   }
-  if (!finish) throw incomplete();
-  yield finish;
+
+  return { name: entry.name, ask: (call) => new VendorStream(call, () => open(call), entry.name, format, learned) };
 }
 
-/** The reason why a complete answer ended. @throws ModelError when the answer is incomplete */
-function completeReason(reason: LanguageModelV4FinishReason, vendor: Vendor): LanguageModelV4FinishReason {
-  const { unified, raw } = reason;
-  if (unified === "error" || unified === "interrupted") throw incomplete();
-  if (unified !== "other") return reason;
-  // Servers with OpenAI's format use various words for a natural end. At other vendors an unknown word is not one.
-  if (vendor !== "openai" && vendor !== "openai-compatible") throw incomplete();
-  return { unified: "stop", raw };
+/**
+ * The pieces of one completion. A hand-written iterator, because it is cheaper than a generator and every piece of
+ * every model passes through it.
+ */
+class VendorStream implements Pieces {
+  readonly #call: ModelCall;
+  readonly #open: () => Promise<HttpResponse>;
+  readonly #model: string;
+  readonly #format: WireFormat;
+  readonly #learned: Learned;
+  /** Whether the call was sent with room to think. */
+  #hasRoom: boolean;
+  #response: HttpResponse | undefined;
+  #into = new Collector();
+  #events = this.#parser();
+  #failure: { error: unknown } | undefined;
+  #hasText = false;
+  #isDone = false;
+
+  constructor(call: ModelCall, open: () => Promise<HttpResponse>, model: string, format: WireFormat, learned: Learned) {
+    this.#call = call;
+    this.#open = open;
+    this.#model = model;
+    this.#format = format;
+    this.#learned = learned;
+    this.#hasRoom = learned.thinks;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Piece, void>> {
+    if (this.#isDone) return { done: true, value: undefined };
+    try {
+      if (this.#failure) throw this.#failure.error;
+      if (this.#into.isWhole) return this.#end();
+      this.#response ??= await this.#open();
+      return {
+        done: false,
+        value: await (this.#call.streamed ? this.#read(this.#response) : this.#readWhole(this.#response)),
+      };
+    } catch (error) {
+      this.#leave();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Piece, void>> {
+    this.#leave();
+    return { done: true, value: undefined };
+  }
+
+  async #read(response: HttpResponse): Promise<Piece> {
+    const chunk = await response.read();
+    try {
+      if (chunk === undefined) this.#events.end();
+      else this.#events.push(chunk);
+      if (chunk === undefined && !this.#into.isWhole) throw cutOff();
+    } catch (error) {
+      // Text before a broken event is delivered first. A failure after the terminal frame is ignored.
+      if (!this.#into.isWhole) this.#failure = { error };
+    }
+    const text = this.#into.take();
+    if (text === "") return PROGRESS;
+    this.#hasText = true;
+    return { type: "text", text };
+  }
+
+  async #readWhole(response: HttpResponse): Promise<Piece> {
+    let body = "";
+    for (let chunk = await response.read(); chunk !== undefined; chunk = await response.read()) body += chunk;
+    this.#format.readWhole(body, this.#into);
+    const text = this.#into.take();
+    if (text === "") return PROGRESS;
+    this.#hasText = true;
+    return { type: "text", text };
+  }
+
+  #end(): IteratorResult<Piece, void> {
+    this.#response?.finish();
+    const { reason, usage, thinks } = this.#into;
+    // Tokens without text are thinking, also where the vendor does not report it.
+    const isStarved = !this.#hasText && reason === "length";
+    if (thinks || isStarved) this.#learned.thinks = true;
+    if (isStarved && !this.#hasRoom && this.#call.maxTokens !== undefined && this.#response) {
+      // Repeats the call, now with room to think.
+      this.#hasRoom = true;
+      this.#response = undefined;
+      this.#into = new Collector();
+      this.#events = this.#parser();
+      return { done: false, value: PROGRESS };
+    }
+    this.#isDone = true;
+    return { done: false, value: { type: "end", reason, usage, model: this.#model } };
+  }
+
+  #parser(): SseParser {
+    return new SseParser((data) => {
+      if (!this.#into.isWhole) this.#format.readEvent(data, this.#into);
+    });
+  }
+
+  #leave(): void {
+    this.#isDone = true;
+    this.#response?.[Symbol.dispose]();
+  }
 }
 
-function incomplete(): ModelError {
-  return new ModelError("The answer ended before the vendor marked it as complete.", { retryable: true });
+/** Converts a call for the wire format. @returns the converted call and the forms that apply to it */
+function wireCall(
+  call: ModelCall,
+  entry: ModelEntry,
+  format: WireFormat,
+  forms: Forms,
+  { maxTokens, thinks }: Learned,
+): { sent: WireCall; used: Forms } {
+  const schema = call.format?.type === "schema" ? call.format.schema : undefined;
+  const compiled = schema !== undefined && forms.format === 0 ? compileSchema(schema, format.schema) : undefined;
+  const used = schema !== undefined && !compiled ? { ...forms, format: Math.max(1, forms.format) } : forms;
+  const hasTemperature = call.temperature !== undefined && forms.temperature === 0;
+  const reasoning = format.temperatureOrReasoning && hasTemperature ? undefined : call.reasoning;
+  const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
+  const asked = ROOM[reasoning ?? "none"];
+  // A model that thinks without being asked, or in spite of `none`, needs room as well.
+  const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
+  const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
+  const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
+  const sent: WireCall = {
+    model: entry.model,
+    prompt: schema !== undefined && !compiled ? withSchema(call.prompt, schema) : call.prompt,
+    maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
+    temperature: call.temperature,
+    stops: call.stops ?? [],
+    format: compiled
+      ? { type: "schema", schema: compiled.text, strict: compiled.strict }
+      : call.format && { type: "json" },
+    reasoning,
+    streamed: call.streamed,
+    cacheKey: call.cacheKey,
+  };
+  return { sent, used };
+}
+
+function withSchema({ system, turns }: Prompt, schema: string): Prompt {
+  const words = `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`;
+  return { system: system === "" ? words : `${system}\n\n${words}`, turns };
+}
+
+function baseAddress({ vendor, baseUrl }: ModelEntry, { base }: WireFormat): string {
+  // An OpenAI-compatible server without a configured address is a local Ollama.
+  const host = vendor === "openai-compatible" ? "http://127.0.0.1:11434" : base.host;
+  const address = baseUrl ?? host;
+  return new URL(address).pathname === "/" ? new URL(base.path, address).href : address;
 }

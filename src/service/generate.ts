@@ -6,20 +6,20 @@ import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createTrace } from "../engine/trace.ts";
-import { Failure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
 import type { Search } from "../search/search.ts";
 import { MAX_OUTPUT_TOKENS } from "../terms.ts";
 import { traced } from "../tracing.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
-import type { Costs } from "./costs.ts";
-import { deliver } from "./deliver.ts";
+import { answerEvents, openingEvents, search } from "./answer-events.ts";
+import { createCost } from "./costs.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
-import type { InFlight } from "./in-flight.ts";
+import type { InFlight, Running } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
 import { OFFLINE } from "./notices.ts";
-import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
-import { fold, replay } from "./response.ts";
+import { CallerGone, CutShort, type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
+import { fold, replay, stepMessage } from "./response.ts";
 import { createSettlement } from "./settle.ts";
 import { checkRequest } from "./validate-request.ts";
 
@@ -44,7 +44,6 @@ export interface GenerationParts {
   search: Search | undefined;
   admission: Admission;
   inFlight: InFlight;
-  costs: Costs;
   deadlines: Config["deadlines"];
   levels: Config["levels"];
 }
@@ -63,16 +62,60 @@ export function createGeneration(parts: GenerationParts): Generation {
   };
 }
 
-/** The six steps of a request: check, level, input, lease, answer, settle. `deliver` does the last two. */
+/** The six steps of a request: check, level, input, lease, answer, settle. */
 async function* generate(
   parts: GenerationParts,
   request: GenerateRequest,
   context: RequestContext,
   streamed: boolean,
 ): AsyncGenerator<GenerateEvent> {
-  const { engine, admission, inFlight, costs, deadlines } = parts;
-  using running = inFlight.begin(context.signal);
+  using running = parts.inFlight.begin(context.signal);
+  const admitted = await prepare(parts, request, context, streamed, running);
+  const opened = await traced("admission", () => openLease(parts.admission, admitted));
+  if ("replay" in opened) {
+    if (admitted.idempotency) yield* replay(admitted.idempotency.open(opened.replay), context);
+    return;
+  }
+  await using lease = opened;
+  Object.assign(context.facts, { generationId: admitted.id, level: admitted.choice.level });
+  const cost = createCost();
+  const settlement = createSettlement(admitted, lease, cost, parts.engine.tokenizer);
+  try {
+    yield* openingEvents(admitted);
+    const conversation = yield* search(parts.search, admitted);
+    for await (const event of answerEvents(parts.engine, admitted, conversation, cost)) {
+      if (event.type === "text") {
+        yield { type: "delta", text: event.text };
+        // The generator resumes only after the caller has taken the text.
+        admitted.delivered += event.text;
+      } else if (event.type === "finish") admitted.finish = event;
+      else if (admitted.trace) yield { type: "trace", step: stepMessage(admitted.trace.add(event.step)) };
+    }
+    if (context.signal.aborted) throw new CallerGone();
+    yield { type: "done", done: await settlement.conclude() };
+  } catch (error) {
+    if (error instanceof CutShort && admitted.delivered !== "") {
+      yield { type: "done", done: await settlement.conclude() };
+      return;
+    }
+    const visible = visibleError(error);
+    if (!(visible instanceof CallerGone)) await settlement.settle(toFailure(visible).kind);
+    throw visible;
+  } finally {
+    // Takes effect only when the caller has left. An answer that the service had already cut short is free.
+    await settlement.settle(running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
+  }
+}
 
+/** Check, level and input: everything before the lease. @throws Failure */
+async function prepare(
+  parts: GenerationParts,
+  request: GenerateRequest,
+  context: RequestContext,
+  streamed: boolean,
+  running: Running,
+): Promise<AdmittedRequest> {
+  const { engine, deadlines } = parts;
   const checked = checkRequest(request, streamed);
   const idempotency = streamed ? undefined : readIdempotencyKey(request, context);
 
@@ -88,8 +131,7 @@ async function* generate(
   ).catch((error) => {
     throw visibleError(error);
   });
-
-  const admitted: AdmittedRequest = {
+  return {
     id: `gen_${randomUUID().replaceAll("-", "")}`,
     checked,
     context,
@@ -104,16 +146,6 @@ async function* generate(
     delivered: "",
     finish: undefined,
   };
-  const opened = await traced("admission", () => openLease(admission, admitted));
-  if ("replay" in opened) {
-    if (idempotency) yield* replay(idempotency.open(opened.replay), context);
-    return;
-  }
-  await using lease = opened;
-  Object.assign(context.facts, { generationId: admitted.id, level: choice.level });
-  using cost = costs.begin(admitted.id);
-
-  yield* deliver(parts, admitted, createSettlement(admitted, lease, cost, engine.tokenizer));
 }
 
 function openLease(admission: Admission, admitted: AdmittedRequest): Promise<Lease | { replay: Uint8Array }> {

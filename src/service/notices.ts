@@ -14,6 +14,11 @@ export const OFFLINE = notice(
 
 export const CUT_SHORT = notice("cut_short", "The service cut the answer short. It is not charged.");
 
+export const CONTENT_FILTERED = notice(
+  "content_filtered",
+  "A safety filter of the model ended the answer early. It is not charged.",
+);
+
 /** Notices about the outcome of a web search. */
 export function searchNotices(searched: Searched): Notice[] {
   const searchNotice = (code: string, message: string) => [notice(code, message, "web_search")];

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import {
   Effort,
-  FinishReason,
+  type FinishReason,
+  FinishReasonSchema,
   type GenerateResponse,
   GenerateResponseSchema,
   type IntelligenceTrace,
@@ -42,12 +43,13 @@ export function fold(
 }
 
 /** Why an answer ended, in the word that the caller and the ledger get. */
-export function finishWord(finish: Finish | undefined): "stop" | "length" {
+export function finishWord(finish: Finish | undefined): "stop" | "length" | "content_filter" {
+  if (finish?.reason === "filtered") return "content_filter";
   return finish?.reason === "stop" ? "stop" : "length";
 }
 
 export function finishReason(finish: Finish | undefined): FinishReason {
-  return finishWord(finish) === "stop" ? FinishReason.STOP : FinishReason.LENGTH;
+  return numberOf(FinishReasonSchema, finishWord(finish));
 }
 
 /** The fields of the two JSON modes; none for a text answer. */

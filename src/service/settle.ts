@@ -10,7 +10,7 @@ import type { Outcome } from "../terms.ts";
 import { traced } from "../tracing.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import type { Cost } from "./costs.ts";
-import { CUT_SHORT } from "./notices.ts";
+import { CONTENT_FILTERED, CUT_SHORT } from "./notices.ts";
 import { finishReason, finishWord, fold, structuredOf, traceMessage } from "./response.ts";
 
 /** Ends the lease of a request. Only the first end counts; later ones have no effect. */
@@ -40,8 +40,9 @@ export function createSettlement(
   let settled: Promise<Settled> | undefined;
   return {
     async conclude() {
-      const isWhole = request.finish !== undefined && request.finish.reason !== "cut";
-      if (!isWhole) request.notices.push(CUT_SHORT);
+      const reason = request.finish?.reason;
+      const isWhole = reason === "stop" || reason === "length";
+      if (!isWhole) request.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
       return doneMessage(request, await settle(isWhole ? "ok" : "cut_short"));
     },
     async settle(outcome) {

@@ -50,6 +50,8 @@ const EFFORTS: Record<Effort, EffortTerm> = {
 /** A validated request. */
 export interface CheckedRequest {
   conversation: Conversation;
+  /** The field that has the conversation, for failures that concern its length. */
+  promptField: "prompt" | "messages";
   shape: Shape;
   /** The caller's JSON Schema as written; set only for the shape `json_schema`. */
   schema: string | undefined;
@@ -80,6 +82,7 @@ export function checkRequest(request: GenerateRequest, streamed: boolean): Check
   if (schema !== undefined) checkSchema(schema);
   return {
     conversation: conversation(request),
+    promptField: request.prompt === "" ? "messages" : "prompt",
     shape,
     schema,
     effort: EFFORTS[request.effort],

@@ -1405,6 +1405,14 @@ export enum FinishReason {
    * @generated from enum value: FINISH_REASON_LENGTH = 2;
    */
   LENGTH = 2,
+
+  /**
+   * A safety filter of the model ended the answer early. The answer so far is not charged; the notice is
+   * `content_filtered`.
+   *
+   * @generated from enum value: FINISH_REASON_CONTENT_FILTER = 3;
+   */
+  CONTENT_FILTER = 3,
 }
 
 /**

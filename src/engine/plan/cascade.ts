@@ -1,20 +1,19 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { LinkedAbort } from "../../abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
-import type { Part } from "../../models/stream.ts";
+import type { Model, ModelCall } from "../../models/model.ts";
 import { bestDraft } from "./best.ts";
-import { type Call, compositeModel, streamOf } from "./composite.ts";
-import { type Draft, draftParts } from "./draft.ts";
+import type { PieceGenerator } from "./composite.ts";
+import { type Draft, draftPieces } from "./draft.ts";
 import { UndecidedError } from "./panel.ts";
-import { Steps, stepPart } from "./step.ts";
+import { Steps, stepPiece } from "./step.ts";
 
 interface CascadeOptions {
-  first: LanguageModelV4;
+  first: Model;
   /**
    * The model to call when the first one fails or is undecided. Gets the drafts in the order of the panel's members.
    * Undefined: the best draft is the answer.
    */
-  next: (drafts: readonly Draft[]) => LanguageModelV4 | undefined;
+  next: (drafts: readonly Draft[]) => Model | undefined;
   /**
    * Time from the start to the first text of the answer, in milliseconds. When it is over and a draft can be the
    * answer, the second model is cancelled. Default: no limit.
@@ -28,15 +27,15 @@ interface CascadeOptions {
  * draft is the answer. After the first text no other model can take over.
  * @throws UpstreamError when there is no draft either, or an answer breaks off; the reason of the caller's signal.
  */
-export function cascade({ first, next, firstTextMs, steps = new Steps() }: CascadeOptions): LanguageModelV4 {
-  async function* parts(call: Call): AsyncGenerator<Part> {
+export function cascade({ first, next, firstTextMs, steps = new Steps() }: CascadeOptions): Model {
+  async function* ask(call: ModelCall): PieceGenerator {
     const firstTextAt = firstTextMs === undefined ? undefined : performance.now() + firstTextMs;
     const causes: unknown[] = [];
     let drafts: readonly Draft[] = [];
     let hasText = false;
     /** Records why a model failed; throws when no other model can take over. */
     const recordFailure = (error: unknown) => {
-      call.abortSignal?.throwIfAborted();
+      call.signal.throwIfAborted();
       if (error instanceof UndecidedError) {
         drafts = error.drafts;
         causes.push(...error.causes);
@@ -45,9 +44,9 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
       if (hasText) throw new UpstreamError(causes);
     };
     try {
-      for await (const part of streamOf(first, call)) {
-        if (isText(part)) hasText = true;
-        yield part;
+      for await (const piece of first.ask(call)) {
+        if (piece.type === "text") hasText = true;
+        yield piece;
       }
       return;
     } catch (error) {
@@ -57,9 +56,9 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     if (successor) {
       const isReplaceable = drafts.some(({ canonical }) => canonical !== undefined);
       try {
-        for await (const part of startedBy(isReplaceable ? firstTextAt : undefined, successor, call)) {
-          if (isText(part)) hasText = true;
-          yield part;
+        for await (const piece of startedBy(isReplaceable ? firstTextAt : undefined, successor, call)) {
+          if (piece.type === "text") hasText = true;
+          yield piece;
         }
         return;
       } catch (error) {
@@ -69,27 +68,23 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     const draft = bestDraft(drafts);
     if (!draft) throw new UpstreamError(causes);
     const step = steps.begin("fallback", "service");
-    yield stepPart(step);
-    yield stepPart({ ...step, outcome: "ok", detail: `the best of ${drafts.length} drafts` });
-    yield* draftParts(draft, draft.text);
+    yield stepPiece(step);
+    yield stepPiece({ ...step, outcome: "ok", detail: `the best of ${drafts.length} drafts` });
+    yield* draftPieces(draft, draft.text);
   }
-  return compositeModel("cascade", parts);
+  return { name: "cascade", ask };
 }
 
 /** Streams a call and cancels it if there is no text by the time `at`, a value of `performance.now()`. */
-async function* startedBy(at: number | undefined, model: LanguageModelV4, call: Call): AsyncGenerator<Part> {
-  using abort = new LinkedAbort(call.abortSignal);
+async function* startedBy(at: number | undefined, model: Model, call: ModelCall): PieceGenerator {
+  using abort = new LinkedAbort(call.signal);
   const timer = at === undefined ? undefined : setTimeout(() => abort.abort(), Math.max(0, at - performance.now()));
   try {
-    for await (const part of streamOf(model, { ...call, abortSignal: abort.signal })) {
-      if (isText(part)) clearTimeout(timer);
-      yield part;
+    for await (const piece of model.ask({ ...call, signal: abort.signal })) {
+      if (piece.type === "text") clearTimeout(timer);
+      yield piece;
     }
   } finally {
     clearTimeout(timer);
   }
-}
-
-function isText(part: Part): boolean {
-  return part.type === "text-delta" && part.delta !== "";
 }

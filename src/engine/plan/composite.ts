@@ -1,87 +1,16 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4Prompt,
-} from "@ai-sdk/provider";
-import { UpstreamError } from "../../models/failover.ts";
-import { type Part, toStream } from "../../models/stream.ts";
+import type { Model, ModelCall, Piece, Prompt } from "../../models/model.ts";
 import { tracedParts } from "../../tracing.ts";
-import { partStep, type Step, type Steps, stepPart } from "./step.ts";
+import { type Steps, stepPiece } from "./step.ts";
 
-/** One call of a model. */
-export type Call = LanguageModelV4CallOptions;
-export type FinishPart = Extract<Part, { type: "finish" }>;
-
-/** The stream of one call. The call starts when the first part is read. */
-export async function* streamOf(model: LanguageModelV4, call: Call): AsyncGenerator<Part> {
-  yield* (await model.doStream(call)).stream;
-}
-
-/**
- * Makes a model from the function that streams its calls. `doGenerate` collects the stream and puts the steps into
- * `providerMetadata.chorus.steps`.
- */
-export function compositeModel(name: string, stream: (call: Call) => AsyncGenerator<Part>): LanguageModelV4 {
-  return {
-    specificationVersion: "v4",
-    provider: "chorus.plan",
-    modelId: name,
-    supportedUrls: {},
-    doStream: async (call) => ({ stream: toStream(stream(call)) }),
-    doGenerate: (call) => collect(stream(call)),
-  };
-}
-
-async function collect(parts: AsyncIterable<Part>): Promise<LanguageModelV4GenerateResult> {
-  const steps: Step[] = [];
-  let text = "";
-  for await (const part of parts) {
-    const step = partStep(part);
-    if (step) steps.push(step);
-    else if (part.type === "text-delta") text += part.delta;
-    else if (part.type === "finish") {
-      const { type: _, providerMetadata, ...end } = part;
-      const chorus = { ...providerMetadata?.chorus, steps: steps.map((step) => ({ ...step })) };
-      return {
-        content: [{ type: "text", text }],
-        ...end,
-        warnings: [],
-        providerMetadata: { ...providerMetadata, chorus },
-      };
-    }
-  }
-  throw new UpstreamError([]);
-}
-
-/** The result of a unary call as the parts of a stream. */
-function* resultParts(result: LanguageModelV4GenerateResult): Generator<Part> {
-  const { content, finishReason, usage, providerMetadata } = result;
-  for (const part of content) if (part.type === "text") yield { type: "text-delta", id: "", delta: part.text };
-  yield { type: "finish", finishReason, usage, ...(providerMetadata ? { providerMetadata } : {}) };
-}
-
-/** A model that makes unary calls only: its stream is the result of one, in one piece. */
-export function unary(model: LanguageModelV4): LanguageModelV4 {
-  async function* parts(call: Call): AsyncGenerator<Part> {
-    yield* resultParts(await model.doGenerate(call));
-  }
-  return { ...model, doStream: async (call) => ({ stream: toStream(parts(call)) }) };
-}
+/** The pieces of a completion, as the models of this folder make them. */
+export type PieceGenerator = AsyncGenerator<Piece, void, undefined>;
 
 /** A model that gets a changed prompt. */
-export function withPrompt(
-  model: LanguageModelV4,
-  change: (prompt: LanguageModelV4Prompt) => LanguageModelV4Prompt,
-): LanguageModelV4 {
-  return {
-    ...model,
-    doGenerate: (call) => model.doGenerate({ ...call, prompt: change(call.prompt) }),
-    doStream: (call) => model.doStream({ ...call, prompt: change(call.prompt) }),
-  };
+export function withPrompt(model: Model, change: (prompt: Prompt) => Prompt): Model {
+  return { name: model.name, ask: (call) => model.ask({ ...call, prompt: change(call.prompt) }) };
 }
 
-interface StepOptions {
+export interface StepOptions {
   /** See `Step.kind`. */
   kind: string;
   /** See `Step.role`. */
@@ -90,25 +19,25 @@ interface StepOptions {
   streamed: boolean;
 }
 
-/** A model that reports each call as one step: its start before the model is called, its end before the finish part. */
-export function withStep(model: LanguageModelV4, options: StepOptions, steps: Steps): LanguageModelV4 {
+/** A model that reports each call as one step: its start before the model is called, its end before the end piece. */
+export function withStep(model: Model, options: StepOptions, steps: Steps): Model {
   const { kind, role, streamed } = options;
 
-  async function* parts(call: Call): AsyncGenerator<Part> {
+  async function* ask(call: ModelCall): PieceGenerator {
     const step = steps.begin(kind, role);
-    yield stepPart(step);
+    yield stepPiece(step);
     try {
-      const source = streamed ? (await model.doStream(call)).stream : resultParts(await model.doGenerate(call));
-      for await (const part of source) {
-        if (part.type === "finish") yield stepPart({ ...step, outcome: "ok" });
-        yield part;
+      for await (const piece of model.ask(call.streamed === streamed ? call : { ...call, streamed })) {
+        if (piece.type === "end") yield stepPiece({ ...step, outcome: "ok" });
+        yield piece;
       }
     } catch (error) {
-      yield stepPart({ ...step, outcome: "failed" });
+      yield stepPiece({ ...step, outcome: "failed" });
       throw error;
     }
   }
-  return compositeModel(model.modelId, (call) =>
-    tracedParts(kind, parts(call), { attributes: { "chorus.role": role }, signal: call.abortSignal }),
-  );
+  return {
+    name: model.name,
+    ask: (call) => tracedParts(kind, ask(call), { attributes: { "chorus.role": role }, signal: call.signal }),
+  };
 }

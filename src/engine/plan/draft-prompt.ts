@@ -1,4 +1,4 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { Prompt } from "../../models/model.ts";
 import { untrusted } from "../untrusted.ts";
 import type { Draft } from "./draft.ts";
 
@@ -10,12 +10,12 @@ const MAX_LENGTH = 16_000;
  * random but the same for every call of a generation.
  */
 export function withDrafts(
-  prompt: LanguageModelV4Prompt,
+  prompt: Prompt,
   instruction: string,
   drafts: readonly Draft[],
   generation: string,
   notes: readonly string[] = [],
-): LanguageModelV4Prompt {
+): Prompt {
   return withAddition(prompt, [instruction, ...shuffled(drafts, generation), ...notes].join("\n\n"));
 }
 
@@ -23,15 +23,11 @@ export function withDrafts(
  * Appends to the last text of the user's turn. The text before it stays unchanged, so that vendors can serve it from
  * their cache. It is not added as a separate part, because some OpenAI-compatible servers reject that.
  */
-function withAddition(prompt: LanguageModelV4Prompt, addition: string): LanguageModelV4Prompt {
-  const last = prompt.at(-1);
-  if (last?.role !== "user") return [...prompt, { role: "user", content: [{ type: "text", text: addition }] }];
-  const at = last.content.findLastIndex(({ type }) => type === "text");
-  const content = last.content.map((part, i) =>
-    i === at && part.type === "text" ? { ...part, text: `${part.text}\n\n${addition}` } : part,
-  );
-  if (at < 0) content.push({ type: "text", text: addition });
-  return [...prompt.slice(0, -1), { ...last, content }];
+function withAddition(prompt: Prompt, addition: string): Prompt {
+  const last = prompt.turns.at(-1);
+  if (last?.role !== "user") return { ...prompt, turns: [...prompt.turns, { role: "user", text: addition }] };
+  const text = last.text === "" ? addition : `${last.text}\n\n${addition}`;
+  return { ...prompt, turns: [...prompt.turns.slice(0, -1), { ...last, text }] };
 }
 
 function shuffled(drafts: readonly Draft[], seed: string): string[] {

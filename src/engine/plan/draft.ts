@@ -1,16 +1,14 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { complete, type End, type Model, type ModelCall, type Piece } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { Part } from "../../models/stream.ts";
 import type { Tier } from "../../terms.ts";
 import { traced } from "../../tracing.ts";
 import { regex } from "../regex.ts";
-import type { Call, FinishPart } from "./composite.ts";
 
 /** A model that drafts an answer. */
 export interface PanelMember {
   /** Its role in the trace. */
   role: Tier;
-  model: LanguageModelV4;
+  model: Model;
   /** Weight of its vote, above 0. Default 1. */
   weight?: number;
   /** Share of closed questions that it answers correctly, 0 to 1; undefined where unknown. */
@@ -28,7 +26,7 @@ export interface Draft {
    * the draft cannot be the answer, because it contains none, was cut off or is a refusal.
    */
   canonical: string | undefined;
-  finish: FinishPart;
+  end: End;
 }
 
 /** Openings of refusals. A false positive costs one more call of a strong model. */
@@ -42,45 +40,31 @@ const REFUSAL = regex("i")`
 /**
  * Gets a draft from one member.
  * @param canonicalise gives `Draft.canonical` for the text
- * @throws what the model throws; ModelError for a result without text or blocked by the vendor's content filter.
+ * @throws what the model throws; ModelError for a result without text or that was refused.
  */
 export async function requestDraft(
   member: PanelMember,
-  call: Call,
+  call: ModelCall,
   canonicalise: (text: string) => string | undefined,
 ): Promise<Draft> {
-  const { content, finishReason, usage, providerMetadata } = await traced(
-    "draft",
-    () => member.model.doGenerate(call),
-    {
-      attributes: { "chorus.role": member.role },
-      signal: call.abortSignal,
-    },
-  );
-  let text = "";
-  for (const part of content) if (part.type === "text") text += part.text;
-  if (text.trim() === "" || finishReason.unified === "content-filter")
-    throw new ModelError("The draft has no text.", { retryable: false });
-  const isUsable = finishReason.unified === "stop" && !REFUSAL.test(text.slice(0, 200));
-  return {
-    member,
-    text,
-    canonical: isUsable ? canonicalise(text) : undefined,
-    finish: { type: "finish", finishReason, usage, ...(providerMetadata ? { providerMetadata } : {}) },
-  };
+  const { text, end } = await traced("draft", () => complete(member.model, { ...call, streamed: false }), {
+    attributes: { "chorus.role": member.role },
+    signal: call.signal,
+  });
+  if (end.reason === "content_filter")
+    throw new ModelError("The draft was refused.", { retryable: false, kind: "refused" });
+  if (text.trim() === "") throw new ModelError("The draft has no text.", { retryable: false });
+  const isUsable = end.reason === "stop" && !REFUSAL.test(text.slice(0, 200));
+  return { member, text, canonical: isUsable ? canonicalise(text) : undefined, end };
 }
 
 /** Characters in one piece of a draft that is streamed as the answer. */
 const PIECE = 256;
 
-/** Streams `text`, which is a draft or merged from several, with the finish part of `draft`. */
-export function* draftParts({ finish }: Draft, text: string): Generator<Part> {
-  yield { type: "text-start", id: "0" };
-  for (let at = 0; at < text.length; at += PIECE) {
-    yield { type: "text-delta", id: "0", delta: text.slice(at, at + PIECE) };
-  }
-  yield { type: "text-end", id: "0" };
-  yield finish;
+/** The pieces of `text`, which is a draft or merged from several, with the end of `draft`. */
+export function* draftPieces({ end }: Draft, text: string): Generator<Piece> {
+  for (let at = 0; at < text.length; at += PIECE) yield { type: "text", text: text.slice(at, at + PIECE) };
+  yield end;
 }
 
 /** Accuracy assumed for a model whose accuracy is unknown. */

@@ -1,8 +1,7 @@
-import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { Model, ModelCall, Prompt } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { Part } from "../../models/stream.ts";
 import type { Comparison } from "./compare.ts";
-import { type Call, compositeModel, streamOf, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
 import { withDrafts } from "./draft-prompt.ts";
 import type { Steps } from "./step.ts";
@@ -14,13 +13,13 @@ const JUDGE =
   "Then answer the request, in the form that it asks for, as if there were no drafts; do not mention them.";
 
 /** The prompt of the judge: the request, the instruction to decide between the drafts, and the drafts. */
-export function judgePrompt(prompt: LanguageModelV4Prompt, drafts: readonly Draft[], generation: string) {
+export function judgePrompt(prompt: Prompt, drafts: readonly Draft[], generation: string) {
   return withDrafts(prompt, JUDGE, drafts, generation);
 }
 
 interface JudgeOptions {
   /** The model that decides. */
-  model: LanguageModelV4;
+  model: Model;
   drafts: readonly Draft[];
   /** Identifier of the generation, which determines the order of the drafts. */
   generation: string;
@@ -36,24 +35,24 @@ interface JudgeOptions {
  * object.
  * @throws what the model throws; ModelError when its text cannot be the answer but a draft can.
  */
-export function judge(options: JudgeOptions): LanguageModelV4 {
+export function judge(options: JudgeOptions): Model {
   const { model, drafts, generation, join, steps } = options;
   const prompted = withPrompt(model, (prompt) => judgePrompt(prompt, drafts, generation));
   const judging = withStep(prompted, { kind: "judge", role: "strong", streamed: options.streamed && !join }, steps);
   if (!join) return judging;
 
-  async function* parts(call: Call): AsyncGenerator<Part> {
+  async function* ask(call: ModelCall): PieceGenerator {
     let text = "";
-    for await (const part of streamOf(judging, call)) {
-      if (part.type === "text-delta") text += part.delta;
-      else if (part.type !== "finish") yield part;
+    for await (const piece of judging.ask(call)) {
+      if (piece.type === "text") text += piece.text;
+      else if (piece.type !== "end") yield piece;
       else {
-        const delta = join?.(drafts, text);
-        if (delta === undefined) throw new ModelError("The judge gives no valid object.", { retryable: false });
-        yield { type: "text-delta", id: "0", delta };
-        yield part;
+        const joined = join?.(drafts, text);
+        if (joined === undefined) throw new ModelError("The judge gives no valid object.", { retryable: false });
+        yield { type: "text", text: joined };
+        yield piece;
       }
     }
   }
-  return compositeModel("judge", parts);
+  return { name: "judge", ask };
 }

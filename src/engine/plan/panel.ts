@@ -5,16 +5,14 @@
  *     const trio = panel({ members, compare: compareAnswers("majority") });
  *     // With next: () => undefined the best draft is the answer when the drafts disagree.
  *     const plan = cascade({ first: trio, next: () => strong });
- *     // providerMetadata.chorus.steps lists the steps.
- *     const { content, providerMetadata } = await plan.doGenerate({ prompt });
+ *     const { text, steps } = await complete(plan, call);
  */
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { LinkedAbort } from "../../abort.ts";
-import type { Part } from "../../models/stream.ts";
+import type { Model, ModelCall, Piece } from "../../models/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
-import { type Call, compositeModel } from "./composite.ts";
-import { type Draft, draftParts, type PanelMember, requestDraft } from "./draft.ts";
-import { Steps, stepPart } from "./step.ts";
+import type { PieceGenerator } from "./composite.ts";
+import { type Draft, draftPieces, type PanelMember, requestDraft } from "./draft.ts";
+import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 
 interface PanelOptions {
@@ -64,21 +62,21 @@ export class UndecidedError extends Error {
  * Drafts get no stop sequences, which are for the final answer, and their own token ceiling.
  * @throws UndecidedError; the reason of the caller's signal.
  */
-export function panel(options: PanelOptions): LanguageModelV4 {
+export function panel(options: PanelOptions): Model {
   const { members, compare, deadlineMs = 60_000, quorum = defaultQuorum(members.length) } = options;
   const steps = options.steps ?? new Steps();
   const graceShare = members.length === 2 ? GRACE.shareOfTwo : GRACE.share;
   const canonicalise = compare?.canonicalise ?? ((text: string) => text);
 
-  async function* parts(call: Call): AsyncGenerator<Part> {
+  async function* ask(call: ModelCall): PieceGenerator {
     const startedAt = performance.now();
-    using abort = new LinkedAbort(call.abortSignal);
-    using timeout = new Timeout(deadlineMs, call.abortSignal);
+    using abort = new LinkedAbort(call.signal);
+    using timeout = new Timeout(deadlineMs, call.signal);
     const causes: unknown[] = [];
     const drafts = new Map<PanelMember, Draft>();
     const inOrder = () => members.flatMap((member) => drafts.get(member) ?? []);
     const draftSteps = new Map(members.map((member) => [member, steps.begin("draft", member.role)]));
-    for (const step of draftSteps.values()) yield stepPart(step);
+    for (const step of draftSteps.values()) yield stepPiece(step);
 
     const pending = new Map(
       members.map((member) => [
@@ -102,51 +100,51 @@ export function panel(options: PanelOptions): LanguageModelV4 {
     let verdict: Verdict | undefined;
     while (pending.size > 0 && !verdict) {
       const arrival = await Promise.race([...pending.values(), timeout.reached]);
-      call.abortSignal?.throwIfAborted();
+      call.signal.throwIfAborted();
       if (!arrival) break;
       const { member } = arrival;
       pending.delete(member);
       if ("draft" in arrival) drafts.set(member, arrival.draft);
       else causes.push(arrival.error);
       const step = draftSteps.get(member);
-      if (step) yield stepPart({ ...step, outcome: "draft" in arrival ? "ok" : "failed" });
+      if (step) yield stepPiece({ ...step, outcome: "draft" in arrival ? "ok" : "failed" });
       verdict = settle(outstanding());
       if (drafts.size >= quorum) timeout.shorten(Math.max(GRACE.ms, graceShare * (performance.now() - startedAt)));
     }
     abort.abort();
     for (const member of pending.keys()) {
       const step = draftSteps.get(member);
-      if (step) yield stepPart({ ...step, outcome: "dropped" });
+      if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle(0);
-    if (compare && drafts.size > 0) yield* voteParts(steps, verdict, drafts.size);
+    if (compare && drafts.size > 0) yield* votePieces(steps, verdict, drafts.size);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
-    yield* draftParts(verdict.chosen, verdict.text);
+    yield* draftPieces(verdict.chosen, verdict.text);
   }
-  return compositeModel("panel", parts);
+  return { name: "panel", ask };
 }
 
 function defaultQuorum(members: number): number {
   return members === 2 ? 1 : Math.floor(members / 2) + 1;
 }
 
-function* voteParts(steps: Steps, verdict: Verdict | undefined, drafts: number): Generator<Part> {
+function* votePieces(steps: Steps, verdict: Verdict | undefined, drafts: number): Generator<Piece> {
   const step = steps.begin("vote", "service");
-  yield stepPart(step);
-  if (!verdict) yield stepPart({ ...step, outcome: "failed", detail: `${drafts} drafts do not settle the answer` });
+  yield stepPiece(step);
+  if (!verdict) yield stepPiece({ ...step, outcome: "failed", detail: `${drafts} drafts do not settle the answer` });
   else {
     const { agreement } = verdict;
     const detail = `${drafts} drafts, agreement ${Math.round(agreement * 100)} %`;
-    yield stepPart({ ...step, outcome: "ok", agreement, detail });
+    yield stepPiece({ ...step, outcome: "ok", agreement, detail });
   }
 }
 
-function draftCall({ stopSequences: _, ...call }: Call, { temperature }: PanelMember, abortSignal: AbortSignal): Call {
-  const cap = call.maxOutputTokens ?? DRAFT_TOKENS;
+function draftCall({ stops: _, ...call }: ModelCall, { temperature }: PanelMember, signal: AbortSignal): ModelCall {
+  const cap = call.maxTokens ?? DRAFT_TOKENS;
   return {
     ...call,
-    abortSignal,
-    maxOutputTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
+    signal,
+    maxTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
     ...(temperature === undefined ? {} : { temperature }),
   };
 }

@@ -1,6 +1,6 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
+import type { Model } from "../../models/model.ts";
 import type { Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { peers } from "../fuse/peers.ts";
@@ -60,7 +60,7 @@ const CONTEXT_SHARE = 0.8;
 
 /**
  * Chooses the plan for an answer by level, kind and available models. The plan is itself a model; it reports its
- * steps as raw parts.
+ * steps as pieces.
  *
  * - low: one fast model.
  * - medium, closed or JSON: two fast models of different vendors; if they disagree, a strong model answers. Other
@@ -75,7 +75,7 @@ export function choosePlan(
   models: Pick<Catalogue, "members" | "offline" | "tier">,
   criteria: PlanCriteria,
   steps: Steps,
-): LanguageModelV4 {
+): Model {
   const { level, kind, shape, streamed } = criteria;
   const members = eligible(models.members, criteria);
   const single = (kind: string, role: Tier) => {
@@ -94,12 +94,7 @@ export function choosePlan(
   return panelThen(() => single("escalate", "strong"), pair.map(asPanelMember), compare, criteria, steps);
 }
 
-function highPlan(
-  members: readonly Member[],
-  isClosed: boolean,
-  criteria: PlanCriteria,
-  steps: Steps,
-): LanguageModelV4 {
+function highPlan(members: readonly Member[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
   const { streamed, deadlineMs, generation } = criteria;
   const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
   const online = ranked.filter(isOnline);
@@ -123,12 +118,12 @@ function highPlan(
 
 /** A panel, and the model that `next` gives when the panel does not settle the answer. */
 function panelThen(
-  next: (drafts: readonly Draft[]) => LanguageModelV4,
+  next: (drafts: readonly Draft[]) => Model,
   members: PanelMember[],
   compare: Comparison | undefined,
   { deadlineMs }: PlanCriteria,
   steps: Steps,
-): LanguageModelV4 {
+): Model {
   return cascade({
     first: panel({ members, ...(compare ? { compare } : {}), deadlineMs: deadlineMs * TIME.panel, steps }),
     next,
@@ -195,7 +190,7 @@ function variedFirst(members: readonly Member[]): Member[] {
   return [...new Set([...ofDifferentVendors(members), ...members])];
 }
 
-function modelsOf(members: readonly Member[]): LanguageModelV4[] {
+function modelsOf(members: readonly Member[]): Model[] {
   return members.map(({ model }) => model);
 }
 
@@ -203,7 +198,7 @@ function modelsOf(members: readonly Member[]): LanguageModelV4[] {
  * Adds a hedge to a model where its first member's latency is known.
  * @param order the members behind `model`, in failover order
  */
-function hedged(model: LanguageModelV4, order: readonly Member[], steps: Steps): LanguageModelV4 {
+function hedged(model: Model, order: readonly Member[], steps: Steps): Model {
   const [first, ...others] = order;
   const { vendor, latency } = first ?? {};
   const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;

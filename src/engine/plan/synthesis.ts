@@ -1,13 +1,12 @@
-import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { LinkedAbort } from "../../abort.ts";
-import type { Part } from "../../models/stream.ts";
+import { complete, type Model, type ModelCall, type Piece, type Prompt } from "../../models/model.ts";
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
 import { untrusted } from "../untrusted.ts";
-import { type Call, compositeModel, streamOf, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
 import { withDrafts } from "./draft-prompt.ts";
-import { type Steps, stepPart } from "./step.ts";
+import { type Steps, stepPiece } from "./step.ts";
 
 const ANALYSE =
   "Above is a request. Do not answer it. Below are drafts of an answer to it, from others, in random order. " +
@@ -37,12 +36,12 @@ interface Analysis {
   gaps: string[];
 }
 
-export function analysisPrompt(prompt: LanguageModelV4Prompt, drafts: readonly Draft[], generation: string) {
+export function analysisPrompt(prompt: Prompt, drafts: readonly Draft[], generation: string) {
   return withDrafts(prompt, ANALYSE, drafts, generation);
 }
 
 export function writePrompt(
-  prompt: LanguageModelV4Prompt,
+  prompt: Prompt,
   drafts: readonly Draft[],
   generation: string,
   analysis: Analysis | undefined,
@@ -53,9 +52,9 @@ export function writePrompt(
 
 interface SynthesisOptions {
   /** The model that writes the answer. */
-  model: LanguageModelV4;
+  model: Model;
   /** The model that compares the drafts. */
-  analyst: LanguageModelV4;
+  analyst: Model;
   /** Timeout of the analysis, in milliseconds. */
   analysisMs: number;
   drafts: readonly Draft[];
@@ -71,52 +70,49 @@ interface SynthesisOptions {
  * in common, where they contradict each other and what they lack. An unreadable or late analysis is left out.
  * @throws what either model throws.
  */
-export function synthesis(options: SynthesisOptions): LanguageModelV4 {
+export function synthesis(options: SynthesisOptions): Model {
   const { model, drafts, generation, streamed, steps } = options;
 
-  async function* parts(call: Call): AsyncGenerator<Part> {
+  async function* ask(call: ModelCall): PieceGenerator {
     const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
     const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    yield* streamOf(withStep(writer, { kind: "write", role: "strong", streamed }, steps), call);
+    yield* withStep(writer, { kind: "write", role: "strong", streamed }, steps).ask(call);
   }
-  return compositeModel("synthesis", parts);
+  return { name: "synthesis", ask };
 }
 
 /** Yields the start and the end of the analysis as steps. */
-async function* analyse(options: SynthesisOptions, call: Call): AsyncGenerator<Part, Analysis | undefined> {
+async function* analyse(options: SynthesisOptions, call: ModelCall): AsyncGenerator<Piece, Analysis | undefined> {
   const { analyst, analysisMs, drafts, generation, steps } = options;
   const step = steps.begin("analysis", "strong");
-  yield stepPart(step);
-  using abort = new LinkedAbort(call.abortSignal);
+  yield stepPiece(step);
+  using abort = new LinkedAbort(call.signal);
   abort.abortAfter(analysisMs);
   let analysis: Analysis | undefined;
   try {
-    const { stopSequences: _, temperature: __, ...shared } = call;
-    const text = await textOf(analyst, {
+    const { stops: _, temperature: __, ...shared } = call;
+    const request: ModelCall = {
       ...shared,
-      abortSignal: abort.signal,
+      signal: abort.signal,
       prompt: analysisPrompt(call.prompt, drafts, generation),
-      maxOutputTokens: ANALYSIS_TOKENS,
-      responseFormat: { type: "json" },
+      maxTokens: ANALYSIS_TOKENS,
+      format: { type: "json" },
+      streamed: false,
+    };
+    const { text } = await traced("analysis", () => complete(analyst, request), {
+      attributes: { "chorus.role": "strong" },
+      signal: abort.signal,
     });
     analysis = readAnalysis(text);
   } catch (error) {
-    const isTimeout = abort.signal.aborted && !call.abortSignal?.aborted;
+    const isTimeout = abort.signal.aborted && !call.signal.aborted;
     if (!isTimeout) {
-      yield stepPart({ ...step, outcome: "failed" });
+      yield stepPiece({ ...step, outcome: "failed" });
       throw error;
     }
   }
-  yield stepPart({ ...step, outcome: analysis ? "ok" : "failed" });
+  yield stepPiece({ ...step, outcome: analysis ? "ok" : "failed" });
   return analysis;
-}
-
-async function textOf(model: LanguageModelV4, call: Call): Promise<string> {
-  const { content } = await traced("analysis", () => model.doGenerate(call), {
-    attributes: { "chorus.role": "strong" },
-    signal: call.abortSignal,
-  });
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 /** Reads an analysis. Members that are missing or of the wrong type count as empty; undefined when all are. */

@@ -1,4 +1,4 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { Prompt } from "../model.ts";
 
 /** Start of a sentence that gives an instruction or introduces the text. */
 const INSTRUCTION = new RegExp(
@@ -33,8 +33,9 @@ export type Reading = ReturnType<typeof read>;
  * they are about, which may be in an earlier message. `background` has the caller's instructions and the assistant's
  * messages. `begun` is the beginning of an answer to continue.
  */
-export function read(prompt: LanguageModelV4Prompt) {
-  const turns = prompt.map((message) => ({ role: message.role, content: content(message.content) }));
+export function read(prompt: Prompt) {
+  const messages = [{ role: "system" as const, text: prompt.system }, ...prompt.turns];
+  const turns = messages.map(({ role, text }) => ({ role, content: content(text) }));
   if (turns.at(-2)?.role === "assistant" && CONTINUE.test(turns.at(-1)?.content ?? "")) turns.pop();
   const begun = turns.at(-1)?.role === "assistant" ? (turns.pop()?.content ?? "") : "";
   const users = turns.filter((turn) => turn.role === "user").map((turn) => turn.content);
@@ -50,9 +51,8 @@ export function read(prompt: LanguageModelV4Prompt) {
  * wink and some patterns take time quadratic in its length. Letters without case are not cut, because Chinese and
  * Japanese have no spaces between words.
  */
-function content(parts: LanguageModelV4Prompt[number]["content"]): string {
-  const texts = typeof parts === "string" ? [parts] : parts.map((part) => (part.type === "text" ? part.text : ""));
-  const text = texts.join("\n").slice(0, 200_000).replace(/\r\n?/g, "\n").replace(MARKS, "");
+function content(message: string): string {
+  const text = message.slice(0, 200_000).replace(/\r\n?/g, "\n").replace(MARKS, "");
   return text.replace(/([^\s\p{Lo}]{100})[^\s\p{Lo}]+|([^\S\n]{20})[^\S\n]+|(\n{3})\n+/gu, "$1$2$3").trim();
 }
 

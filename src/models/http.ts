@@ -1,0 +1,226 @@
+import { StringDecoder } from "node:string_decoder";
+import { Agent, type Dispatcher } from "undici";
+import { onAbort } from "../abort.ts";
+import { ModelError } from "./model-error.ts";
+
+export interface HttpOptions {
+  /** Longest time for opening a connection, TLS included, in milliseconds. */
+  connectMs: number;
+  /** Connections to one vendor at a time; further calls wait for one. Default 16,384. */
+  connections?: number;
+  /** Largest body of a whole completion, in bytes. Default 16 MiB. */
+  maxBodyBytes?: number;
+  /** Largest body of a stream over its whole life, in bytes. Default 64 MiB. */
+  maxStreamBytes?: number;
+}
+
+export interface HttpRequest {
+  url: URL;
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+  streamed: boolean;
+}
+
+/** A vendor's response. Its headers have arrived. Dispose it when it is no longer needed. */
+export interface HttpResponse extends Disposable {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /**
+   * All text that has arrived since the last read, as soon as there is any; undefined at the end of the body.
+   * @throws ModelError when the connection breaks or the body is too large; the reason of the request's signal
+   */
+  read(): Promise<string | undefined>;
+  /** Drops the rest of the body. A short rest keeps the connection for the next call, a longer one closes it. */
+  finish(): void;
+}
+
+export interface HttpClient {
+  /** Sends a POST request. It follows no redirect and takes no compressed answer. @throws as `HttpResponse.read` */
+  post(request: HttpRequest): Promise<HttpResponse>;
+  /** Closes all connections; requests under way fail. */
+  close(): Promise<void>;
+}
+
+/** Characters of unread text above which the socket is paused. */
+const HIGH_WATER = 64 * 1024;
+/** What may follow the terminal frame before the connection is closed. */
+const REST = { bytes: 16 * 1024, ms: 1_000 };
+
+/** Created once, because creating an error with its stack costs more than the rest of an abort. */
+const UNREAD = new Error("The response was not read to its end.");
+
+/** Creates a client on undici's `dispatch`. docs/decisions/wire.md has the reasons and the figures. */
+export function createHttpClient(options: HttpOptions): HttpClient {
+  const {
+    connectMs,
+    connections = 16_384,
+    maxBodyBytes = 16 * 1024 * 1024,
+    maxStreamBytes = 64 * 1024 * 1024,
+  } = options;
+  const agent = new Agent({
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: 30_000,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectMs },
+  });
+  return {
+    post({ url, headers, body, signal, streamed }) {
+      const exchange = new Exchange(signal, streamed ? maxStreamBytes : maxBodyBytes);
+      const request: Dispatcher.DispatchOptions = {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: "POST",
+        headers,
+        body,
+      };
+      if (!signal.aborted) agent.dispatch(request, exchange);
+      return exchange.opened;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** One request and its response: undici pushes bytes in, the reader pulls text out. */
+class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
+  status = 0;
+  headers: HttpResponse["headers"] = {};
+  readonly #opening = Promise.withResolvers<HttpResponse>();
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #maxBytes: number;
+  #unlink: () => void = () => {};
+  #controller: Dispatcher.DispatchController | undefined;
+  #received = 0;
+  /** Text that has arrived and has not been read. */
+  #text = "";
+  #waiting: PromiseWithResolvers<string | undefined> | undefined;
+  #isEnded = false;
+  #failure: { error: unknown } | undefined;
+  /** Bytes dropped since `finish`; undefined before it. */
+  #restBytes: number | undefined;
+  #restTimer: NodeJS.Timeout | undefined;
+
+  constructor(signal: AbortSignal, maxBytes: number) {
+    this.#maxBytes = maxBytes;
+    // A failure also rejects a pending read, and the caller awaits only one of the two.
+    this.#opening.promise.catch(() => {});
+    this.#unlink = onAbort(signal, () => this.#stop(signal.reason));
+  }
+
+  get opened(): Promise<HttpResponse> {
+    return this.#opening.promise;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The call was aborted while it waited for a connection.
+    if (this.#failure) controller.abort(asError(this.#failure.error));
+  }
+
+  onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity") {
+      this.#stop(new ModelError("The vendor compressed its answer, which was not asked for.", { retryable: false }));
+      return;
+    }
+    this.#opening.resolve(this);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#restBytes !== undefined) {
+      this.#restBytes += chunk.length;
+      if (this.#restBytes > REST.bytes) this.#stop(UNREAD);
+      return;
+    }
+    this.#received += chunk.length;
+    if (this.#received > this.#maxBytes) {
+      const message = `The answer of the vendor is larger than ${this.#maxBytes} bytes.`;
+      this.#stop(new ModelError(message, { retryable: false }));
+      return;
+    }
+    this.#text += this.#decoder.write(chunk);
+    if (this.#waiting && this.#text !== "") this.#deliver(this.#take());
+    else if (this.#text.length > HIGH_WATER) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#failure) return;
+    this.#text += this.#decoder.end();
+    this.#isEnded = true;
+    this.#release();
+    if (this.#waiting) this.#deliver(this.#text === "" ? undefined : this.#take());
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#fail(new ModelError("The connection to the vendor broke.", { retryable: true, cause: error }));
+  }
+
+  read(): Promise<string | undefined> {
+    // Text that arrived before a failure is still delivered, because it may contain the terminal frame.
+    if (this.#text !== "") {
+      const text = this.#take();
+      this.#controller?.resume();
+      return Promise.resolve(text);
+    }
+    if (this.#failure) return Promise.reject(this.#failure.error);
+    if (this.#isEnded) return Promise.resolve(undefined);
+    this.#waiting = Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  finish(): void {
+    if (this.#isEnded || this.#failure) return;
+    this.#text = "";
+    this.#restBytes = 0;
+    this.#restTimer = setTimeout(() => this.#stop(UNREAD), REST.ms).unref();
+    this.#controller?.resume();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#restBytes === undefined && !this.#isEnded) this.#stop(UNREAD);
+  }
+
+  #take(): string {
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+
+  #deliver(text: string | undefined): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve(text);
+  }
+
+  /** Drops what was not read, fails the exchange and closes its connection. */
+  #stop(reason: unknown): void {
+    this.#text = "";
+    this.#fail(reason);
+    this.#controller?.abort(asError(reason));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure || this.#isEnded) return;
+    this.#failure = { error };
+    this.#release();
+    this.#opening.reject(error);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(error);
+  }
+
+  #release(): void {
+    clearTimeout(this.#restTimer);
+    this.#unlink();
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
+}

@@ -1,0 +1,235 @@
+import type { JsonNode } from "../../json.ts";
+import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
+import { ModelError, unreadable } from "../model-error.ts";
+import { type Dialect, hasOpenObject, isAtMostOne, member, membersOf, nodes, requiredNames } from "../schema.ts";
+import {
+  type Collector,
+  type Forms,
+  type JsonObject,
+  looseObject,
+  object,
+  tokenCount,
+  type WireCall,
+  type WireError,
+  type WireFormat,
+  withRawMember,
+} from "./wire.ts";
+
+/** Thinking in tokens, for models that take a budget instead of an effort. The API demands at least 1,024. */
+const BUDGETS: Readonly<Record<Reasoning, number>> = { none: 0, low: 2_048, medium: 8_192, high: 16_384 };
+/** Characters from which a prefix is marked for the cache: about 1,024 tokens, the smallest prefix that is cached. */
+const CACHED_FROM = 4_096;
+
+/** Anthropic's messages. docs/decisions/wire.md lists every field and event that is read. */
+export const anthropic: WireFormat = {
+  base: { host: "https://api.anthropic.com", path: "/v1" },
+  // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.
+  forms: { temperature: 1, stops: 1, maxTokens: 1, format: 1, reasoning: 3, cacheKey: 1, usage: 0 },
+  optionNames: {
+    temperature: /\btemperature\b/i,
+    stops: /\bstop_?sequences\b/i,
+    maxTokens: /\bmax_?tokens\b/i,
+    format: /\boutput_config\.format\b|\boutput_format\b|\bjson_schema\b|\bschema\b/i,
+    reasoning: /\bthinking\b|\beffort\b|\badaptive\b|\bbudget_tokens\b|\boutput_config\b/i,
+    cacheKey: /\bcache_control\b/i,
+  },
+  needsRoomWhenAsked: true,
+  temperatureOrReasoning: true,
+  defaultMaxTokens: 32_000,
+  schema: dialect(),
+
+  request(entry, call, forms) {
+    const { format } = call;
+    const isSchema = format?.type === "schema" && forms.format === 0;
+    const thinking = thinkingFields(call.reasoning, forms);
+    const effort = object(thinking.output_config).effort;
+    const body = JSON.stringify({
+      model: call.model,
+      max_tokens: call.maxTokens,
+      ...(call.prompt.system === "" ? {} : { system: systemBlocks(call, forms) }),
+      messages: messages(call, forms),
+      ...(call.streamed ? { stream: true } : {}),
+      // The range ends at 1.
+      ...(call.temperature !== undefined && forms.temperature === 0
+        ? { temperature: Math.min(1, call.temperature) }
+        : {}),
+      ...(call.stops.length > 0 && forms.stops === 0 ? { stop_sequences: call.stops } : {}),
+      ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
+      ...(effort !== undefined && !isSchema ? { output_config: { effort } } : {}),
+    });
+    return {
+      path: "/messages",
+      headers: { "x-api-key": entry.apiKey ?? "", "anthropic-version": "2023-06-01" },
+      body: isSchema ? withRawMember(body, "output_config", schemaOutput(effort, format.schema)) : body,
+    };
+  },
+
+  readEvent(data, into) {
+    const json = parse(data);
+    switch (json.type) {
+      case "message_start":
+        readUsage(object(object(json.message).usage), into);
+        return;
+      case "content_block_start":
+        readBlock(object(json.content_block), into);
+        return;
+      case "content_block_delta":
+        readBlock(object(json.delta), into);
+        return;
+      case "message_delta":
+        readEnd(object(json.delta), into);
+        readUsage(object(json.usage), into);
+        return;
+      case "message_stop":
+        into.isWhole = true;
+        return;
+      case "error":
+        throw frameError(json.error);
+    }
+  },
+
+  readWhole(body, into) {
+    const json = parse(body);
+    if (json.type === "error") throw frameError(json.error);
+    if (!Array.isArray(json.content)) throw unreadable();
+    for (const block of json.content) readBlock(object(block), into);
+    readEnd(json, into);
+    readUsage(object(json.usage), into);
+    into.isWhole = true;
+  },
+
+  readError(body) {
+    return describe(object(looseObject(body).error));
+  },
+};
+
+function schemaOutput(effort: unknown, schema: string): string {
+  const config = JSON.stringify(effort === undefined ? {} : { effort });
+  return withRawMember(config, "format", `{"type":"json_schema","schema":${schema}}`);
+}
+
+/** Marks the end of a prefix that later calls are likely to share: the instructions, and the conversation up to now. */
+const CACHE_MARK = { cache_control: { type: "ephemeral" } };
+
+function systemBlocks({ prompt, cacheKey }: WireCall, forms: Forms): unknown {
+  if (cacheKey === undefined || forms.cacheKey > 0 || prompt.system.length < CACHED_FROM) return prompt.system;
+  return [{ type: "text", text: prompt.system, ...CACHE_MARK }];
+}
+
+function messages({ prompt: { system, turns }, cacheKey }: WireCall, forms: Forms): unknown[] {
+  const length = turns.reduce((sum, { text }) => sum + text.length, system.length);
+  const isMarked = cacheKey !== undefined && forms.cacheKey === 0 && length >= CACHED_FROM;
+  const marked = isMarked ? turns.length - 1 : -1;
+  return turns.map((turn, at) => ({ role: turn.role, content: content(turn, at === marked) }));
+}
+
+function content({ text, images = [] }: PromptTurn, isMarked: boolean): unknown {
+  if (images.length === 0 && !isMarked) return text;
+  const blocks: object[] = images.map(({ mediaType, data }) => ({
+    type: "image",
+    source: { type: "base64", media_type: mediaType, data: Buffer.from(data).toString("base64") },
+  }));
+  if (text !== "") blocks.push({ type: "text", text });
+  return blocks.map((block, at) => (isMarked && at === blocks.length - 1 ? { ...block, ...CACHE_MARK } : block));
+}
+
+/**
+ * Current models take an effort, older ones a budget of tokens. Several current models think unless `disabled` is sent,
+ * and some refuse that too, so they get the lowest effort.
+ */
+function thinkingFields(depth: Reasoning | undefined, { reasoning: form }: Forms): JsonObject {
+  if (depth === undefined || form >= 3) return {};
+  if (depth === "none") {
+    return form === 0 ? { thinking: { type: "disabled" } } : form === 1 ? { output_config: { effort: "low" } } : {};
+  }
+  if (form < 2) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
+  return { thinking: { type: "enabled", budget_tokens: BUDGETS[depth] } };
+}
+
+function parse(text: string): JsonObject {
+  try {
+    return object(JSON.parse(text));
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+/** Reads a content block, its start or a delta of it. Tools, citations and unknown types are not text. */
+function readBlock({ type, text, thinking }: JsonObject, into: Collector): void {
+  if (type === "text" || type === "text_delta") into.write(text);
+  else if (typeof thinking === "string" || type === "redacted_thinking") into.thinks = true;
+}
+
+const ENDS: Readonly<Record<string, EndReason>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "content_filter",
+};
+
+function readEnd({ stop_reason: reason }: JsonObject, into: Collector): void {
+  if (typeof reason !== "string") return;
+  if (reason.includes("error")) {
+    throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
+  }
+  into.finish(ENDS[reason] ?? "unknown");
+}
+
+function readUsage(usage: JsonObject, into: Collector): void {
+  const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
+  const sum = tokenCount(input) + tokenCount(read) + tokenCount(written);
+  const thinking = object(usage.output_tokens_details).thinking_tokens;
+  if (Number(thinking) > 0) into.thinks = true;
+  if (Object.keys(usage).length === 0) return;
+  into.report({
+    // `message_delta` may repeat the input or leave it out.
+    ...(input === undefined || input === null ? {} : { inputTokens: sum, cachedTokens: read ?? 0 }),
+    outputTokens: usage.output_tokens,
+    thinkingTokens: thinking,
+  });
+}
+
+/** Types of errors after which a retry may succeed (platform docs, "Errors"). */
+const PASSING: ReadonlySet<unknown> = new Set(["overloaded_error", "api_error", "timeout_error", "rate_limit_error"]);
+
+function frameError(error: unknown): ModelError {
+  const { about: _, ...init } = describe(object(error));
+  const { type } = object(error);
+  const status = type === "overloaded_error" ? 529 : type === "rate_limit_error" ? 429 : undefined;
+  const retryable = type === undefined || PASSING.has(type);
+  return new ModelError("The vendor sent an error.", { retryable, status, ...init });
+}
+
+function describe({ message, type }: JsonObject): WireError {
+  const words = `${type} ${message}`;
+  const isTooLong = type === "request_too_large" || /prompt is too long|context (?:window|limit)/i.test(words);
+  return { about: words, ...(isTooLong ? { kind: "too_long" as const } : {}) };
+}
+
+/** Platform docs, "Structured outputs", JSON Schema limitations; of the bounds only a `minItems` of 0 or 1. */
+function dialect(): Dialect {
+  return {
+    keeps: (keyword, value) => keyword === "title" || (keyword === "minItems" && isAtMostOne(value)),
+    closed: true,
+    allRequired: false,
+    enumerates: () => true,
+    hasConst: true,
+    fits: (schema) => (hasOpenObject(schema) || exceedsLimits(schema) ? "none" : "strict"),
+  };
+}
+
+/** The docs allow 24, but compiling the grammar fails from 13 on, according to version 4.0.105 of the AI SDK. */
+const MAX_OPTIONAL = 10;
+const MAX_UNIONS = 16;
+
+function exceedsLimits(schema: JsonNode): boolean {
+  let optional = 0;
+  let unions = 0;
+  for (const node of nodes(schema)) {
+    const required = requiredNames(node);
+    for (const [name] of membersOf(member(node, "properties"))) if (!required.has(name)) optional++;
+    if (member(node, "type")?.kind === "array") unions++;
+  }
+  return optional > MAX_OPTIONAL || unions > MAX_UNIONS;
+}

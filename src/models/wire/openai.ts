@@ -1,0 +1,236 @@
+import type { ModelEntry } from "../../config/config.ts";
+import { type JsonNode, stringifyJson } from "../../json.ts";
+import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
+import { ModelError, unreadable } from "../model-error.ts";
+import { type Dialect, hasOpenObject, member, NUMBERS_AND_ITEMS, nodes } from "../schema.ts";
+import {
+  type Collector,
+  type Forms,
+  type JsonObject,
+  list,
+  looseObject,
+  object,
+  type WireCall,
+  type WireError,
+  type WireFormat,
+  withRawMember,
+} from "./wire.ts";
+
+/**
+ * OpenAI's chat completions, which OpenAI and most other servers speak: Ollama, vLLM, llama.cpp, Groq, OpenRouter,
+ * Together, Mistral and so on. docs/decisions/wire.md lists every field and event that is read.
+ */
+export const openai: WireFormat = {
+  base: { host: "https://api.openai.com", path: "/v1" },
+  // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
+  forms: { temperature: 1, stops: 1, maxTokens: 2, format: 2, reasoning: 3, cacheKey: 1, usage: 1 },
+  optionNames: {
+    temperature: /\btemperature\b/i,
+    stops: /\bstop\b/i,
+    maxTokens: /\bmax_?(completion_?)?tokens\b/i,
+    format: /\bresponse_?format\b|\bjson_(object|schema)\b/i,
+    // Ollama: "does not support thinking".
+    reasoning: /\breasoning(_effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
+    cacheKey: /\bprompt_cache_key\b/i,
+    usage: /\bstream_options\b/i,
+  },
+  needsRoomWhenAsked: false,
+  temperatureOrReasoning: false,
+  schema: dialect(),
+
+  request(entry, call, forms) {
+    const { format } = call;
+    const isSchema = format?.type === "schema" && forms.format === 0;
+    const fields = {
+      model: call.model,
+      messages: messages(call),
+      ...(call.streamed ? { stream: true } : {}),
+      ...(call.streamed && forms.usage === 0 ? { stream_options: { include_usage: true } } : {}),
+      ...(call.temperature !== undefined && forms.temperature === 0 ? { temperature: call.temperature } : {}),
+      ...(call.stops.length > 0 && forms.stops === 0 ? { stop: call.stops } : {}),
+      ...(call.maxTokens !== undefined && forms.maxTokens < 2 ? { [maxTokensName(entry, forms)]: call.maxTokens } : {}),
+      ...(call.reasoning !== undefined ? reasoning(entry, call.reasoning, forms) : {}),
+      ...(call.cacheKey !== undefined && forms.cacheKey === 0 && entry.vendor === "openai"
+        ? { prompt_cache_key: call.cacheKey }
+        : {}),
+      ...(format && !isSchema && forms.format < 2 ? { response_format: { type: "json_object" } } : {}),
+    };
+    const body = JSON.stringify(fields);
+    return {
+      path: "/chat/completions",
+      headers: entry.apiKey ? { authorization: `Bearer ${entry.apiKey}` } : {},
+      body: isSchema ? withRawMember(body, "response_format", schemaFormat(format.schema, format.strict)) : body,
+    };
+  },
+
+  readEvent(data, into) {
+    if (data === "[DONE]") {
+      into.isWhole = true;
+      return;
+    }
+    const json = parse(data);
+    if (json.error) throw frameError(json.error);
+    const choice = object(list(json.choices)[0]);
+    readMessage(object(choice.delta), into);
+    readEnd(choice, into);
+    if (json.usage) readUsage(object(json.usage), into);
+  },
+
+  readWhole(body, into) {
+    const json = parse(body);
+    if (json.error) throw frameError(json.error);
+    const choice = object(list(json.choices)[0]);
+    if (!choice.message) throw unreadable();
+    readMessage(object(choice.message), into);
+    readEnd(choice, into);
+    if (json.usage) readUsage(object(json.usage), into);
+    into.isWhole = true;
+  },
+
+  readError(body) {
+    const json = looseObject(body);
+    return describe(object(json.error ?? json), body);
+  },
+};
+
+function messages({ prompt }: WireCall): unknown[] {
+  const turns = prompt.turns.map((turn) => ({ role: turn.role, content: content(turn) }));
+  return prompt.system === "" ? turns : [{ role: "system", content: prompt.system }, ...turns];
+}
+
+/** Text without images is sent as a string, because some servers accept no parts. */
+function content({ text, images = [] }: PromptTurn): unknown {
+  if (images.length === 0) return text;
+  const pictures = images.map(({ mediaType, data }) => ({
+    type: "image_url",
+    image_url: { url: `data:${mediaType};base64,${Buffer.from(data).toString("base64")}` },
+  }));
+  return text === "" ? pictures : [...pictures, { type: "text", text }];
+}
+
+/** OpenAI's models accept the newer name, most other servers the older one. */
+function maxTokensName({ vendor }: ModelEntry, forms: Forms): string {
+  return (vendor === "openai") === (forms.maxTokens === 0) ? "max_completion_tokens" : "max_tokens";
+}
+
+/** Effort that stands for `none`, by form. Models before GPT-5.1 refuse `none`, models before GPT-5 also `minimal`. */
+const LEAST = { openai: ["none", "minimal", "low"], other: ["none", "none", "low"] };
+
+function reasoning({ baseUrl = "", vendor }: ModelEntry, depth: Reasoning, { reasoning: form }: Forms): JsonObject {
+  if (form >= 3) return {};
+  const isRouter = baseUrl.includes("openrouter.ai");
+  const isOther = vendor !== "openai" && !isRouter;
+  const effort = depth === "none" ? (isOther ? LEAST.other : LEAST.openai)[form] : depth;
+  if (isRouter) return { reasoning: { effort } };
+  // The chat templates of Qwen and others in vLLM and SGLang read the second field. Strict servers refuse it.
+  const isOff = isOther && depth === "none" && form === 0;
+  return { reasoning_effort: effort, ...(isOff ? { chat_template_kwargs: { enable_thinking: false } } : {}) };
+}
+
+function schemaFormat(schema: string, strict: boolean): string {
+  return `{"type":"json_schema","json_schema":{"name":"answer","strict":${strict},"schema":${schema}}}`;
+}
+
+function parse(text: string): JsonObject {
+  try {
+    return object(JSON.parse(text));
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+/** Reads `message` of a whole completion or `delta` of a stream. Tool calls, audio and unknown members are not text. */
+function readMessage(message: JsonObject, into: Collector): void {
+  if (typeof message.content === "string") into.write(message.content);
+  // Mistral sends parts. Parts with thoughts are not text.
+  else for (const part of list(message.content)) if (object(part).type === "text") into.write(object(part).text);
+  if (message.reasoning_content || message.reasoning) into.thinks = true;
+  if (typeof message.refusal === "string" && message.refusal !== "") into.refuse();
+}
+
+/** Reasons of all servers with this format, in lower case. Any other reason is `unknown`. */
+const ENDS: Readonly<Record<string, EndReason>> = {
+  stop: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  end_turn: "stop",
+  complete: "stop",
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+  content_filter: "content_filter",
+  safety: "content_filter",
+};
+const FAILED = /error|abort|insufficient_system_resource/;
+
+function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
+  if (typeof reason !== "string" || reason === "") return;
+  const word = reason.toLowerCase();
+  if (FAILED.test(word)) throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
+  into.finish(ENDS[word] ?? "unknown");
+}
+
+function readUsage(usage: JsonObject, into: Collector): void {
+  into.report({
+    inputTokens: usage.prompt_tokens,
+    outputTokens: usage.completion_tokens,
+    // The second name is DeepSeek's.
+    cachedTokens: object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens,
+    thinkingTokens: object(usage.completion_tokens_details).reasoning_tokens,
+  });
+  if (Number(object(usage.completion_tokens_details).reasoning_tokens) > 0) into.thinks = true;
+}
+
+function frameError(error: unknown): ModelError {
+  const { about: _, param: __, retryable = true, ...init } = describe(object(error), "");
+  const { code } = object(error);
+  const status = typeof code === "number" ? code : undefined;
+  return new ModelError("The vendor sent an error.", { retryable, status, ...init });
+}
+
+const REFUSED = /content_filter|content_policy|safety|invalid_prompt/i;
+const TOO_LONG =
+  /context_length|context (?:length|window)|exceed_context_size|maximum (?:context|prompt)|prompt is too long/i;
+
+/** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
+function describe({ message, code, param, type }: JsonObject, body: string): WireError {
+  const words = `${code} ${type} ${typeof message === "string" ? message : body}`;
+  if (REFUSED.test(`${code} ${type}`)) return { about: words, kind: "refused" };
+  if (TOO_LONG.test(words)) return { about: words, kind: "too_long" };
+  return {
+    about: words,
+    ...(typeof param === "string" && param !== "" ? { param } : {}),
+    ...(code === "insufficient_quota" ? { retryable: false } : {}),
+  };
+}
+
+/**
+ * Platform docs, "Structured model outputs", supported schemas: no string lengths, no `default`. Other servers demand
+ * the same or less.
+ */
+function dialect(): Dialect {
+  return {
+    keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword),
+    closed: true,
+    allRequired: true,
+    enumerates: () => true,
+    hasConst: true,
+    fits: (schema) => (hasOpenObject(schema) || exceedsEnums(schema) ? "hint" : "strict"),
+  };
+}
+
+const MAX_ENUM_VALUES = 1_000;
+const LONG_ENUM = { values: 250, characters: 15_000 };
+
+function exceedsEnums(schema: JsonNode): boolean {
+  let total = 0;
+  for (const node of nodes(schema)) {
+    const values = member(node, "enum");
+    if (values?.kind !== "array") continue;
+    total += values.items.length;
+    const characters = values.items.reduce((sum, value) => sum + stringifyJson(value).length, 0);
+    if (values.items.length > LONG_ENUM.values && characters > LONG_ENUM.characters) return true;
+  }
+  return total > MAX_ENUM_VALUES;
+}

@@ -1,0 +1,169 @@
+import type { ModelEntry } from "../../config/config.ts";
+import type { EndReason, Prompt, Reasoning, TokenUsage } from "../model.ts";
+import type { ModelErrorInit } from "../model-error.ts";
+import type { Dialect } from "../schema.ts";
+import { ThinkFilter } from "./think.ts";
+
+/** Parts of a call that a model may refuse. The call still works without them. */
+export type Option = "temperature" | "stops" | "maxTokens" | "format" | "reasoning" | "cacheKey" | "usage";
+
+/**
+ * The form in which each option is sent. 0 is the first form; each refusal moves on to the next. After the last form
+ * the option is left out.
+ */
+export type Forms = Readonly<Record<Option, number>>;
+
+/** A call as a wire format writes it. */
+export interface WireCall {
+  model: string;
+  prompt: Prompt;
+  /** Ceiling of the output, thinking included, in tokens. */
+  maxTokens: number | undefined;
+  temperature: number | undefined;
+  stops: readonly string[];
+  /** `schema` is JSON text and is sent unchanged; `strict`: the vendor enforces it. */
+  format: { type: "json" } | { type: "schema"; schema: string; strict: boolean } | undefined;
+  reasoning: Reasoning | undefined;
+  streamed: boolean;
+  cacheKey: string | undefined;
+}
+
+export interface WireRequest {
+  /** Path and query below the vendor's base address. */
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** What the body of an error says. */
+export interface WireError extends Pick<ModelErrorInit, "kind" | "retryAfterMs"> {
+  /** Whether a retry may succeed. Absent: the status decides. */
+  retryable?: boolean;
+  /** The vendor's words. They show which option it refused. Callers never see them. */
+  about: string;
+  /** The parameter that the vendor names. If it is set, it alone shows which option was refused. */
+  param?: string;
+}
+
+/** One vendor's wire format. It has no state; it reads into a `Collector`. */
+export interface WireFormat {
+  /** Base address. The path is used if a configured address has none. */
+  readonly base: { readonly host: string; readonly path: string };
+  /** Number of forms of each option; 0: the format has no such option. */
+  readonly forms: Forms;
+  /** Patterns that find each option in the words of a refusal. */
+  readonly optionNames: Readonly<Partial<Record<Option, RegExp>>>;
+  /** Whether a call that asks for `reasoning` needs room to think, even if the model has not yet reported thinking. */
+  readonly needsRoomWhenAsked: boolean;
+  /** Whether a call with a temperature must not ask for `reasoning`: the vendor takes only one of the two. */
+  readonly temperatureOrReasoning: boolean;
+  /**
+   * Ceiling of the output in tokens where neither the call nor the catalogue sets one; absent if the format needs none.
+   */
+  readonly defaultMaxTokens?: number;
+  /** What the vendor's strict mode takes of JSON Schema. */
+  readonly schema: Dialect;
+  request(entry: ModelEntry, call: WireCall, forms: Forms): WireRequest;
+  /** Reads the data of one event of a stream. @throws ModelError for an error frame or data that cannot be read */
+  readEvent(data: string, into: Collector): void;
+  /** Reads the body of a whole completion. @throws ModelError when it cannot be read */
+  readWhole(body: string, into: Collector): void;
+  /** Reads the body of an error; it may be any text. */
+  readError(body: string): WireError;
+}
+
+/** Bound of reported counts. No model has a context window of that size. */
+const MAX_TOKENS = 1_000_000_000;
+
+/** Turns a vendor's count into a whole number from 0 to a billion; anything else into 0. */
+export function tokenCount(claim: unknown): number {
+  return typeof claim === "number" && claim > 0 ? Math.min(MAX_TOKENS, Math.floor(claim)) : 0;
+}
+
+/** Collects what a vendor sends for one call. */
+export class Collector {
+  #text = "";
+  readonly #think = new ThinkFilter();
+  #claims: Partial<Record<keyof TokenUsage, unknown>> = {};
+  #hasUsage = false;
+  #reason: EndReason | undefined;
+  #isRefused = false;
+  /** Whether the terminal frame has arrived. Later events are not read. */
+  isWhole = false;
+  /** Whether the completion contains thinking. */
+  thinks = false;
+
+  /** Adds text. Skips anything that is not a string. */
+  write(text: unknown): void {
+    if (typeof text === "string" && text !== "") this.#text += this.#think.push(text);
+    if (this.#think.hasThought) this.thinks = true;
+  }
+
+  /** Removes and returns the text since the last call. */
+  take(): string {
+    if (this.isWhole) this.#text += this.#think.end();
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+
+  /** Notes a refusal by the model or a filter. */
+  refuse(): void {
+    this.#isRefused = true;
+  }
+
+  /** Notes why the completion ended. Only the first reason counts. */
+  finish(reason: EndReason): void {
+    this.#reason ??= reason;
+  }
+
+  /** Notes reported usage. Later counts replace earlier ones; absent ones change nothing. */
+  report(claims: Partial<Record<keyof TokenUsage, unknown>>): void {
+    this.#hasUsage = true;
+    for (const name of ["inputTokens", "cachedTokens", "outputTokens", "thinkingTokens"] as const) {
+      if (claims[name] !== undefined && claims[name] !== null) this.#claims[name] = claims[name];
+    }
+  }
+
+  get reason(): EndReason {
+    return this.#isRefused ? "content_filter" : (this.#reason ?? "unknown");
+  }
+
+  /** Undefined if the vendor reported none. */
+  get usage(): TokenUsage | undefined {
+    if (!this.#hasUsage) return undefined;
+    const inputTokens = tokenCount(this.#claims.inputTokens);
+    const outputTokens = tokenCount(this.#claims.outputTokens);
+    return {
+      inputTokens,
+      cachedTokens: Math.min(inputTokens, tokenCount(this.#claims.cachedTokens)),
+      outputTokens,
+      thinkingTokens: Math.min(outputTokens, tokenCount(this.#claims.thinkingTokens)),
+    };
+  }
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The value if it is an object; otherwise an empty object, so that members can be read. */
+export function object(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+}
+
+export function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Parses the body of an error, which may be any text. @returns an empty object if it is not a JSON object */
+export function looseObject(text: string): JsonObject {
+  try {
+    return object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** Adds a member to the text of a JSON object. Its value is JSON text and is not changed. */
+export function withRawMember(body: string, name: string, value: string): string {
+  return `${body.slice(0, -1)}${body === "{}" ? "" : ","}${JSON.stringify(name)}:${value}}`;
+}

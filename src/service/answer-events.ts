@@ -1,0 +1,74 @@
+import { hash } from "node:crypto";
+import { answer, type Engine, type EngineEvent } from "../engine/answer.ts";
+import { searchWeb } from "../engine/grounding.ts";
+import type { Conversation } from "../engine/prompt.ts";
+import type { Search } from "../search/search.ts";
+import { tracedParts } from "../tracing.ts";
+import type { AdmittedRequest } from "./admitted-request.ts";
+import type { Cost } from "./costs.ts";
+import { searchNotices } from "./notices.ts";
+import type { GenerateEvent } from "./request-context.ts";
+import { stepMessage } from "./response.ts";
+
+/** The events that are known before the answer begins. */
+export function* openingEvents({ streamed, choice, trace }: AdmittedRequest): Generator<GenerateEvent> {
+  // The first text of several models can take long, so the response's headers go out at once.
+  if (streamed && choice.level === "high") yield { type: "open" };
+  for (const step of trace?.steps ?? []) yield { type: "trace", step: stepMessage(step) };
+}
+
+/** Searches the web where the request asks for it. @returns the conversation with what was found */
+export async function* search(
+  search: Search | undefined,
+  request: AdmittedRequest,
+): AsyncGenerator<GenerateEvent, Conversation> {
+  const { checked, context, input, signal, trace, notices } = request;
+  if (!checked.webSearch) return input.conversation;
+  const found = tracedParts("search", searchWeb(search, input.conversation, checked.conversation, signal));
+  for (;;) {
+    const next = await found.next();
+    if (next.done) {
+      const searched = next.value;
+      notices.push(...searchNotices(searched));
+      if (searched.outcome === "failed") context.facts.searchFailure = searched.error.message;
+      return searched.conversation;
+    }
+    if (trace) yield { type: "trace", step: stepMessage(trace.add(next.value.step)) };
+  }
+}
+
+/** The engine's events for an admitted request. */
+export function answerEvents(
+  engine: Engine,
+  request: AdmittedRequest,
+  conversation: Conversation,
+  cost: Cost,
+): AsyncGenerator<EngineEvent> {
+  const { checked, choice, context, input, signal } = request;
+  const { kind, difficulty } = choice.rating;
+  const question = {
+    ...checked,
+    conversation,
+    level: choice.level,
+    kind,
+    difficulty,
+    inputTokens: input.inputTokens,
+    streamed: request.streamed,
+    deadlineMs: Math.max(1, request.endsAt - performance.now()),
+    generation: request.id,
+    onUsed: cost.add,
+    ...cacheKey(context.caller.workspaceId, conversation),
+  };
+  return tracedParts("plan", answer(engine, question, signal), { attributes: { "chorus.kind": kind } });
+}
+
+/** Characters of a prefix from which vendors cache it: about 1,024 tokens. */
+const CACHED_FROM = 4_096;
+
+/** The same key for requests of a workspace that share their instructions and the beginning of the conversation. */
+function cacheKey(workspaceId: string, { system, turns }: Conversation): { cacheKey?: string } {
+  const length = turns.reduce((sum, { text }) => sum + text.length, system.join("").length);
+  if (length < CACHED_FROM) return {};
+  const prefix = [workspaceId, ...system, turns[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
+  return { cacheKey: hash("sha256", prefix, "hex").slice(0, 32) };
+}
