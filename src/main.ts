@@ -22,13 +22,13 @@ import { loadDifficultyRater } from "./engine/difficulty/difficulty.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
 import { greeting } from "./greeting.ts";
-import { createLog, errorFacts, type Log } from "./log.ts";
+import type { InternalErrors } from "./internal-errors.ts";
+import { errorFacts, type Log, openLog, type ProcessLog } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
 import { createSearch } from "./search/search.ts";
-import { createCosts } from "./service/costs.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
-import { drainServers, stopSignal } from "./shutdown.ts";
+import { drainServers, handleErrors, stopSignal } from "./shutdown.ts";
 import { openStore, type Store } from "./store/open.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
@@ -43,6 +43,7 @@ interface Context {
   readonly config: Config;
   readonly log: Log;
   readonly telemetry: Telemetry;
+  readonly errors: InternalErrors;
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
 }
@@ -51,17 +52,19 @@ interface Context {
  * Starts everything in order. Disposing the result stops everything in reverse order.
  * @param stopping aborts the start: what was started is stopped again, and the reason of the signal is thrown
  */
-async function start(config: Config, log: Log, stopping: AbortSignal): Promise<AsyncDisposableStack> {
+async function start(config: Config, processLog: ProcessLog, stopping: AbortSignal): Promise<AsyncDisposableStack> {
+  const { log, errors, output } = processLog;
   await using stack = new AsyncDisposableStack();
   if (config.tracing) stack.adopt(await startTracing(config.tracing, log), (tracing) => tracing.stop());
   const store = stack.use(await openStore(config, log, stopping));
   const partitions = await keepPartitions(store.maintenance, { retentionDays: config.retentionDays, log });
   stack.defer(() => partitions.stop());
   await applyTiers(store.maintenance, config.tiers);
-  const telemetry = createTelemetry();
+  const telemetry = createTelemetry(errors);
   telemetry.watchProcess();
+  telemetry.watchLog(() => output.dropped);
 
-  const context: Context = { config, log, telemetry, stack };
+  const context: Context = { config, log, telemetry, errors, stack };
   const admission = await startAdmission(context, store);
   const inFlight = createInFlight();
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
@@ -89,16 +92,12 @@ async function startAdmission({ config, log, telemetry, stack }: Context, store:
 
 /** @returns the services, and whether only the offline models are available */
 function createServiceParts(
-  { config, telemetry, stack }: Context,
+  { config, telemetry, errors, stack }: Context,
   { requests, maintenance }: Store,
   admission: Admission,
   inFlight: InFlight,
 ): { services: Services; offline: boolean } {
-  const costs = createCosts();
-  const models = createCatalogue(config.models, config.timeouts, (call, generation) => {
-    telemetry.modelCall(call);
-    costs.add(call, generation);
-  });
+  const models = createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call), errors);
   stack.defer(() => models.close());
   const tokenizer = createTokenizer();
   stack.defer(() => tokenizer.close());
@@ -124,7 +123,6 @@ function createServiceParts(
     activity: createActivity(maintenance),
     sessions: createSessions(maintenance),
     inFlight,
-    costs,
     deadlines: config.deadlines,
     levels: config.levels,
   });
@@ -168,9 +166,10 @@ async function main(): Promise<number> {
   let running: AsyncDisposableStack;
   try {
     const config = envToConfig(process.env);
-    const log = createLog(config.logLevel);
-    stopping = stopSignal(process, log);
-    running = await start(config, log, stopping);
+    const processLog = openLog(config.logLevel, process.stderr);
+    handleErrors(process, processLog);
+    stopping = stopSignal(process, processLog.log);
+    running = await start(config, processLog, stopping);
   } catch (error) {
     if (stopping?.aborted) return 0;
     // Errors of the start are for the operator, so the full message is printed.

@@ -1,4 +1,4 @@
-import type { Log } from "./log.ts";
+import { errorFacts, type Log, type ProcessLog } from "./log.ts";
 import type { InFlight } from "./service/in-flight.ts";
 import type { Listener } from "./transport/listen.ts";
 
@@ -11,6 +11,25 @@ const CLOSE_MS = 1_000;
 const REPEAT_MS = 1_000;
 /** How often a service that npm started checks whether npm still runs, in milliseconds. */
 const PARENT_MS = 500;
+/** Longest wait for the reader of the log when the process ends, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+/**
+ * Decides what an error does that no code has caught. A rejected promise that nothing awaits is counted and logged: its
+ * own work is lost, nothing else is affected. An uncaught exception ends the process, because it may have left any code
+ * half done; the log is written before.
+ * @param host the process of the service
+ */
+export function handleErrors(host: NodeJS.Process, { log, errors, output }: ProcessLog): void {
+  host.on("unhandledRejection", (reason) => errors.add("promise", reason));
+  host.on("uncaughtException", (error) => {
+    // Makes room for the last line.
+    output.flush(FLUSH_MS);
+    log.fatal({ cause: errorFacts(error) }, "stopping because of an uncaught exception");
+    host.exit(1);
+  });
+  host.on("exit", () => output.flush(FLUSH_MS));
+}
 
 /**
  * Aborts at the first SIGTERM or SIGINT, or when the npm that started the service has ended. A second signal ends the

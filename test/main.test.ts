@@ -15,6 +15,7 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/heal
 import { runCli } from "./helpers/cli.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
+import { faultEnv } from "./helpers/faults.ts";
 import { rpcFailure, transports } from "./helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "./helpers/service.ts";
 import { until } from "./helpers/until.ts";
@@ -339,4 +340,28 @@ test("a replica needs no folder of its own", async (t) => {
   assert.equal((await service.get("/readyz")).status, 200);
   assert.equal(await service.stop(), 0);
   assert.match(service.output(), /could not write to DATA_DIR/);
+});
+
+test("a rejected promise that nothing awaits is logged and counted, and requests go on", async (t) => {
+  const service = await startService(t, { env: faultEnv("rejection") });
+  service.process.kill("SIGUSR2");
+  const count = async () => {
+    const text = await (await fetch(`${service.rpcUrl}/metrics`)).text();
+    return /^chorus_internal_errors_total\{where="promise"\} (\d+)$/m.exec(text)?.[1];
+  };
+  while ((await count()) !== "1") await sleep(10);
+  assert.equal((await service.post("/v1/generate", { prompt: "What is 2 + 2?" })).status, 200);
+  assert.equal(await service.stop(), 0);
+  assert.match(service.output(), /^\{"level":50,.*"where":"promise","errors":1,"cause":\{"name":"TypeError"/m);
+  assert.doesNotMatch(service.output(), /injected/);
+});
+
+test("an uncaught exception ends the process with its name and place as the last line of the log", async (t) => {
+  const service = await startService(t, { env: { ...faultEnv("exception"), LOG_LEVEL: "info" } });
+  for (let i = 0; i < 20; i++) await service.get("/v1/quotas");
+  assert.equal(await service.stop("SIGUSR2"), 1);
+  const lines = service.output().trimEnd().split("\n");
+  assert.equal(lines.filter((line) => line.includes('"msg":"request"')).length, 20);
+  assert.match(lines.at(-1) ?? "", /^\{"level":60,.*"name":"TypeError","at":.*uncaught exception"\}$/);
+  assert.doesNotMatch(service.output(), /injected/);
 });

@@ -11,7 +11,7 @@ async function figure(telemetry: Telemetry, line: string): Promise<number | unde
   return found === undefined ? undefined : Number(found.slice(line.length + 1));
 }
 
-test("docs/monitoring.md lists exactly the figures of the code, with their types and labels", async () => {
+test("docs/monitoring.md lists the metrics of the code with their types and labels", async () => {
   const telemetry = createTelemetry();
   telemetry.request({
     transport: "rest",
@@ -31,6 +31,7 @@ test("docs/monitoring.md lists exactly the figures of the code, with their types
     inputTokens: 1,
     cachedTokens: 1,
     outputTokens: 1,
+    thinkingTokens: 0,
     usd: 1,
   });
   telemetry.batch("admission", [1]);
@@ -56,7 +57,7 @@ test("docs/monitoring.md lists exactly the figures of the code, with their types
   assert.deepEqual(documented.sort(), [...coded].map(([name, rest]) => `${name} ${rest}`).sort());
 });
 
-test("requests add up by outcome; tokens and credits once they are settled", async () => {
+test("adds up requests by outcome, and tokens and credits of settled requests", async () => {
   const telemetry = createTelemetry();
   const rest = { transport: "rest", method: "stream_generate" } as const;
   for (const outputTokens of [5, 7]) {
@@ -93,7 +94,7 @@ test("requests add up by outcome; tokens and credits once they are settled", asy
   assert.equal(await figure(telemetry, "chorus_credits_total"), 0.5);
 });
 
-test("leases, batches, the journal and bodies show what is now", async () => {
+test("shows leases, batches, the journal and bodies", async () => {
   const telemetry = createTelemetry();
   telemetry.leaseTaken();
   telemetry.leaseTaken();
@@ -118,7 +119,7 @@ test("leases, batches, the journal and bodies show what is now", async () => {
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rest"}'), 100);
 });
 
-test("calls of vendors show tokens and cost beside each other; without a price there is no cost", async () => {
+test("shows tokens and cost of calls of vendors, and no cost without a price", async () => {
   const telemetry = createTelemetry();
   const call = {
     model: "m",
@@ -128,6 +129,7 @@ test("calls of vendors show tokens and cost beside each other; without a price t
     inputTokens: 10,
     cachedTokens: 2,
     outputTokens: 3,
+    thinkingTokens: 1,
   } as const;
   telemetry.modelCall({ ...call, usd: 0.002 });
   telemetry.modelCall({ ...call, outcome: "left", source: "estimated", usd: 0.001 });
@@ -148,7 +150,7 @@ test("calls of vendors show tokens and cost beside each other; without a price t
   assert.doesNotMatch(await telemetry.text(), /cost_usd_total\{model="free"/);
 });
 
-test("the process and its event loop are there once they are watched", async () => {
+test("shows the process and its event loop once they are watched", async () => {
   const telemetry = createTelemetry();
   assert.doesNotMatch(await telemetry.text(), /nodejs_/);
   telemetry.watchProcess();
@@ -159,7 +161,7 @@ test("the process and its event loop are there once they are watched", async () 
   for (const name of named) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"), name);
 });
 
-test("dashboard and alerts ask for figures, labels and outcomes that the service has", async () => {
+test("dashboard and alerts use only metrics, labels and outcomes that exist", async () => {
   const telemetry = createTelemetry();
   telemetry.watchProcess();
   telemetry.watchBodies("rest", () => 1);
@@ -186,4 +188,33 @@ test("dashboard and alerts ask for figures, labels and outcomes that the service
   const own = [...text.matchAll(/^# TYPE (chorus_\S+) /gm)].map(([, name = ""]) => name);
   const unseen = own.filter((name) => !asked.some((expr) => expr.includes(name)));
   assert.deepEqual(unseen, ["chorus_leases_taken_total"]);
+});
+
+test("a metric that fails is counted, does not throw and leaves the others as they are", async () => {
+  const telemetry = createTelemetry();
+  const end = { transport: "rest", method: "generate", outcome: "ok" } as const;
+  telemetry.request({ ...end, seconds: 1, cachedTokens: -1 });
+  telemetry.request({ ...end, seconds: "x" as unknown as number });
+  const call = { model: "m", tier: "fast", outcome: "ok", source: "reported", usd: -1 } as const;
+  telemetry.modelCall({ ...call, inputTokens: 1, cachedTokens: 0, outputTokens: 1, thinkingTokens: 0 });
+  telemetry.batch("admission", undefined as unknown as number[]);
+  telemetry.request({ ...end, seconds: 1, credits: 2 });
+  assert.equal(await figure(telemetry, 'chorus_internal_errors_total{where="metric"}'), 4);
+  assert.equal(await figure(telemetry, 'chorus_requests_total{transport="rest",method="generate",outcome="ok"}'), 3);
+  assert.equal(await figure(telemetry, "chorus_credits_total"), 2);
+});
+
+test("a figure that cannot be read is counted, and the others are shown", async () => {
+  const telemetry = createTelemetry();
+  const fail = (): never => {
+    throw new Error("x");
+  };
+  telemetry.watchJournal(fail);
+  telemetry.watchBodies("rest", fail);
+  telemetry.watchBodies("rpc", () => 7);
+  telemetry.watchLog(fail);
+  assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
+  telemetry.watchLog(() => 5);
+  assert.equal(await figure(telemetry, "chorus_log_lines_dropped_total"), 5);
+  assert.equal(telemetry.errors.counts.metric, 5);
 });

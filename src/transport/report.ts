@@ -5,7 +5,7 @@ import type { Telemetry } from "../telemetry.ts";
 import { annotate, annotateFailure, traceId } from "../tracing.ts";
 import type { TrackedRequest } from "./tracked-request.ts";
 
-/** Reports a request that has ended to the log, the metrics and the trace. */
+/** Reports a request that has ended to the log, the metrics and the trace. It never throws. */
 export type Report = (request: TrackedRequest, error?: unknown) => void;
 
 /**
@@ -14,7 +14,7 @@ export type Report = (request: TrackedRequest, error?: unknown) => void;
  * answer was delivered.
  */
 export function createReport(log: Log, telemetry: Telemetry): Report {
-  return ({ transport, method, requestId, startedAt, facts }, error) => {
+  const report: Report = ({ transport, method, requestId, startedAt, facts }, error) => {
     const failure = error === undefined || error instanceof CallerGone ? undefined : toFailure(error);
     const seconds = (performance.now() - startedAt) / 1_000;
     const outcome = facts.outcome ?? failure?.kind ?? (error === undefined ? "ok" : "caller_gone");
@@ -45,6 +45,7 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
     );
     reportCause(log, requestId, failure);
   };
+  return (request, error) => telemetry.errors.guard("report", () => report(request, error));
 }
 
 function attributesOf(requestId: string, facts: Facts, outcome: string, failure: Failure | undefined) {

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
+import { createClient } from "@connectrpc/connect";
 import { pino } from "pino";
 import { test } from "vitest";
+import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type Facts } from "../../src/service/request-context.ts";
 import type { RequestEnd } from "../../src/telemetry.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { createReport } from "../../src/transport/report.ts";
+import { testDatabase } from "../helpers/database.ts";
+import { faultEnv } from "../helpers/faults.ts";
+import { transports } from "../helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
@@ -173,4 +178,70 @@ test("the running service logs a line for each request and counts it, and nothin
   );
   assert.match(`${workspace_id} ${key_id}`, /^ws_\w+ key_\w+$/);
   assert.doesNotMatch(service.output(), new RegExp(`${MARKER}|${service.apiKey}|${service.operatorToken}`));
+});
+
+test("a report that fails is counted and does not throw", () => {
+  const unreadable = {
+    get message(): never {
+      throw new TypeError("secret");
+    },
+  };
+  const facts = Object.defineProperty<Facts>({}, "outcome", { get: () => unreadable.message });
+  const request = { transport: "rest", method: "generate", requestId: "req_1", startedAt: 0, facts } as const;
+  const telemetry = createTelemetry();
+  createReport(pino({ level: "silent" }), telemetry)(request);
+  assert.equal(telemetry.errors.counts.report, 1);
+
+  const broken = {
+    ...telemetry,
+    request() {
+      throw new Error("x");
+    },
+  };
+  createReport(pino({ level: "silent" }), broken)({ ...request, facts: {} });
+  assert.equal(telemetry.errors.counts.report, 2);
+});
+
+test("requests are answered and charged while every metric, log line and report fails", async (t) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const env = { LOG_LEVEL: "info", ...faultEnv("counter", "histogram", "log", "report") };
+  const service = await startService(t, { databaseUrl, env });
+  const body = { prompt: "What is 6 * 7?" };
+  const credits: number[] = [];
+
+  const answered = await service.post("/v1/generate", body);
+  assert.equal(answered.status, 200);
+  credits.push(((await answered.json()) as { usage: { credits: number } }).usage.credits);
+  const events = await readEvents(await service.post("/v1/generate:stream", body));
+  const done = events.find(({ event }) => event === "done")?.data;
+  credits.push((done?.usage as { credits: number } | undefined)?.credits ?? 0);
+  const headers = { "x-api-key": service.apiKey };
+  const { gRPC, "Connect over HTTP/1.1": connect } = transports(service.rpcUrl);
+  const { usage } = await createClient(GenerationService, connect).generate(body, { headers });
+  credits.push(usage?.credits ?? 0);
+  for await (const { event } of createClient(GenerationService, gRPC).streamGenerate(body, { headers })) {
+    if (event.case === "done") credits.push(event.value.usage?.credits ?? 0);
+  }
+  assert.equal((await service.post("/v1/generate", { prompt: "" })).status, 422);
+
+  assert.equal(credits.length, 4);
+  assert.ok(credits.every((charged) => charged > 0 && charged === credits[0]));
+  const charges = credits.map((charged) => ({ outcome: "ok", credits: charged }));
+  assert.deepEqual(
+    await pool.query("select outcome, (credits_micro / 1e6)::float8 as credits from generations"),
+    charges,
+  );
+  const caught = (counted: Map<string, number>, where: string) =>
+    counted.get(`chorus_internal_errors_total{where="${where}"}`) ?? 0;
+  let counted = await figures(service);
+  await until(async () => {
+    counted = await figures(service);
+    return caught(counted, "report") >= 5;
+  });
+  assert.equal(caught(counted, "report"), 5);
+  assert.ok(caught(counted, "metric") >= 5 * 2);
+  assert.equal(await service.stop(), 0);
+  const lines = service.output().match(/"msg":"caught an internal error/g)?.length ?? 0;
+  assert.ok(lines >= 1 && lines < 20, `${lines} lines`);
+  assert.doesNotMatch(service.output(), /injected/);
 });

@@ -47,7 +47,7 @@ test("events are framed to the byte", async (t) => {
   const { status, headers, body } = await raw.read();
   assert.equal(status, 200);
   const { "content-type": type, "cache-control": cache, "x-accel-buffering": buffering } = headers;
-  assert.deepEqual([type, cache, buffering], ["text/event-stream; charset=utf-8", "no-store", "no"]);
+  assert.deepEqual([type, cache, buffering], ["text/event-stream", "no-store", "no"]);
   assert.equal(
     body,
     'event: trace\ndata: {"step":{"id":1,"kind":"answer","role":"fast","started_ms":1}}\n\n' +

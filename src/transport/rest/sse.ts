@@ -7,7 +7,7 @@ import { encode } from "./encode.ts";
 import { endIfStalled } from "./stall.ts";
 
 const HEADERS = {
-  "Content-Type": "text/event-stream; charset=utf-8",
+  "Content-Type": "text/event-stream",
   "Cache-Control": "no-store",
   "X-Accel-Buffering": "no",
 };

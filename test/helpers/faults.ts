@@ -1,0 +1,62 @@
+import { trace } from "@opentelemetry/api";
+import { Counter, Histogram } from "prom-client";
+import { LogOutput } from "../../src/log-output.ts";
+import { CHILD_ENV } from "./environment.ts";
+
+/**
+ * Breaks parts of a service that must not affect its requests. A test loads this file into the service's process with
+ * `--import` and names the parts in `CHORUS_TEST_FAULTS`.
+ */
+const faults = new Set(process.env.CHORUS_TEST_FAULTS?.split(","));
+
+/** The environment of a service with these faults. */
+export function faultEnv(...names: string[]): Record<string, string> {
+  return {
+    NODE_OPTIONS: `${CHILD_ENV.NODE_OPTIONS} --import=${import.meta.url}`,
+    CHORUS_TEST_FAULTS: names.join(),
+  };
+}
+
+function isOwn(metric: object): boolean {
+  const { name } = metric as { name: string };
+  return /^chorus_(?!internal_errors)/.test(name);
+}
+
+/** Breaks the method that each metric of a class copies from its prototype. */
+function breakMetrics(prototype: object, name: string): void {
+  const method: unknown = Reflect.get(prototype, name);
+  if (typeof method !== "function") throw new Error(`prom-client has no method ${name}.`);
+  Reflect.set(prototype, name, function (this: object, ...parameters: unknown[]) {
+    if (isOwn(this)) throw new Error(`injected: ${name}`);
+    return method.apply(this, parameters);
+  });
+}
+
+if (faults.has("counter")) breakMetrics(Counter.prototype, "incWithoutExemplar");
+if (faults.has("histogram")) breakMetrics(Histogram.prototype, "observeWithoutExemplar");
+
+if (faults.has("log")) {
+  const { write } = LogOutput.prototype;
+  LogOutput.prototype.write = function (this: LogOutput, line) {
+    if (line.includes('"request_id"')) throw new Error("injected: log");
+    write.call(this, line);
+  };
+}
+
+if (faults.has("report")) {
+  const { getActiveSpan } = trace;
+  trace.getActiveSpan = () => {
+    if (new Error("for its stack").stack?.includes("transport/report.ts")) throw new Error("injected: report");
+    return getActiveSpan();
+  };
+}
+
+if (faults.has("rejection")) {
+  process.on("SIGUSR2", () => void Promise.reject(new TypeError("injected: rejection")));
+}
+
+if (faults.has("exception")) {
+  process.on("SIGUSR2", () => {
+    throw new TypeError("injected: exception");
+  });
+}
