@@ -37,6 +37,9 @@ export interface Reply {
    * error frame; `garbage`: a frame that is no JSON.
    */
   end?: "whole" | "silent" | "hang" | "reset" | "cut" | "error" | "garbage";
+  /** Bytes after the terminal frame of a stream, and what then happens to the connection. */
+  trailing?: string;
+  afterwards?: "hang" | "reset";
   /** Pieces of text that a stream delivers before `end`. Default all. */
   after?: number;
 }
@@ -205,7 +208,7 @@ async function play(
           await send(frame);
         }
       } else await send([...before, ...delivered].join(""));
-      if (end === "whole") await send(after.join(""));
+      if (end === "whole") await send(after.join("") + (reply.trailing ?? ""));
       if (end === "error") await send(wire.errorFrame);
       if (end === "garbage") await send("data: {no json\n\n");
     } else {
@@ -214,8 +217,8 @@ async function play(
       );
       await send(end === "whole" ? body : body.slice(0, body.length / 2));
     }
-    if (end === "hang") await forever();
-    if (end === "reset") {
+    if (end === "hang" || reply.afterwards === "hang") await forever();
+    if (end === "reset" || reply.afterwards === "reset") {
       // Lets what was written arrive before the connection breaks.
       await pause(10);
       response.socket?.resetAndDestroy();

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
-import type { ModelCall } from "../../src/telemetry.ts";
+import { complete, type ModelCall } from "../../src/models/model.ts";
+import type { CallRecord } from "../../src/telemetry.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
-import { call, collect, textOf } from "./fake-model.ts";
+import { call, collect } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 500, firstTokenMs: 800, betweenChunksMs: 800 };
 
@@ -21,8 +22,12 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([openai.close(), anthropic.close(), google.close()]));
 
-async function withCatalogue(entries: ModelEntry[], use: (catalogue: Catalogue) => Promise<void>): Promise<void> {
-  const catalogue = createCatalogue(entries, TIMEOUTS);
+async function withCatalogue(
+  entries: ModelEntry[],
+  use: (catalogue: Catalogue) => Promise<void>,
+  onCall?: (call: CallRecord) => void,
+): Promise<void> {
+  const catalogue = createCatalogue(entries, TIMEOUTS, onCall);
   try {
     await use(catalogue);
   } finally {
@@ -36,70 +41,89 @@ const three = () => [
   google.entry({ name: "g", tier: "fast" }),
 ];
 
-async function who(catalogue: Catalogue, tier: "fast" | "strong", stream: boolean): Promise<unknown> {
-  const model = catalogue.tier(tier);
-  if (!stream) return (await model.doGenerate(call())).providerMetadata?.chorus;
-  const last = (await collect((await model.doStream(call())).stream)).at(-1);
-  return last?.type === "finish" ? last.providerMetadata?.chorus : undefined;
+/** Name of the model that answers. */
+async function who(catalogue: Catalogue, tier: "fast" | "strong", more: Partial<ModelCall> = {}): Promise<string> {
+  return (await complete(catalogue.tier(tier), call(more))).end.model;
 }
 
-for (const stream of [false, true]) {
-  const how = stream ? "streamed" : "whole";
+for (const streamed of [false, true]) {
+  describe(streamed ? "streamed" : "whole", () => {
+    test("asks the models of the tier, then those of the other tier", () =>
+      withCatalogue(three(), async (catalogue) => {
+        assert.equal(await who(catalogue, "fast", { streamed }), "o");
+        assert.equal(await who(catalogue, "strong", { streamed }), "a");
+        openai.reply({ status: 401 });
+        assert.equal(await who(catalogue, "fast", { streamed }), "g");
+        openai.reply({ status: 403 });
+        google.reply({ status: 404 });
+        assert.equal(await who(catalogue, "fast", { streamed }), "a");
+      }));
 
-  test(`${how}: a tier's own models come first, then the other tier's`, () =>
-    withCatalogue(three(), async (catalogue) => {
-      assert.deepEqual(await who(catalogue, "fast", stream), { model: "o", tier: "fast" });
-      assert.deepEqual(await who(catalogue, "strong", stream), { model: "a", tier: "strong" });
-      openai.reply({ status: 401 });
-      assert.deepEqual(await who(catalogue, "fast", stream), { model: "g", tier: "fast" });
-      openai.reply({ status: 403 });
-      google.reply({ status: 404 });
-      assert.deepEqual(await who(catalogue, "fast", stream), { model: "a", tier: "strong" });
-    }));
+    test("retries a model that recovers", () =>
+      withCatalogue(three(), async (catalogue) => {
+        const before = openai.calls.length;
+        openai.reply({ status: 503, headers: { "retry-after-ms": "5" } }, { end: "reset", after: 0 });
+        assert.equal(await who(catalogue, "fast", { streamed }), "o");
+        assert.equal(openai.calls.length - before, 3);
+      }));
 
-  test(`${how}: a model that recovers is given its retries, one that hangs is left for the next`, () =>
-    withCatalogue(three(), async (catalogue) => {
-      const before = openai.calls.length;
-      openai.reply({ status: 503, headers: { "retry-after-ms": "5" } }, { end: "reset", after: 0 });
-      assert.deepEqual(await who(catalogue, "fast", stream), { model: "o", tier: "fast" });
-      assert.equal(openai.calls.length - before, 3);
-      // Patience with a whole answer depends on its length; a stream shows its silence.
-      if (!stream) return;
-      openai.reply({ end: "silent" });
-      assert.deepEqual(await who(catalogue, "fast", stream), { model: "g", tier: "fast" });
-      assert.equal(await openai.calls.at(-1)?.ended, "aborted");
-    }));
+    test("throws one error with a cause for each model and without the vendors' words when all fail", () =>
+      withCatalogue(three(), async (catalogue) => {
+        const all = [openai, anthropic, google];
+        for (const vendor of all) vendor.always({ status: 401, error: { message: "secret words" } });
+        try {
+          await assert.rejects(who(catalogue, "fast", { streamed }), (error) => {
+            assert.ok(error instanceof UpstreamError);
+            assert.equal(error.causes.length, 3);
+            assert.ok(!error.message.includes("secret") && !JSON.stringify(error).includes("secret"));
+            return true;
+          });
+        } finally {
+          for (const vendor of all) vendor.always({});
+        }
+      }));
 
-  test(`${how}: when every model fails the error has a cause for each and none of the vendors' words`, () =>
-    withCatalogue(three(), async (catalogue) => {
-      for (const vendor of [openai, anthropic, google])
-        vendor.always({ status: 401, error: { message: "secret words" } });
-      try {
-        await assert.rejects(who(catalogue, "fast", stream), (error) => {
-          assert.ok(error instanceof UpstreamError);
-          assert.equal(error.causes.length, 3);
-          assert.ok(!error.message.includes("secret") && !JSON.stringify(error).includes("secret"));
-          return true;
-        });
-      } finally {
-        for (const vendor of [openai, anthropic, google]) vendor.always({});
-      }
-    }));
+    test("asks the next model when one refuses, and says so if all do", () =>
+      withCatalogue(three(), async (catalogue) => {
+        const refusal = { text: "", finish: "content-filter" };
+        openai.reply(refusal);
+        assert.equal(await who(catalogue, "fast", { streamed }), "g");
+        for (const vendor of [openai, anthropic, google]) vendor.reply(refusal);
+        await assert.rejects(who(catalogue, "fast", { streamed }), { name: "UpstreamError", kind: "refused" });
+      }));
+
+    test("says that a prompt is too long if it is so for all models", () =>
+      withCatalogue(three(), async (catalogue) => {
+        const tooLong = { status: 413 };
+        openai.reply(tooLong);
+        assert.equal(await who(catalogue, "fast", { streamed }), "g");
+        for (const vendor of [openai, anthropic, google]) vendor.reply(tooLong);
+        await assert.rejects(who(catalogue, "fast", { streamed }), { name: "UpstreamError", kind: "too_long" });
+      }));
+  });
 }
 
-test("every call is told with its model and cost: failed tries and replacements too", async () => {
-  const calls: ModelCall[] = [];
+test("leaves a stream that is silent for the next model", () =>
+  withCatalogue(three(), async (catalogue) => {
+    openai.reply({ end: "silent" });
+    assert.equal(await who(catalogue, "fast"), "g");
+    assert.equal(await openai.calls.at(-1)?.ended, "aborted");
+  }));
+
+test("reports each call with its model and cost, failed ones included", async () => {
+  const calls: CallRecord[] = [];
   const price = { input: 1_000_000, output: 1_000_000, cached: 0 };
   const entries = [openai.entry({ name: "o", tier: "fast" }), anthropic.entry({ name: "a", tier: "strong", price })];
-  const catalogue = createCatalogue(entries, TIMEOUTS, (call) => calls.push(call));
-  try {
-    openai.reply({ status: 401 });
-    await who(catalogue, "fast", false);
-    openai.reply({ status: 401 });
-    await who(catalogue, "fast", true);
-  } finally {
-    await catalogue.close();
-  }
+  await withCatalogue(
+    entries,
+    async (catalogue) => {
+      for (const streamed of [false, true]) {
+        openai.reply({ status: 401 });
+        await who(catalogue, "fast", { streamed });
+      }
+    },
+    (call) => calls.push(call),
+  );
   assert.deepEqual(
     calls.map(({ model, tier, outcome, source }) => [model, tier, outcome, source]),
     [false, true].flatMap(() => [
@@ -113,23 +137,23 @@ test("every call is told with its model and cost: failed tries and replacements 
   }
 });
 
-test("each call is told with the generation that it belongs to", async () => {
-  const generations: (string | undefined)[] = [];
-  const catalogue = createCatalogue([openai.entry({ name: "o" })], TIMEOUTS, (_, generation) =>
-    generations.push(generation),
-  );
-  try {
-    const providerOptions = { chorus: { generation: "gen_1" } };
-    await catalogue.tier("fast").doGenerate(call({ providerOptions }));
-    await collect((await catalogue.tier("fast").doStream(call({ providerOptions }))).stream);
-    await catalogue.tier("fast").doGenerate(call());
-  } finally {
-    await catalogue.close();
-  }
-  assert.deepEqual(generations, ["gen_1", "gen_1", undefined]);
-});
+test("reports each vendor call to the call that made it", () =>
+  withCatalogue([openai.entry({ name: "o" }), google.entry({ name: "g" })], async (catalogue) => {
+    for (const streamed of [false, true]) {
+      const used: [string, string][] = [];
+      const onUsed = ({ model, outcome }: CallRecord) => used.push([model, outcome]);
+      openai.reply({ status: 503, headers: { "retry-after-ms": "1" } }, { status: 401 });
+      await who(catalogue, "fast", { streamed, onUsed });
+      await who(catalogue, "fast", { streamed });
+      assert.deepEqual(used, [
+        ["o", "failed"],
+        ["o", "failed"],
+        ["g", "ok"],
+      ]);
+    }
+  }));
 
-test("single models are there with what is known of them, and learn how long their first text takes", async () => {
+test("has single models with their facts, and measures their time to the first text", async () => {
   const compatible = { vendor: "openai-compatible" as const, model: "qwen", contextTokens: 8_000, accuracy: 0.6 };
   const entries = [
     openai.entry({ name: "o", images: true }),
@@ -153,64 +177,65 @@ test("single models are there with what is known of them, and learn how long the
     const [first] = members;
     for (let i = 0; i < 20; i++) {
       assert.equal(first?.latency?.hedgeAfterMs(), undefined);
-      await collect((await first?.model.doStream(call()))?.stream ?? assert.fail());
+      await collect(first?.model.ask(call()) ?? assert.fail());
     }
     assert.ok((first?.latency?.hedgeAfterMs() ?? 0) >= 500);
   });
 });
 
-test("a model that keeps failing is left alone", () =>
+test("skips a model that keeps failing", () =>
   withCatalogue(three(), async (catalogue) => {
     openai.always({ status: 401 });
     const before = openai.calls.length;
-    for (let i = 0; i < 8; i++) assert.deepEqual(await who(catalogue, "fast", false), { model: "g", tier: "fast" });
+    for (let i = 0; i < 8; i++) assert.equal(await who(catalogue, "fast", { streamed: false }), "g");
     assert.equal(openai.calls.length - before, 5);
     openai.always({});
   }));
 
-test("a stream that dies after its first text is not replaced", () =>
+test("asks no other model when a stream breaks after its first text", () =>
   withCatalogue(three(), async (catalogue) => {
     const before = google.calls.length;
     openai.reply({ text: ["one ", "two"], end: "reset", after: 1 });
     let text = "";
     await assert.rejects(async () => {
-      for await (const part of (await catalogue.tier("fast").doStream(call())).stream) {
-        if (part.type === "text-delta") text += part.delta;
-      }
+      for await (const piece of catalogue.tier("fast").ask(call())) if (piece.type === "text") text += piece.text;
     }, UpstreamError);
     assert.equal(text, "one ");
     assert.equal(google.calls.length, before);
   }));
 
-test("an abort by the caller reaches the vendor and no further model is asked", () =>
+test("passes an abort on to the vendor and asks no other model", () =>
   withCatalogue(three(), async (catalogue) => {
     const before = google.calls.length;
     openai.reply({ text: ["one ", "two"], end: "hang", after: 1 });
     const caller = new AbortController();
     const gone = new Error("gone");
     await assert.rejects(async () => {
-      const { stream } = await catalogue.tier("fast").doStream(call({ abortSignal: caller.signal }));
-      for await (const part of stream) if (part.type === "text-delta" && part.delta !== "") caller.abort(gone);
+      const pieces = catalogue.tier("fast").ask(call({ signal: caller.signal }));
+      for await (const piece of pieces) if (piece.type === "text") caller.abort(gone);
     }, gone);
     assert.equal(await openai.calls.at(-1)?.ended, "aborted");
     assert.equal(google.calls.length, before);
   }));
 
-test("a tier without models of its own has the other's; offline means nothing but offline models", async () => {
-  const offline: ModelEntry = {
-    name: "off",
-    vendor: "offline",
-    model: "offline-fast",
-    tier: "fast",
-    images: false,
-    jsonSchema: true,
-  };
-  await withCatalogue([offline], async (catalogue) => {
-    assert.equal(catalogue.offline, true);
-    const { stream } = await catalogue
-      .tier("strong")
-      .doStream(call({ prompt: [{ role: "user", content: [{ type: "text", text: "What is 6 * 7?" }] }] }));
-    assert.match(textOf(await collect(stream)), /42/);
-  });
-  await withCatalogue([offline, openai.entry()], async (catalogue) => assert.equal(catalogue.offline, false));
+const OFFLINE: ModelEntry = {
+  name: "off",
+  vendor: "offline",
+  model: "offline-fast",
+  tier: "fast",
+  images: false,
+  jsonSchema: true,
+};
+
+test("answers with the other tier where a tier has no models", () =>
+  withCatalogue([OFFLINE], async (catalogue) => {
+    const prompt = { system: "", turns: [{ role: "user" as const, text: "What is 6 * 7?" }] };
+    const { text, end } = await complete(catalogue.tier("strong"), call({ prompt }));
+    assert.match(text, /42/);
+    assert.equal(end.model, "off");
+  }));
+
+test("is offline if all models are offline models", async () => {
+  await withCatalogue([OFFLINE], async ({ offline }) => assert.equal(offline, true));
+  await withCatalogue([OFFLINE, openai.entry()], async ({ offline }) => assert.equal(offline, false));
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
-import { modelCall } from "../../src/models/cost.ts";
+import { callRecord } from "../../src/models/cost.ts";
+import type { TokenUsage } from "../../src/models/model.ts";
 import { call } from "./fake-model.ts";
 
 const ENTRY: ModelEntry = {
@@ -14,16 +14,13 @@ const ENTRY: ModelEntry = {
   jsonSchema: true,
   price: { input: 2, output: 10, cached: 0.5 },
 };
+const USAGE: TokenUsage = { inputTokens: 1_000, cachedTokens: 400, outputTokens: 200, thinkingTokens: 150 };
 
-function usage(total: unknown, cacheRead: unknown, output: unknown): LanguageModelV4Usage {
-  return {
-    inputTokens: { total, noCache: 0, cacheRead, cacheWrite: 0 },
-    outputTokens: { total: output, text: 0, reasoning: 0 },
-  } as LanguageModelV4Usage;
-}
+const recordOf = (end: Partial<Parameters<typeof callRecord>[1]>, entry = ENTRY) =>
+  callRecord(entry, { call: call(), outcome: "ok", usage: undefined, received: 0, firstTextMs: 1, ...end });
 
-test("the vendor's own figures are priced by the catalogue, the cached part at its own rate", () => {
-  assert.deepEqual(modelCall(ENTRY, { call: call(), outcome: "ok", usage: usage(1_000, 400, 200), received: 0 }), {
+test("prices the vendor's figures by the catalogue, cached input at its own price", () => {
+  assert.deepEqual(recordOf({ usage: USAGE, received: 9 }), {
     model: "large",
     tier: "strong",
     outcome: "ok",
@@ -31,43 +28,29 @@ test("the vendor's own figures are priced by the catalogue, the cached part at i
     inputTokens: 1_000,
     cachedTokens: 400,
     outputTokens: 200,
+    thinkingTokens: 150,
     usd: (600 * 2 + 400 * 0.5 + 200 * 10) / 1e6,
   });
+});
+
+test("gives no cost without a price", () => {
   const { price: _, ...free } = ENTRY;
-  assert.equal(modelCall(free, { call: call(), outcome: "ok", usage: usage(1, 0, 1), received: 0 }).usd, undefined);
+  assert.equal(recordOf({ usage: USAGE }, free).usd, undefined);
 });
 
-test("figures that make no sense count as nothing, and the cached part never exceeds the whole", () => {
-  for (const nonsense of [undefined, null, -5, Number.NaN, Number.POSITIVE_INFINITY, 1e300, "many"]) {
-    const { inputTokens, cachedTokens, outputTokens, usd } = modelCall(ENTRY, {
-      call: call(),
-      outcome: "ok",
-      usage: usage(nonsense, 7, nonsense),
-      received: 0,
-    });
-    assert.deepEqual([inputTokens, cachedTokens, outputTokens, usd], [0, 0, 0, 0]);
+test("estimates a call without the vendor's figures from its texts", () => {
+  const prompt = { system: "12345678", turns: [{ role: "user" as const, text: "1234" }] };
+  const sent = call({ prompt, format: { type: "schema", schema: "{}  " } });
+  for (const outcome of ["ok", "left", "timed_out", "failed"] as const) {
+    const { source, inputTokens, cachedTokens, outputTokens, usd } = recordOf({ call: sent, outcome, received: 8 });
+    assert.deepEqual([source, inputTokens, cachedTokens, outputTokens], ["estimated", 4, 0, 2], outcome);
+    assert.equal(usd, (4 * 2 + 2 * 10) / 1e6);
   }
-  assert.equal(modelCall(ENTRY, { call: call(), outcome: "ok", usage: usage(5, 9, 0), received: 0 }).cachedTokens, 5);
-});
-
-test("a call that ended before the figures came is estimated; one that the vendor refused cost nothing", () => {
-  const sent = call({
-    prompt: [
-      { role: "system", content: "12345678" },
-      { role: "user", content: [{ type: "text", text: "1234" }] },
-    ],
-    providerOptions: { chorus: { schema: "{}  " } },
-  });
-  for (const [outcome, received] of [
-    ["left", 8],
-    ["timed_out", 8],
-    ["failed", 8],
-  ] as const) {
-    const { source, inputTokens, outputTokens } = modelCall(ENTRY, { call: sent, outcome, usage: undefined, received });
-    assert.deepEqual([source, inputTokens, outputTokens], ["estimated", 4, 2], outcome);
-  }
-  const left = modelCall(ENTRY, { call: sent, outcome: "left", usage: undefined, received: 0 });
+  const left = recordOf({ call: sent, outcome: "left" });
   assert.deepEqual([left.source, left.inputTokens, left.outputTokens], ["estimated", 4, 0]);
-  const refused = modelCall(ENTRY, { call: sent, outcome: "failed", usage: undefined, received: 0 });
-  assert.deepEqual([refused.inputTokens, refused.outputTokens, refused.usd], [0, 0, 0]);
+});
+
+test("counts nothing for a call that failed without text", () => {
+  const { source, inputTokens, outputTokens, usd } = recordOf({ outcome: "failed" });
+  assert.deepEqual([source, inputTokens, outputTokens, usd], ["reported", 0, 0, 0]);
 });

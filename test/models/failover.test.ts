@@ -1,196 +1,209 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { failover, UpstreamError } from "../../src/models/failover.ts";
+import { complete, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { resilient } from "../../src/models/resilient.ts";
-import type { Part } from "../../src/models/stream.ts";
-import { call, collect, fakeModel, finish, parts, result, textOf } from "./fake-model.ts";
+import { call, collect, end, fakeModel, pieces, text, textOf, untilAborted } from "./fake-model.ts";
 
+const BOTH = [true, false];
 const broken = new ModelError("broken", { retryable: true });
+const refused = new ModelError("refused", { retryable: false, kind: "refused" });
+const tooLong = new ModelError("too long", { retryable: false, kind: "too_long" });
 
-const fails = () =>
-  fakeModel({
-    generate: [() => Promise.reject(broken)],
-    stream: [
-      async function* () {
-        yield { type: "stream-start", warnings: [] } satisfies Part;
-        throw broken;
-      },
-    ],
+const failing = (error: unknown = broken) =>
+  fakeModel(async function* (): AsyncGenerator<Piece> {
+    yield { type: "progress" };
+    throw error;
   });
-
-/** Answers nothing until it is given up, and tells why it was. */
-const hangs = (reasons: unknown[] = []) => {
-  const silence = (signal: AbortSignal | undefined) =>
-    new Promise<never>((_, reject) =>
-      signal?.addEventListener("abort", () => {
-        reasons.push(signal.reason);
-        reject(signal.reason);
-      }),
-    );
-  return fakeModel({
-    generate: [({ abortSignal }) => silence(abortSignal)],
-    stream: [
-      async function* ({ abortSignal }) {
-        yield { type: "stream-start", warnings: [] } satisfies Part;
-        await silence(abortSignal);
-      },
-    ],
+/** Sends nothing until it is aborted, and keeps the reason. */
+const silent = (reasons: unknown[] = []) =>
+  fakeModel(async function* (call): AsyncGenerator<Piece> {
+    yield { type: "progress" };
+    call.signal.addEventListener("abort", () => reasons.push(call.signal.reason), { once: true });
+    await untilAborted(call);
   });
-};
+const slow = (ms: number) =>
+  fakeModel(async () => {
+    await sleep(ms);
+    return pieces("slow");
+  });
+const answering = (...texts: string[]) => fakeModel(() => pieces(...texts));
+const ending = (...all: Piece[]) => fakeModel(() => all);
+/** Whole, and to be ended in so many milliseconds. */
+const within = (ms: number): ModelCall => call({ streamed: false, endsAt: performance.now() + ms });
+const read = (models: readonly Model[], streamed: boolean, more: Partial<ModelCall> = {}) =>
+  collect(failover(models).ask(call({ streamed, ...more })));
+const without = (all: readonly Piece[]) => all.filter(({ type }) => type !== "progress");
 
-/** A call that must have its answer in so many milliseconds. */
-const within = (ms: number) => call({ providerOptions: { chorus: { endsAt: performance.now() + ms } } });
-
-const answers = (text: string) => fakeModel({ generate: [async () => result(text)], stream: [() => parts(text)] });
-
-test("the first model that answers answers", async () => {
-  const [one, two] = [answers("one"), answers("two")];
-  assert.deepEqual(await failover([one, two]).doGenerate(call()), result("one"));
-  assert.deepEqual(await collect((await failover([one, two]).doStream(call())).stream), parts("one"));
-  assert.equal(two.calls.length, 0);
+test("has the names of its models", () => {
+  assert.equal(failover([answering("a"), answering("b")]).name, "fake,fake");
 });
 
-test("the next model takes over, and nothing of the failed one is seen", async () => {
-  const models = () => [fails(), fails(), answers("three")];
-  assert.deepEqual(await failover(models()).doGenerate(call()), result("three"));
-  assert.deepEqual(await collect((await failover(models()).doStream(call())).stream), parts("three"));
-});
-
-test("when all have failed, the error has all causes", async () => {
-  const all = failover([fails(), fails()]);
-  const check = (error: unknown) => {
-    assert.ok(error instanceof UpstreamError);
-    assert.deepEqual(error.causes, [broken, broken]);
-    assert.equal(error.cause, broken);
-    return true;
-  };
-  await assert.rejects(async () => all.doGenerate(call()), check);
-  await assert.rejects(collect((await all.doStream(call())).stream), check);
-  await assert.rejects(async () => failover([]).doGenerate(call()), UpstreamError);
-});
-
-test("after the first text there is no way back", async () => {
-  async function* dies(): AsyncGenerator<Part> {
-    yield* parts("a").slice(0, 3);
-    throw broken;
+test("asks the first model only, if it answers", async () => {
+  for (const streamed of BOTH) {
+    const two = answering("two");
+    assert.deepEqual(await read([answering("o", "ne"), two], streamed), pieces("o", "ne"));
+    assert.equal(two.calls.length, 0);
   }
-  const second = answers("two");
-  const seen: Part[] = [];
-  await assert.rejects(async () => {
-    for await (const part of (await failover([fakeModel({ stream: [dies] }), second]).doStream(call())).stream)
-      seen.push(part);
-  }, UpstreamError);
-  assert.equal(textOf(seen), "a");
-  assert.equal(second.calls.length, 0);
 });
 
-test("an empty success is a failure", async () => {
-  const empty = () => fakeModel({ generate: [async () => result("")], stream: [() => parts()] });
-  assert.deepEqual(await failover([empty(), answers("two")]).doGenerate(call()), result("two"));
-  assert.deepEqual(await collect((await failover([empty(), answers("two")]).doStream(call())).stream), parts("two"));
-  await assert.rejects(async () => failover([empty()]).doGenerate(call()), UpstreamError);
-  await assert.rejects(collect((await failover([empty()]).doStream(call())).stream), UpstreamError);
+test("asks the next model after a failure, and delivers no text of the failed one", async () => {
+  for (const streamed of BOTH) {
+    assert.deepEqual(without(await read([failing(), failing(), answering("three")], streamed)), pieces("three"));
+  }
 });
 
-test("what the content filter held back goes to the next model", async () => {
-  const filtered = () =>
-    fakeModel({
-      generate: [async () => result("I cannot", "content-filter")],
-      stream: [() => [finish("content-filter")]],
+test("throws one error with the causes of all models when all fail", async () => {
+  for (const streamed of BOTH) {
+    await assert.rejects(read([failing(), failing()], streamed), (error) => {
+      assert.ok(error instanceof UpstreamError);
+      assert.deepEqual(error.causes, [broken, broken]);
+      assert.equal(error.cause, broken);
+      assert.equal(error.kind, undefined);
+      return true;
     });
-  assert.deepEqual(await failover([filtered(), answers("two")]).doGenerate(call()), result("two"));
-  assert.equal(textOf(await collect((await failover([filtered(), answers("two")]).doStream(call())).stream)), "two");
+    await assert.rejects(read([], streamed), UpstreamError);
+  }
 });
 
-test("an answer that ran into its ceiling stands, even without text", async () => {
-  const full = () => fakeModel({ generate: [async () => result("", "length")], stream: [() => [finish("length")]] });
-  const second = answers("two");
-  assert.deepEqual(await failover([full(), second]).doGenerate(call()), result("", "length"));
-  assert.deepEqual(await collect((await failover([full(), second]).doStream(call())).stream), [finish("length")]);
-  assert.equal(second.calls.length, 0);
+test("names the kind of the failure if it is the same for all models", async () => {
+  for (const streamed of BOTH) {
+    await assert.rejects(read([failing(refused), failing(refused)], streamed), { kind: "refused" });
+    await assert.rejects(read([failing(tooLong), failing(tooLong)], streamed), { kind: "too_long" });
+    await assert.rejects(read([failing(refused), failing(tooLong)], streamed), { kind: undefined });
+    await assert.rejects(read([failing(refused), failing()], streamed), { kind: undefined });
+  }
 });
 
-test("an abort by the caller is thrown as it is, and no further model is asked", async () => {
-  const gone = new Error("gone");
-  const caller = new AbortController();
-  const aborting = fakeModel({
-    generate: [
-      async () => {
-        caller.abort(gone);
-        throw broken;
-      },
-    ],
-    stream: [
-      async function* (): AsyncGenerator<Part> {
-        caller.abort(gone);
-        yield finish("error");
-        throw broken;
-      },
-    ],
+test("asks no other model after the first text", async () => {
+  const breaks = fakeModel(async function* (): AsyncGenerator<Piece> {
+    yield text("a");
+    throw broken;
   });
-  const second = answers("two");
-  const both = failover([aborting, second]);
-  await assert.rejects(async () => both.doGenerate(call({ abortSignal: caller.signal })), gone);
-  await assert.rejects(collect((await both.doStream(call({ abortSignal: caller.signal }))).stream), gone);
-  assert.equal(second.calls.length, 0);
-});
-
-test("nothing is asked before the stream is read", async () => {
-  const model = answers("one");
-  const { stream } = await failover([model]).doStream(call());
-  await new Promise(setImmediate);
-  assert.equal(model.calls.length, 0);
-  await stream.cancel();
-});
-
-test("a model that is silent for half of the time gets the next one beside it, and the first answer counts", async () => {
-  const reasons: unknown[] = [];
-  const two = answers("two");
-  assert.deepEqual(await failover([hangs(reasons), two]).doGenerate(within(60)), result("two"));
-  assert.ok(reasons[0] instanceof ModelError, "it counts against the silent one");
-
-  const slow = fakeModel({ generate: [() => new Promise((resolve) => setTimeout(resolve, 60, result("slow")))] });
-  const late: unknown[] = [];
-  assert.deepEqual(await failover([slow, hangs(late)]).doGenerate(within(40)), result("slow"));
-  assert.equal(late.length, 1, "the other one is given up");
-});
-
-test("the last model has all the time that is left, and a call without an end is patient", async () => {
-  const slow = fakeModel({ generate: [() => new Promise((resolve) => setTimeout(resolve, 40, result("slow")))] });
-  assert.deepEqual(await failover([fails(), slow]).doGenerate(within(10)), result("slow"));
-  const two = answers("two");
-  assert.deepEqual(await failover([slow, two]).doGenerate(call()), result("slow"));
+  const two = answering("two");
+  const all: Piece[] = [];
+  await assert.rejects(async () => {
+    for await (const piece of failover([breaks, two]).ask(call())) all.push(piece);
+  }, UpstreamError);
+  assert.equal(textOf(all), "a");
   assert.equal(two.calls.length, 0);
 });
 
-test("a caller who leaves ends all that run", async () => {
+test("treats a completion without text as a failure", async () => {
+  for (const streamed of BOTH) {
+    assert.deepEqual(await read([ending(end()), answering("two")], streamed), pieces("two"));
+    await assert.rejects(read([ending(end())], streamed), UpstreamError);
+  }
+});
+
+test("asks the next model when a safety filter left no text", async () => {
+  for (const streamed of BOTH) {
+    const filtered = () => ending(end("content_filter"));
+    assert.deepEqual(await read([filtered(), answering("two")], streamed), pieces("two"));
+    await assert.rejects(read([filtered(), filtered()], streamed), { kind: "refused" });
+  }
+});
+
+test("delivers text that a safety filter cut short, with that reason", async () => {
+  const cut = [text("It is "), end("content_filter")];
+  for (const streamed of BOTH) {
+    const two = answering("two");
+    assert.deepEqual(await read([ending(...cut), two], streamed), cut);
+    assert.equal(two.calls.length, 0);
+  }
+});
+
+test("asks the next model when one used its whole ceiling without text", async () => {
+  for (const streamed of BOTH) {
+    assert.deepEqual(await read([ending(end("length")), answering("two")], streamed), pieces("two"));
+    await assert.rejects(read([ending(end("length"))], streamed), UpstreamError);
+  }
+});
+
+test("throws the reason of the caller's abort, and asks no further model", async () => {
+  for (const streamed of BOTH) {
+    const gone = new Error("gone");
+    const caller = new AbortController();
+    const aborting = fakeModel(() => {
+      caller.abort(gone);
+      throw broken;
+    });
+    const two = answering("two");
+    await assert.rejects(read([aborting, two], streamed, { signal: caller.signal }), gone);
+    assert.equal(two.calls.length, 0);
+  }
+});
+
+test("asks nothing before the first piece is read", async () => {
+  for (const streamed of BOTH) {
+    const model = answering("one");
+    const all = failover([model]).ask(call({ streamed }));
+    await new Promise(setImmediate);
+    assert.equal(model.calls.length, 0);
+    await all.return?.();
+  }
+});
+
+test("ends the model's call when the reader leaves", async () => {
+  let isEnded = false;
+  const model = fakeModel(async function* (): AsyncGenerator<Piece> {
+    try {
+      for (;;) yield text("x");
+    } finally {
+      isEnded = true;
+    }
+  });
+  for await (const _ of failover([model]).ask(call())) break;
+  assert.ok(isEnded);
+});
+
+test("asks the next model beside one that has taken half of the time, and takes the first completion", async () => {
   const reasons: unknown[] = [];
-  const leaving = new AbortController();
-  const model = failover([hangs(reasons), hangs(reasons)]);
-  const asked = Promise.resolve(model.doGenerate({ ...within(20), abortSignal: leaving.signal }));
-  setTimeout(() => leaving.abort(new Error("gone")), 40);
-  await assert.rejects(asked, /gone/);
+  const { text } = await complete(failover([silent(reasons), answering("two")]), within(60));
+  assert.equal(text, "two");
+  assert.ok(reasons[0] instanceof ModelError, "the abort counts against the slow model");
+
+  const late: unknown[] = [];
+  assert.equal((await complete(failover([slow(60), silent(late)]), within(40))).text, "slow");
+  assert.equal(late.length, 1, "the other call is ended");
+});
+
+test("gives the last model all the remaining time", async () => {
+  assert.equal((await complete(failover([failing(), slow(40)]), within(10))).text, "slow");
+});
+
+test("asks no second model while the first one has more than half of the time", async () => {
+  const two = answering("two");
+  assert.equal((await complete(failover([slow(40), two]), within(60_000))).text, "slow");
+  assert.equal(two.calls.length, 0);
+});
+
+test("ends all calls when the caller leaves", async () => {
+  const reasons: unknown[] = [];
+  const caller = new AbortController();
+  const model = failover([silent(reasons), silent(reasons)]);
+  const pending = complete(model, { ...within(20), signal: caller.signal });
+  setTimeout(() => caller.abort(new Error("gone")), 40);
+  await assert.rejects(pending, /gone/);
   assert.deepEqual(reasons.map(String), ["Error: gone", "Error: gone"]);
 });
 
-test("a stream behind which there is another gets half of the time for its first text", async () => {
-  const models = [hangs(), answers("two")].map((model) =>
-    resilient(model, { timeouts: { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 60_000 } }),
-  );
-  assert.equal(textOf(await collect((await failover(models).doStream(within(60))).stream)), "two");
+const TIMEOUTS = { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 60_000 };
+
+test("gives a stream half of the time for its first text if there is another model", async () => {
+  const models = [silent(), answering("two")].map((model) => resilient(model, { timeouts: TIMEOUTS }));
+  assert.equal(textOf(await read(models, true, { endsAt: performance.now() + 60 })), "two");
 });
 
-test("a model that is silent again and again is left alone", async () => {
-  const silent = hangs();
-  const first = resilient(silent, {
-    timeouts: { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 60_000 },
-    breaker: { failures: 2 },
-  });
+test("skips a model that was silent several times in a row", async () => {
+  const first = silent();
+  const guarded = resilient(first, { timeouts: TIMEOUTS, breaker: { failures: 2 } });
   for (let i = 0; i < 4; i++) {
-    await failover([first, answers("two")]).doGenerate(within(20));
-    // What was given up is booked a moment after the answer.
+    await complete(failover([guarded, answering("two")]), within(20));
+    // The circuit breaker counts the ended call after the answer.
     await new Promise(setImmediate);
   }
-  assert.equal(silent.calls.length, 2);
+  assert.equal(first.calls.length, 2);
 });

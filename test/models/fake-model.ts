@@ -1,93 +1,63 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4GenerateResult,
-} from "@ai-sdk/provider";
-import type { Part } from "../../src/models/stream.ts";
+import type { End, EndReason, Model, ModelCall, Piece } from "../../src/models/model.ts";
 
-export type Call = LanguageModelV4CallOptions;
+export const USAGE = { inputTokens: 3, cachedTokens: 0, outputTokens: 2, thinkingTokens: 0 };
 
-export const USAGE = {
-  inputTokens: { total: 3, noCache: 3, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 2, text: 2, reasoning: 0 },
-};
-
-/** A call without anything but a short prompt. */
-export function call(more: Partial<Call> = {}): Call {
-  return { prompt: [{ role: "user", content: [{ type: "text", text: "Hi" }] }], ...more };
-}
-
-export function result(
-  text: string,
-  unified: LanguageModelV4FinishReason["unified"] = "stop",
-): LanguageModelV4GenerateResult {
+/** A call without anything but a short prompt. It is streamed unless `more` says otherwise. */
+export function call(more: Partial<ModelCall> = {}): ModelCall {
   return {
-    content: text === "" ? [] : [{ type: "text", text }],
-    finishReason: { unified, raw: unified },
-    usage: USAGE,
-    warnings: [],
+    prompt: { system: "", turns: [{ role: "user", text: "Hi" }] },
+    signal: new AbortController().signal,
+    endsAt: performance.now() + 60_000,
+    streamed: true,
+    ...more,
   };
 }
 
-export function finish(unified: LanguageModelV4FinishReason["unified"] = "stop"): Part {
-  return { type: "finish", finishReason: { unified, raw: unified }, usage: USAGE };
+export function text(text: string): Piece {
+  return { type: "text", text };
 }
 
-/** Parts of a whole answer, one text part per piece. */
-export function parts(...pieces: string[]): Part[] {
-  return [
-    { type: "stream-start", warnings: [] },
-    { type: "text-start", id: "0" },
-    ...pieces.map((delta): Part => ({ type: "text-delta", id: "0", delta })),
-    { type: "text-end", id: "0" },
-    finish(),
-  ];
+export function end(reason: EndReason = "stop", more: Partial<End> = {}): End {
+  return { type: "end", reason, usage: USAGE, model: "fake", ...more };
 }
 
-/** A model made of functions, one per call and in order; the last one stands for all further calls. */
-export function fakeModel(script: {
-  generate?: ((call: Call) => Promise<LanguageModelV4GenerateResult>)[];
-  stream?: ((call: Call) => AsyncIterable<Part> | Iterable<Part>)[];
-}): LanguageModelV4 & { calls: Call[] } {
-  const calls: Call[] = [];
-  const next = <T>(list: T[] | undefined): T => {
-    const step = list && list.length > 1 ? list.shift() : list?.[0];
-    if (step === undefined) throw new Error("not scripted");
-    return step;
-  };
+/** A whole completion, one piece for each text. */
+export function pieces(...texts: string[]): Piece[] {
+  return [...texts.map(text), end()];
+}
+
+export type Script = (call: ModelCall) => AsyncIterable<Piece> | Iterable<Piece> | Promise<Iterable<Piece>>;
+
+/** A model made of functions, one for each call in order; the last one stands for all further calls. */
+export function fakeModel(...scripts: Script[]): Model & { calls: ModelCall[] } {
+  const calls: ModelCall[] = [];
   return {
+    name: "fake",
     calls,
-    specificationVersion: "v4",
-    provider: "fake",
-    modelId: "fake",
-    supportedUrls: {},
-    async doGenerate(call) {
+    async *ask(call) {
       calls.push(call);
-      return next(script.generate)(call);
-    },
-    async doStream(call) {
-      calls.push(call);
-      return { stream: ReadableStream.from(next(script.stream)(call)) };
+      const script = scripts.length > 1 ? scripts.shift() : scripts[0];
+      if (!script) throw new Error("The fake model has no script.");
+      yield* await script(call);
     },
   };
 }
 
-/** Reads a stream to its end. */
-export async function collect(stream: AsyncIterable<Part>): Promise<Part[]> {
-  const all: Part[] = [];
-  for await (const part of stream) all.push(part);
+/** Reads a completion to its end. */
+export async function collect(source: AsyncIterable<Piece>): Promise<Piece[]> {
+  const all: Piece[] = [];
+  for await (const piece of source) all.push(piece);
   return all;
 }
 
-export function textOf(all: readonly Part[]): string {
-  return all.map((part) => (part.type === "text-delta" ? part.delta : "")).join("");
+export function textOf(all: readonly Piece[]): string {
+  return all.map((piece) => (piece.type === "text" ? piece.text : "")).join("");
 }
 
-/** Never settles but by the call's abort. */
-export function untilAborted(signal: AbortSignal | undefined): Promise<never> {
+/** Ends only by the abort of the call, with its reason. */
+export function untilAborted({ signal }: ModelCall): Promise<never> {
   return new Promise((_, reject) => {
-    if (signal?.aborted) reject(signal.reason);
-    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createLatency } from "../../src/models/latency.ts";
 
-test("a call is late after the 95th percentile of the last hundred, once twenty are known", () => {
+test("counts a call as late after the 95th percentile of the last 100, once 20 are known", () => {
   const latency = createLatency();
   for (let i = 1; i <= 19; i++) latency.record(1_000 * i);
   assert.equal(latency.hedgeAfterMs(), undefined);
@@ -12,13 +12,13 @@ test("a call is late after the 95th percentile of the last hundred, once twenty 
   assert.equal(latency.hedgeAfterMs(), 1_095);
 });
 
-test("a model that is fast by nature is not hedged before half a second", () => {
+test("does not hedge a fast model before 500 ms", () => {
   const latency = createLatency();
   for (let i = 0; i < 20; i++) latency.record(3);
   assert.equal(latency.hedgeAfterMs(), 500);
 });
 
-test("a call that was given up counts only if it had taken longer than usual", () => {
+test("counts an abandoned call only if it took longer than usual", () => {
   const latency = createLatency();
   latency.recordAtLeast(9_000);
   for (let i = 0; i < 20; i++) latency.record(1_000);
@@ -28,7 +28,7 @@ test("a call that was given up counts only if it had taken longer than usual", (
   assert.equal(latency.hedgeAfterMs(), 2_000);
 });
 
-test("at most one call in twenty may be doubled", () => {
+test("allows one hedge in 20 calls", () => {
   const latency = createLatency();
   for (let i = 0; i < 20; i++) latency.record(1_000);
   let hedges = 0;
@@ -37,7 +37,7 @@ test("at most one call in twenty may be doubled", () => {
     if (latency.maySpend()) hedges++;
   }
   assert.ok(hedges >= 48 && hedges <= 50, `${hedges}`);
-  // What was not used is not saved up.
+  // The budget does not grow beyond its maximum.
   for (let i = 0; i < 1_000; i++) latency.hedgeAfterMs();
   assert.deepEqual([latency.maySpend(), latency.maySpend(), latency.maySpend()], [true, true, false]);
 });

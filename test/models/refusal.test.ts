@@ -1,47 +1,251 @@
 import assert from "node:assert/strict";
-import { APICallError } from "@ai-sdk/provider";
-import { test } from "vitest";
-import { refusalOf } from "../../src/models/refusal.ts";
-import { call } from "./fake-model.ts";
+import { describe, test } from "vitest";
+import type { HttpResponse } from "../../src/models/http.ts";
+import type { ModelError } from "../../src/models/model-error.ts";
+import { NEVER_TAKEN, outputLimit, readFailure, refusedOption } from "../../src/models/refusal.ts";
+import { anthropic } from "../../src/models/wire/anthropic.ts";
+import { google } from "../../src/models/wire/google.ts";
+import { openai } from "../../src/models/wire/openai.ts";
+import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/wire.ts";
 
-const FULL = call({ temperature: 1, stopSequences: ["x"], maxOutputTokens: 1, responseFormat: { type: "json" } });
+const FIRST: Forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
+const FULL: WireCall = {
+  model: "m",
+  prompt: { system: "", turns: [{ role: "user", text: "Hi" }] },
+  maxTokens: 100,
+  temperature: 1,
+  stops: ["x"],
+  format: { type: "json" },
+  reasoning: "low",
+  streamed: true,
+  cacheKey: "k",
+};
+const NOTHING: WireCall = {
+  ...FULL,
+  maxTokens: undefined,
+  temperature: undefined,
+  stops: [],
+  format: undefined,
+  reasoning: undefined,
+  streamed: false,
+  cacheKey: undefined,
+};
 
-function refusal(message: string, param?: string, statusCode = 400) {
-  const data = param === undefined ? undefined : { error: { message, param } };
-  return refusalOf(new APICallError({ message, url: "u", requestBodyValues: {}, statusCode, data }), FULL);
+/** An answer whose body arrives in chunks; an error in place of a chunk breaks it off. */
+function answer(status: number, headers: HttpResponse["headers"], ...chunks: (string | Error)[]) {
+  let isDisposed = false;
+  let reads = 0;
+  const response: HttpResponse = {
+    status,
+    headers,
+    async read() {
+      reads++;
+      const chunk = chunks.shift();
+      if (chunk instanceof Error) throw chunk;
+      return chunk;
+    },
+    finish() {},
+    [Symbol.dispose]() {
+      isDisposed = true;
+    },
+  };
+  return Object.assign(response, { isDisposed: () => isDisposed, reads: () => reads });
 }
 
-test("the vendors' own words", () => {
-  const cases: [message: string, param: string | undefined, expected: ReturnType<typeof refusalOf>][] = [
-    [
-      "Unsupported parameter: 'stop' is not supported with this model.",
-      "stop",
-      { option: "stopSequences", always: true },
-    ],
-    [
-      "Unsupported value: 'temperature' does not support 0.2 with this model.",
-      "temperature",
-      { option: "temperature", always: true },
-    ],
-    ["max_tokens is too large: 99999.", "max_tokens", { option: "maxOutputTokens", always: false }],
-    [
-      "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
-      "max_tokens",
-      { option: "maxOutputTokens", always: false },
-    ],
-    ["temperature: range: 0..1", undefined, { option: "temperature", always: false }],
-    ["`temperature` is deprecated for this model.", undefined, { option: "temperature", always: true }],
-    ["'response_format.type' must be 'json_schema' or 'text'", undefined, { option: "responseFormat", always: false }],
-    ["Invalid schema for response_format 'answer'", "response_format", { option: "responseFormat", always: false }],
-    ["Request contains an invalid argument.", undefined, { option: undefined, always: false }],
-    ["The temperature of the prompt is too long", "messages", { option: undefined, always: false }],
-  ];
-  for (const [message, param, expected] of cases) assert.deepEqual(refusal(message, param), expected, message);
+async function errorOf(
+  status: number,
+  headers: HttpResponse["headers"] = {},
+  body: unknown = "",
+  format: WireFormat = openai,
+): Promise<ModelError> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return (await readFailure(answer(status, headers, text), format)).error;
+}
+
+describe("readFailure", () => {
+  test("retries the statuses that may pass", async () => {
+    for (const status of [408, 409, 425, 429, 500, 502, 503, 529]) {
+      assert.equal((await errorOf(status)).retryable, true, `${status}`);
+    }
+    for (const status of [302, 400, 401, 403, 404, 413, 422]) {
+      assert.equal((await errorOf(status)).retryable, false, `${status}`);
+    }
+  });
+
+  test("follows x-should-retry rather than the status", async () => {
+    assert.equal((await errorOf(400, { "x-should-retry": "true" })).retryable, true);
+    assert.equal((await errorOf(500, { "x-should-retry": "false" })).retryable, false);
+  });
+
+  test("does not retry an exhausted quota", async () => {
+    const body = { error: { message: "m", code: "insufficient_quota" } };
+    assert.equal((await errorOf(429, { "x-should-retry": "true" }, body)).retryable, false);
+  });
+
+  test("reads the wait that the vendor asks for", async () => {
+    const wait = async (headers: Record<string, string>, body?: unknown) =>
+      (await errorOf(429, headers, body, google)).retryAfterMs;
+    assert.equal(await wait({ "retry-after": "3" }), 3_000);
+    assert.equal(await wait({ "retry-after": "0.5" }), 500);
+    assert.equal(await wait({ "retry-after": "0" }), 0);
+    assert.equal(await wait({ "retry-after-ms": "120", "retry-after": "3" }), 120);
+    for (const nonsense of ["", "soon", "-3", "NaN"]) assert.ok(!((await wait({ "retry-after": nonsense })) ?? 0));
+    const date = await wait({ "retry-after": new Date(Date.now() + 10_000).toUTCString() });
+    assert.ok(date !== undefined && date > 8_000 && date <= 10_000, String(date));
+    assert.equal(await wait({}), undefined);
+  });
+
+  test("reads the wait in the body of Google's errors", async () => {
+    const wait = async (body: unknown) => (await errorOf(429, {}, body, google)).retryAfterMs;
+    const retryInfo = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" };
+    const error = { code: 429, details: [null, retryInfo] };
+    assert.equal(await wait({ error }), 34_500);
+    assert.equal(await wait([{ error }]), 34_500);
+    for (const nonsense of [{ error: null }, null, "<html>", [], { error: { details: 7 } }]) {
+      assert.equal(await wait(nonsense), undefined);
+    }
+  });
+
+  test("accepts any body of an error", async () => {
+    for (const format of [openai, anthropic, google]) {
+      for (const body of ["", "<html>", "null", "[]", "7", '"no"', '{"error":"no"}', '{"error":[1]}', '{"error":{}}']) {
+        const { status, kind } = await errorOf(500, {}, body, format);
+        assert.deepEqual([status, kind], [500, undefined]);
+      }
+    }
+  });
+
+  test("keeps the vendor's words out of the message, and has them as the cause", async () => {
+    const error = await errorOf(500, {}, { error: { message: "secret words" } });
+    assert.equal(error.message, "The vendor answered with status 500.");
+    assert.match(String(error.cause), /secret words/);
+    assert.ok(!JSON.stringify(error).includes("secret"));
+  });
+
+  test("names a refusal and a prompt that is too long, which no retry helps", async () => {
+    const cases: [WireFormat, number, unknown, ModelError["kind"]][] = [
+      [openai, 400, { error: { message: "m", code: "content_filter" } }, "refused"],
+      [openai, 500, { error: { message: "m", code: "context_length_exceeded" } }, "too_long"],
+      [openai, 413, "<html>", "too_long"],
+      [anthropic, 413, { error: { type: "request_too_large", message: "m" } }, "too_long"],
+      [anthropic, 400, { error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }, "too_long"],
+      [
+        google,
+        400,
+        { error: { message: "The input token count (9) exceeds the maximum number of tokens" } },
+        "too_long",
+      ],
+    ];
+    for (const [format, status, body, kind] of cases) {
+      const error = await errorOf(status, {}, body, format);
+      assert.deepEqual([error.kind, error.retryable, error.blamesModel], [kind, false, false], JSON.stringify(body));
+    }
+  });
+
+  test("reads the beginning of an endless body and closes the connection", async () => {
+    const endless = answer(500, {}, ...Array.from({ length: 1_000 }, () => "x".repeat(1_000)));
+    assert.equal((await readFailure(endless, openai)).error.status, 500);
+    assert.ok(endless.reads() < 100);
+    assert.ok(endless.isDisposed());
+  });
+
+  test("reports the status when the body breaks off", async () => {
+    assert.equal((await readFailure(answer(503, {}, "{", new Error("reset")), openai)).error.status, 503);
+  });
 });
 
-test("only options that the call has, only refusals", () => {
-  const error = new APICallError({ message: "temperature", url: "u", requestBodyValues: {}, statusCode: 422 });
-  assert.equal(refusalOf(error, call())?.option, undefined);
-  assert.equal(refusal("temperature", undefined, 500), undefined);
-  assert.equal(refusalOf(new Error("temperature"), FULL), undefined);
+/** The option that a format takes for refused, and whether for good. */
+async function refused(
+  format: WireFormat,
+  message: string,
+  { param, status = 400, sent = FULL }: { param?: string; status?: number; sent?: WireCall } = {},
+): Promise<[option: Option | undefined, isNeverTaken: boolean]> {
+  const failure = await readFailure(answer(status, {}, JSON.stringify({ error: { message, param } })), format);
+  return [refusedOption(failure, sent, FIRST, format), NEVER_TAKEN.test(failure.about)];
+}
+
+describe("refusedOption", () => {
+  test("finds the option in OpenAI's words", async () => {
+    const cases: [message: string, param: string | undefined, expected: Awaited<ReturnType<typeof refused>>][] = [
+      ["Unsupported parameter: 'stop' is not supported with this model.", "stop", ["stops", true]],
+      ["Unsupported value: 'temperature' does not support 0.2 with this model.", "temperature", ["temperature", true]],
+      ["max_tokens is too large: 99999.", "max_tokens", ["maxTokens", false]],
+      ["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", "max_tokens", ["maxTokens", true]],
+      ["temperature: range: 0..1", undefined, ["temperature", false]],
+      ["`temperature` is deprecated for this model.", undefined, ["temperature", true]],
+      ["'response_format.type' must be 'json_schema' or 'text'", undefined, ["format", false]],
+      ["Invalid schema for response_format 'answer'", "response_format", ["format", false]],
+      ["Unrecognized request argument supplied: stream_options", undefined, ["usage", true]],
+      ["Unrecognized request argument supplied: prompt_cache_key", undefined, ["cacheKey", true]],
+      ["Unsupported value: 'low'.", "reasoning_effort", ["reasoning", true]],
+      ["Request contains an invalid argument.", undefined, [undefined, false]],
+      ["The temperature of the prompt is wrong", "messages", [undefined, false]],
+    ];
+    for (const [message, param, expected] of cases) {
+      assert.deepEqual(await refused(openai, message, param === undefined ? {} : { param }), expected, message);
+    }
+  });
+
+  test("finds the option in Anthropic's and Google's words", async () => {
+    const cases: [WireFormat, string, Option | undefined][] = [
+      [anthropic, "temperature: Input should be less than or equal to 1", "temperature"],
+      [anthropic, "stop_sequences: each stop sequence must contain non-whitespace", "stops"],
+      [anthropic, "max_tokens: 64000 > 8192", "maxTokens"],
+      [anthropic, "messages.0.content.0.cache_control: Extra inputs are not permitted", "cacheKey"],
+      [anthropic, "thinking.type: adaptive is not supported", "reasoning"],
+      [anthropic, "messages: roles must alternate", undefined],
+      [google, "Invalid value at 'generation_config.temperature'", "temperature"],
+      [google, "stop_sequences: at most 5", "stops"],
+      [google, "Unable to submit request because it has a maxOutputTokens value of 99999", "maxTokens"],
+      [google, "Budget 0 is invalid. This model only works in thinking mode.", "reasoning"],
+      [google, "Unknown name \"responseJsonSchema\" at 'generation_config'", "format"],
+      [google, "Request contains an invalid argument.", undefined],
+    ];
+    for (const [format, message, option] of cases) {
+      assert.equal((await refused(format, message))[0], option, message);
+    }
+  });
+
+  test("names only options that the call has", async () => {
+    for (const format of [openai, anthropic, google]) {
+      for (const message of [
+        "temperature",
+        "stop stop_sequences",
+        "max_tokens maxOutputTokens",
+        "reasoning thinking",
+      ]) {
+        assert.equal((await refused(format, message, { sent: NOTHING }))[0], undefined, message);
+      }
+    }
+  });
+
+  test("takes only status 400 and 422 for a refusal of an option", async () => {
+    for (const status of [400, 422]) assert.equal((await refused(openai, "temperature", { status }))[0], "temperature");
+    for (const status of [401, 404, 429, 500]) {
+      assert.equal((await refused(openai, "temperature", { status }))[0], undefined);
+    }
+  });
+
+  test("takes a prompt that is too long for no refusal of an option", async () => {
+    const message = "max_tokens: this model's maximum context length is 8192 tokens";
+    assert.equal((await refused(openai, message))[0], undefined);
+  });
+
+  test("takes a refusal without a known option for one of the schema", async () => {
+    const sent: WireCall = { ...FULL, format: { type: "schema", schema: "{}", strict: true } };
+    assert.equal((await refused(google, "Request contains an invalid argument.", { sent }))[0], "format");
+  });
+
+  test("passes over an option that is left out already", async () => {
+    const failure = await readFailure(answer(400, {}, '{"error":{"message":"temperature, stop"}}'), openai);
+    assert.equal(refusedOption(failure, FULL, { ...FIRST, temperature: 1 }, openai), "stops");
+  });
+});
+
+test("outputLimit finds the largest ceiling below the refused one", () => {
+  assert.equal(outputLimit("max_tokens: 32000 > 8192, which is the maximum", 32_000), 8_192);
+  assert.equal(outputLimit("supports at most 4096 completion tokens, whereas you provided 9000", 9_000), 4_096);
+  assert.equal(outputLimit("at most 100", 9_000), undefined);
+  assert.equal(outputLimit("max_tokens is too large: 9000", 9_000), undefined);
+  assert.equal(outputLimit("no number", 9_000), undefined);
 });

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { APICallError } from "@ai-sdk/provider";
 import { test } from "vitest";
+import { complete, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { type ResilientOptions, resilient } from "../../src/models/resilient.ts";
-import type { Part } from "../../src/models/stream.ts";
-import { until } from "../helpers/until.ts";
-import { call, collect, fakeModel, finish, parts, result, textOf, untilAborted } from "./fake-model.ts";
+import { call, collect, end, fakeModel, pieces, type Script, text, textOf, untilAborted } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 1_000, firstTokenMs: 5_000, betweenChunksMs: 5_000 };
+const SILENT = { name: "ModelError", message: "The model was silent for too long." };
 const options = (more: Partial<ResilientOptions> = {}): ResilientOptions => ({
   timeouts: TIMEOUTS,
   backoffMs: 1,
@@ -16,288 +15,293 @@ const options = (more: Partial<ResilientOptions> = {}): ResilientOptions => ({
 });
 
 const fail =
-  (statusCode: number, responseHeaders: Record<string, string> = {}) =>
-  async () => {
-    throw new APICallError({ message: "m", url: "u", requestBodyValues: {}, statusCode, responseHeaders });
+  (status: number, retryAfterMs?: number): Script =>
+  () => {
+    throw new ModelError("m", { status, retryAfterMs, retryable: status === 429 || status >= 500 });
   };
+const ok: Script = () => pieces("fine");
+/** Sends some pieces and then nothing until the call is aborted. */
+const hang = (...before: Piece[]) =>
+  async function* (call: ModelCall): AsyncGenerator<Piece> {
+    yield* before;
+    await untilAborted(call);
+  };
+const read = (model: Model, more: Partial<ModelCall> = {}) => collect(model.ask(call(more)));
+const whole = (model: Model, more: Partial<ModelCall> = {}) => complete(model, call({ streamed: false, ...more }));
 
-const ok = async () => result("fine");
-
-test("a unary call passes through", async () => {
-  const model = fakeModel({ generate: [ok] });
-  const answer = await resilient(model, options()).doGenerate(call({ temperature: 0.5 }));
-  assert.deepEqual(answer, result("fine"));
-  assert.equal(model.calls[0]?.temperature, 0.5);
+test("passes a call and its pieces on", async () => {
+  const model = fakeModel(() => pieces("a", "b"));
+  assert.deepEqual(await read(resilient(model, options()), { temperature: 0.5, streamed: false }), pieces("a", "b"));
+  assert.deepEqual([model.calls[0]?.temperature, model.calls[0]?.streamed], [0.5, false]);
+  assert.deepEqual(await read(resilient(model, options())), pieces("a", "b"));
+  assert.equal(resilient(model, options()).name, "fake");
 });
 
-test("what may pass is tried again, twice at most", async () => {
-  const recovered = fakeModel({ generate: [fail(500), fail(429), ok] });
-  assert.deepEqual(await resilient(recovered, options()).doGenerate(call()), result("fine"));
-  assert.equal(recovered.calls.length, 3);
+test("passes steps on and keeps progress to itself", async () => {
+  const step: Piece = { type: "step", step: { id: 1, kind: "draft", role: "fast" } };
+  const model = fakeModel(() => [{ type: "progress" }, step, ...pieces("a")]);
+  assert.deepEqual(await read(resilient(model, options())), [step, ...pieces("a")]);
+});
 
-  const down = fakeModel({ generate: [fail(503)] });
-  await assert.rejects(async () => resilient(down, options()).doGenerate(call()), { name: "ModelError", status: 503 });
+test("retries a failure that may pass, at most twice", async () => {
+  const recovering = fakeModel(fail(500), fail(429), ok);
+  assert.equal((await whole(resilient(recovering, options()))).text, "fine");
+  assert.equal(recovering.calls.length, 3);
+
+  const down = fakeModel(fail(503));
+  await assert.rejects(whole(resilient(down, options())), { name: "ModelError", status: 503 });
   assert.equal(down.calls.length, 3);
 });
 
-test("what will not pass is not tried again", async () => {
+test("does not retry a failure that would repeat", async () => {
   for (const status of [400, 401, 403, 404]) {
-    const model = fakeModel({ generate: [fail(status)] });
-    await assert.rejects(async () => resilient(model, options()).doGenerate(call()), { status });
+    const model = fakeModel(fail(status));
+    await assert.rejects(whole(resilient(model, options())), { status });
     assert.equal(model.calls.length, 1);
   }
 });
 
-test("the wait is the vendor's where it names one, else random up to a doubling ceiling", async () => {
-  const waits: number[] = [];
-  const timed = async (model: ReturnType<typeof fakeModel>, more: Partial<ResilientOptions>) => {
+test("waits as long as the vendor asks for, else a random time up to a doubling bound", async () => {
+  const timed = async (model: Model, more: Partial<ResilientOptions>): Promise<number> => {
     const start = performance.now();
-    await resilient(model, options(more)).doGenerate(call());
-    waits.push(performance.now() - start);
+    await whole(resilient(model, options(more)));
+    return performance.now() - start;
   };
-  await timed(fakeModel({ generate: [fail(429, { "retry-after-ms": "60" }), ok] }), {});
-  await timed(fakeModel({ generate: [fail(500), fail(500), ok] }), { backoffMs: 20, random: () => 1 });
-  await timed(fakeModel({ generate: [fail(500), fail(500), ok] }), { backoffMs: 1_000, random: () => 0 });
-  const [hinted = 0, full = 0, none = 0] = waits;
+  const hinted = await timed(fakeModel(fail(429, 60), ok), {});
   assert.ok(hinted >= 58, `${hinted}`);
+  const full = await timed(fakeModel(fail(500), fail(500), ok), { backoffMs: 20, random: () => 1 });
   assert.ok(full >= 58, `20 and 40: ${full}`);
-  assert.ok(none < 40, `${none}`);
+  const none = await timed(fakeModel(fail(500), fail(500), ok), { backoffMs: 1_000, random: () => 0 });
+  assert.ok(none < 500, `${none}`);
 });
 
-test("a vendor that asks for too long a wait fails at once", async () => {
-  const model = fakeModel({ generate: [fail(429, { "retry-after": "30" }), ok] });
+test("fails at once when the vendor asks for too long a wait", async () => {
+  const model = fakeModel(fail(429, 30_000), ok);
   const start = performance.now();
-  await assert.rejects(async () => resilient(model, options()).doGenerate(call()), {
-    status: 429,
-    retryAfterMs: 30_000,
-  });
+  await assert.rejects(whole(resilient(model, options())), { status: 429, retryAfterMs: 30_000 });
   assert.ok(performance.now() - start < 500);
   assert.equal(model.calls.length, 1);
 });
 
-test("an abort by the caller is thrown as it is and ends the model's call", async () => {
-  const model = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
+test("throws the reason of the caller's abort and ends the model's call", async () => {
+  const model = fakeModel(untilAborted);
   const caller = new AbortController();
-  const pending = Promise.resolve(resilient(model, options()).doGenerate(call({ abortSignal: caller.signal })));
+  const pending = whole(resilient(model, options()), { signal: caller.signal });
   const gone = new Error("gone");
   caller.abort(gone);
   await assert.rejects(pending, gone);
-  assert.equal(model.calls[0]?.abortSignal?.aborted, true);
+  assert.equal(model.calls[0]?.signal.aborted, true);
   assert.equal(model.calls.length, 1);
 });
 
-test("an abort is never the model's failure: the circuit stays closed", async () => {
-  const model = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
-  const calm = resilient(model, options({ breaker: { failures: 1 } }));
+test("throws the reason of an abort during a stream", async () => {
+  const caller = new AbortController();
+  const gone = new Error("gone");
+  const model = resilient(fakeModel(hang(text("a"))), options());
+  await assert.rejects(async () => {
+    for await (const piece of model.ask(call({ signal: caller.signal }))) if (piece.type === "text") caller.abort(gone);
+  }, gone);
+});
+
+test("calls no model for a caller who has left", async () => {
+  const model = fakeModel(ok);
+  const gone = new Error("gone");
+  await assert.rejects(read(resilient(model, options()), { signal: AbortSignal.abort(gone) }), gone);
+  assert.equal(model.calls.length, 0);
+});
+
+test("does not count an abort against the model", async () => {
+  const model = fakeModel(untilAborted);
+  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
   for (let i = 0; i < 3; i++) {
     const caller = new AbortController();
-    const pending = Promise.resolve(calm.doGenerate(call({ abortSignal: caller.signal })));
+    const pending = whole(guarded, { signal: caller.signal });
     caller.abort();
     await assert.rejects(pending, { name: "AbortError" });
   }
   assert.equal(model.calls.length, 3);
 });
 
-test("an abort ends the wait before another try", async () => {
-  const model = fakeModel({ generate: [fail(500), ok] });
+test("counts an abort against the model whose reason is that another model was quicker", async () => {
+  const model = fakeModel(untilAborted);
+  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
   const caller = new AbortController();
-  const slow = options({ backoffMs: 4_000, random: () => 1 });
-  const pending = Promise.resolve(resilient(model, slow).doGenerate(call({ abortSignal: caller.signal })));
-  await until(() => model.calls.length === 1);
+  const pending = whole(guarded, { signal: caller.signal });
+  caller.abort(new ModelError("Another model was quicker.", { retryable: false }));
+  await assert.rejects(pending, /quicker/);
+  await assert.rejects(whole(guarded), /failed repeatedly/);
+});
+
+test("ends the wait before a retry when the caller aborts", async () => {
+  const model = fakeModel(fail(500), ok);
+  const caller = new AbortController();
+  const pending = whole(resilient(model, options({ backoffMs: 4_000, random: () => 1 })), { signal: caller.signal });
+  await sleep(10);
   caller.abort(new Error("gone"));
   await assert.rejects(pending, { message: "gone" });
   assert.equal(model.calls.length, 1);
 });
 
-test("a silent unary call ends after the patience for its length, and another model gets its turn", async () => {
-  const model = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
+test("gives a whole completion 20 ms more for each token of its ceiling", async () => {
+  const model = fakeModel(untilAborted);
   const start = performance.now();
   const timeouts = { ...TIMEOUTS, firstTokenMs: 30 };
-  await assert.rejects(async () => resilient(model, options({ timeouts })).doGenerate(call({ maxOutputTokens: 2 })), {
-    name: "ModelError",
-    message: "The model was silent for too long.",
-  });
+  await assert.rejects(whole(resilient(model, options({ timeouts })), { maxTokens: 2 }), SILENT);
   const took = performance.now() - start;
   assert.ok(took >= 68 && took < 1_000, `30 + 2 * 20: ${took}`);
-  assert.equal(model.calls.length, 1, "no time for another try");
+  assert.equal(model.calls.length, 1, "no time is left for a retry");
 });
 
-test("the circuit opens after failures in a row, fails at once, and closes after a good probe", async () => {
-  let now = 0;
-  let healthy = false;
-  const model = fakeModel({ generate: [async () => (healthy ? ok() : fail(500)())] });
-  const guarded = resilient(
-    model,
-    options({ retries: 0, breaker: { failures: 3, cooldownMs: 100, clock: () => now } }),
-  );
-  const attempt = async () => guarded.doGenerate(call());
-  for (let i = 0; i < 3; i++) await assert.rejects(attempt, { status: 500 });
-  await assert.rejects(attempt, { message: /failed repeatedly/ });
-  await assert.rejects(collect((await guarded.doStream(call())).stream), { name: "ModelError", retryable: false });
-  assert.equal(model.calls.length, 3, "the open circuit keeps calls away");
-  now = 100;
-  await assert.rejects(attempt, { status: 500 });
-  await assert.rejects(attempt, { message: /failed repeatedly/ });
-  now = 200;
-  healthy = true;
-  assert.deepEqual(await attempt(), result("fine"));
-  assert.deepEqual(await attempt(), result("fine"));
-});
-
-test("requests that are themselves at fault do not open the circuit", async () => {
-  const model = fakeModel({ generate: [fail(400)] });
-  const calm = resilient(model, options({ breaker: { failures: 1 } }));
-  for (let i = 0; i < 3; i++) await assert.rejects(async () => calm.doGenerate(call()), { status: 400 });
-});
-
-test("a stream passes through from its first text on", async () => {
-  const model = fakeModel({ stream: [() => parts("a", "b")] });
-  const { stream } = await resilient(model, options()).doStream(call());
-  assert.deepEqual(await collect(stream), parts("a", "b"));
-});
-
-test("a stream is tried again as long as no text has come, whatever else has", async () => {
-  async function* dies(): AsyncGenerator<Part> {
-    yield { type: "stream-start", warnings: [] };
-    yield { type: "reasoning-delta", id: "r", delta: "hm" };
-    yield { type: "text-start", id: "0" };
-    throw new Error("ECONNRESET");
-  }
-  const model = fakeModel({
-    stream: [dies, () => [{ type: "error", error: { message: "overloaded" } }], () => parts("a")],
-  });
-  const { stream } = await resilient(model, options()).doStream(call());
-  assert.deepEqual(await collect(stream), parts("a"), "and nothing of the failed tries is seen");
-});
-
-test("after the first text a failure is final", async () => {
-  async function* dies(): AsyncGenerator<Part> {
-    yield* parts("a").slice(0, 3);
-    throw new Error("ECONNRESET");
-  }
-  const model = fakeModel({ stream: [dies] });
-  const { stream } = await resilient(model, options()).doStream(call());
-  const seen: Part[] = [];
-  await assert.rejects(async () => {
-    for await (const part of stream) seen.push(part);
-  }, ModelError);
-  assert.equal(textOf(seen), "a");
-  assert.equal(model.calls.length, 1);
-});
-
-async function* hangs(signal: AbortSignal | undefined, ...before: Part[]): AsyncGenerator<Part> {
-  yield* before;
-  await untilAborted(signal);
-}
-
-test("a stream may be silent for firstTokenMs before its text", async () => {
-  const model = fakeModel({
-    stream: [({ abortSignal }) => hangs(abortSignal, { type: "stream-start", warnings: [] })],
-  });
+test("gives a stream firstTokenMs for its first text", async () => {
+  const model = fakeModel(hang({ type: "progress" }));
   const timeouts = { ...TIMEOUTS, firstTokenMs: 40 };
-  const { stream } = await resilient(model, options({ timeouts })).doStream(call());
-  await assert.rejects(collect(stream), { message: "The model was silent for too long." });
+  const start = performance.now();
+  await assert.rejects(read(resilient(model, options({ timeouts })), { maxTokens: 1_000 }), SILENT);
+  assert.ok(performance.now() - start < 1_000, "a stream's ceiling does not extend the wait");
 });
 
-test("thinking is a sign of life", async () => {
-  async function* thinks(): AsyncGenerator<Part> {
+test("gives a stream the time of the call where that is shorter", async () => {
+  const timeouts = { ...TIMEOUTS, firstTokenMs: 60_000 };
+  await assert.rejects(read(resilient(fakeModel(hang()), options({ timeouts })), { silenceMs: 40 }), SILENT);
+});
+
+test("starts the silence anew with each progress", async () => {
+  async function* thinks(): AsyncGenerator<Piece> {
     for (let i = 0; i < 5; i++) {
       await sleep(30);
-      yield { type: "reasoning-delta", id: "r", delta: "hm" };
+      yield { type: "progress" };
     }
-    yield* parts("a");
+    yield* pieces("a");
   }
-  const model = fakeModel({ stream: [thinks] });
   const timeouts = { ...TIMEOUTS, firstTokenMs: 100 };
-  const { stream } = await resilient(model, options({ timeouts })).doStream(call());
-  assert.equal(textOf(await collect(stream)), "a");
+  assert.equal(textOf(await read(resilient(fakeModel(thinks), options({ timeouts })))), "a");
 });
 
-test("a stream may be silent for betweenChunksMs after its first text", async () => {
-  const model = fakeModel({ stream: [({ abortSignal }) => hangs(abortSignal, ...parts("a").slice(0, 3))] });
+test("gives a stream betweenChunksMs after its first text", async () => {
   const timeouts = { ...TIMEOUTS, betweenChunksMs: 40 };
-  const { stream } = await resilient(model, options({ timeouts })).doStream(call());
   const start = performance.now();
-  await assert.rejects(collect(stream), { message: "The model was silent for too long." });
+  await assert.rejects(read(resilient(fakeModel(hang(text("a"))), options({ timeouts }))), SILENT);
   assert.ok(performance.now() - start < 1_000);
 });
 
-test("a slow reader's time is not the model's", async () => {
-  const model = fakeModel({ stream: [() => parts("a", "b")] });
+test("does not count the time that the reader takes", async () => {
   const timeouts = { ...TIMEOUTS, firstTokenMs: 50, betweenChunksMs: 30 };
-  const { stream } = await resilient(model, options({ timeouts })).doStream(call());
-  let text = "";
-  for await (const part of stream) {
+  const model = resilient(
+    fakeModel(() => pieces("a", "b")),
+    options({ timeouts }),
+  );
+  const all: Piece[] = [];
+  for await (const piece of model.ask(call())) {
     await sleep(50);
-    if (part.type === "text-delta") text += part.delta;
+    all.push(piece);
   }
-  assert.equal(text, "ab");
+  assert.deepEqual(all, pieces("a", "b"));
 });
 
-test("a reader that leaves early ends the model's call, and the circuit does not mind", async () => {
-  const model = fakeModel({ stream: [({ abortSignal }) => hangs(abortSignal, ...parts("a").slice(0, 3))] });
-  const calm = resilient(model, options({ breaker: { failures: 1 } }));
-  for (let i = 0; i < 2; i++) {
-    for await (const part of (await calm.doStream(call())).stream) if (part.type === "text-delta") break;
-  }
-  assert.equal(model.calls.length, 2);
-  assert.equal(model.calls[0]?.abortSignal?.aborted, true);
+test("opens the circuit after failures in a row, and closes it after a good probe", async () => {
+  let now = 0;
+  let script = fail(500);
+  const model = fakeModel((call) => script(call));
+  const breaker = { failures: 3, cooldownMs: 100, clock: () => now };
+  const guarded = resilient(model, options({ retries: 0, breaker }));
+  for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { status: 500 });
+  await assert.rejects(whole(guarded), { message: /failed repeatedly/ });
+  await assert.rejects(read(guarded), { name: "ModelError", retryable: false });
+  assert.equal(model.calls.length, 3, "the open circuit sends no calls");
+  now = 100;
+  await assert.rejects(whole(guarded), { status: 500 });
+  await assert.rejects(whole(guarded), { message: /failed repeatedly/ });
+  now = 200;
+  script = ok;
+  assert.equal((await whole(guarded)).text, "fine");
+  assert.equal((await whole(guarded)).text, "fine");
 });
 
-test("an abort during a stream is thrown as it is", async () => {
-  const model = fakeModel({ stream: [({ abortSignal }) => hangs(abortSignal, ...parts("a").slice(0, 3))] });
-  const caller = new AbortController();
-  const { stream } = await resilient(model, options()).doStream(call({ abortSignal: caller.signal }));
-  const gone = new Error("gone");
+test("does not open the circuit for requests that are at fault", async () => {
+  const guarded = resilient(fakeModel(fail(400)), options({ breaker: { failures: 1 } }));
+  for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { status: 400 });
+});
+
+test("does not open the circuit for a refused prompt", async () => {
+  const refuse: Script = () => {
+    throw new ModelError("refused", { retryable: false, kind: "refused" });
+  };
+  const guarded = resilient(fakeModel(refuse), options({ breaker: { failures: 1 } }));
+  for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { kind: "refused" });
+});
+
+test("retries a stream until its first text, and shows nothing of the failed tries", async () => {
+  async function* breaks(): AsyncGenerator<Piece> {
+    yield { type: "progress" };
+    throw new Error("ECONNRESET");
+  }
+  const model = fakeModel(breaks, fail(529), () => pieces("a"));
+  assert.deepEqual(await read(resilient(model, options())), pieces("a"));
+});
+
+test("does not retry after the first text", async () => {
+  async function* breaks(): AsyncGenerator<Piece> {
+    yield text("a");
+    throw new Error("ECONNRESET");
+  }
+  const model = fakeModel(breaks);
+  const all: Piece[] = [];
   await assert.rejects(async () => {
-    for await (const part of stream) if (part.type === "text-delta") caller.abort(gone);
-  }, gone);
+    for await (const piece of resilient(model, options()).ask(call())) all.push(piece);
+  }, ModelError);
+  assert.equal(textOf(all), "a");
+  assert.equal(model.calls.length, 1);
 });
 
-test("an answer without text is a whole answer here", async () => {
-  const model = fakeModel({ stream: [() => parts()] });
-  const { stream } = await resilient(model, options()).doStream(call());
-  assert.deepEqual(await collect(stream), [finish()]);
+test("ends the model's call when the reader leaves, and does not count that against the model", async () => {
+  const model = fakeModel(hang(text("a")));
+  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
+  for (let i = 0; i < 2; i++) for await (const piece of guarded.ask(call())) if (piece.type === "text") break;
+  assert.equal(model.calls.length, 2);
+  assert.equal(model.calls[0]?.signal.aborted, true);
 });
 
-test("each try is told when it has ended, with what the vendor reported or what arrived", async () => {
-  const ends: [outcome: string, reported: boolean, received: number][] = [];
-  const told = options({
+test("accepts a completion without text", async () => {
+  assert.deepEqual(
+    await read(
+      resilient(
+        fakeModel(() => [end()]),
+        options(),
+      ),
+    ),
+    [end()],
+  );
+});
+
+test("reports the end of each try with the vendor's usage and the length of the text", async () => {
+  const ends: [outcome: string, isReported: boolean, received: number][] = [];
+  const reporting = options({
     timeouts: { ...TIMEOUTS, firstTokenMs: 30 },
     retries: 1,
     onEnd: ({ outcome, usage, received }) => ends.push([outcome, usage !== undefined, received]),
   });
-  const since = async (run: () => Promise<unknown>): Promise<typeof ends> => {
+  const endsOf = async (scripts: Script[], more: Partial<ModelCall> = {}, until?: Piece["type"]) => {
     ends.length = 0;
-    await run().catch(() => undefined);
+    const read = async () => {
+      const model = resilient(fakeModel(...scripts), reporting);
+      for await (const piece of model.ask(call(more))) if (piece.type === until) break;
+    };
+    await read().catch(() => undefined);
     return [...ends];
   };
-  const whole = (...generate: Parameters<typeof fakeModel>[0]["generate"] & object) =>
-    since(async () => resilient(fakeModel({ generate }), told).doGenerate(call({ maxOutputTokens: 1 })));
-  assert.deepEqual(await whole(fail(500), ok), [
-    ["failed", false, 0],
-    ["ok", true, 0],
-  ]);
-  assert.deepEqual(await whole(({ abortSignal }) => untilAborted(abortSignal)), [["timed_out", false, 0]]);
-  const gone = AbortSignal.timeout(5);
-  const abandoned = fakeModel({ generate: [({ abortSignal }) => untilAborted(abortSignal)] });
-  assert.deepEqual(await since(async () => resilient(abandoned, told).doGenerate(call({ abortSignal: gone }))), [
-    ["left", false, 0],
-  ]);
-
-  const read = (model: ReturnType<typeof fakeModel>, until?: Part["type"]) =>
-    since(async () => {
-      const { stream } = await resilient(model, told).doStream(call());
-      for await (const part of stream) if (part.type === until) break;
-    });
-  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "six...")] })), [["ok", true, 10]]);
-  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four")] }), "finish"), [["ok", true, 4]]);
-  assert.deepEqual(await read(fakeModel({ stream: [() => parts("four", "more")] }), "text-delta"), [
-    ["left", false, 4],
-  ]);
-  async function* broken() {
-    yield* parts("four").slice(0, 3);
+  async function* breaks(): AsyncGenerator<Piece> {
+    yield text("four");
     throw new Error("reset");
   }
-  assert.deepEqual(await read(fakeModel({ stream: [broken] })), [["failed", false, 4]]);
+  const unary = { streamed: false, maxTokens: 1 };
+  assert.deepEqual(await endsOf([fail(500), ok], unary), [
+    ["failed", false, 0],
+    ["ok", true, 4],
+  ]);
+  assert.deepEqual(await endsOf([untilAborted], unary), [["timed_out", false, 0]]);
+  assert.deepEqual(await endsOf([untilAborted], { ...unary, signal: AbortSignal.timeout(5) }), [["left", false, 0]]);
+  assert.deepEqual(await endsOf([() => pieces("four", "six...")]), [["ok", true, 10]]);
+  assert.deepEqual(await endsOf([() => pieces("four")], {}, "end"), [["ok", true, 4]]);
+  assert.deepEqual(await endsOf([() => pieces("four", "more")], {}, "text"), [["left", false, 4]]);
+  assert.deepEqual(await endsOf([breaks]), [["failed", false, 4]]);
 });

@@ -3,11 +3,18 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { parseJson, stringifyJson } from "../../src/json.ts";
 import { compileSchema, dropAddedNulls } from "../../src/models/schema.ts";
+import { anthropic } from "../../src/models/wire/anthropic.ts";
+import { google } from "../../src/models/wire/google.ts";
+import { openai } from "../../src/models/wire/openai.ts";
 
-const VENDORS = ["openai", "openai-compatible", "anthropic", "google"] as const;
+const DIALECTS = { openai: openai.schema, anthropic: anthropic.schema, google: google.schema };
+type Format = keyof typeof DIALECTS;
+const FORMATS = Object.keys(DIALECTS) as Format[];
 
-function compiled(schema: unknown, vendor: (typeof VENDORS)[number]): unknown {
-  const { text } = compileSchema(JSON.stringify(schema), vendor) ?? assert.fail("not expressible");
+const compile = (text: string, format: Format) => compileSchema(text, DIALECTS[format]);
+
+function compiled(schema: unknown, format: Format): unknown {
+  const { text } = compile(JSON.stringify(schema), format) ?? assert.fail("not expressible");
   return JSON.parse(text);
 }
 
@@ -15,21 +22,22 @@ function object(properties: Record<string, unknown>, more: object = {}) {
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false, ...more };
 }
 
-test("a schema that is strict already goes to every vendor as it is written", () => {
+test("sends a schema that is strict already as it is written", () => {
   const text =
-    '{"type":"object","description":"An\\u0020order","properties":{"b":{"type":"string","description":"x"},"10":{"type":"number"},' +
-    '"2":{"type":["string","null"]},"__proto__":{"type":"string","enum":["a","b"]},"list":{"type":"array","items":{"type":"object",' +
+    '{"type":"object","description":"An\\u0020order","properties":{"b":{"type":"string","description":"x"},' +
+    '"10":{"type":"number"},"2":{"type":["string","null"]},"__proto__":{"type":"string","enum":["a","b"]},' +
+    '"list":{"type":"array","items":{"type":"object",' +
     '"properties":{"z":{"type":"boolean"},"a":{"type":"null"}},"required":["z","a"],"additionalProperties":false}}},' +
     '"required":["b","10","2","__proto__","list"],"additionalProperties":false}';
-  for (const vendor of VENDORS) assert.deepEqual(compileSchema(text, vendor), { text, strict: true });
+  for (const format of FORMATS) assert.deepEqual(compile(text, format), { text, strict: true });
 });
 
-test("names, their order and the spelling of numbers survive every compilation", () => {
+test("keeps names, their order and the spelling of numbers", () => {
   const text =
     '{"type":"object","properties":{"9":{"type":"number","minimum":1.0,"maximum":123456789012345678901234567890},' +
     '"1":{"type":"integer","enum":[1.50,123456789012345678901234567891]},"__proto__":{"type":"number","const":2E+3}}}';
-  for (const vendor of VENDORS) {
-    const out = compileSchema(text, vendor)?.text ?? "";
+  for (const format of FORMATS) {
+    const out = compile(text, format)?.text ?? "";
     const at = [
       '"9":',
       "1.0",
@@ -41,11 +49,11 @@ test("names, their order and the spelling of numbers survive every compilation",
       "2E+3",
     ];
     const places = at.map((piece) => out.indexOf(piece));
-    assert.ok(!places.includes(-1), `${vendor}: ${out}`);
+    assert.ok(!places.includes(-1), `${format}: ${out}`);
   }
 });
 
-test("openai: optional properties become required and nullable", () => {
+test("openai: makes optional properties required and nullable", () => {
   const schema = {
     type: "object",
     properties: {
@@ -59,30 +67,28 @@ test("openai: optional properties become required and nullable", () => {
     },
     required: ["must"],
   };
-  for (const vendor of ["openai", "openai-compatible"] as const) {
-    assert.deepEqual(compiled(schema, vendor), {
-      type: "object",
-      properties: {
-        a: { type: ["string", "null"] },
-        b: { type: ["number", "null"] },
-        c: { type: ["string", "null"], enum: ["x", "y", null] },
-        d: { type: ["integer", "null"], enum: [4, null] },
-        e: {
-          type: ["object", "null"],
-          properties: { f: { type: ["string", "null"] } },
-          required: ["f"],
-          additionalProperties: false,
-        },
-        g: { type: ["array", "null"], items: { type: "string" } },
-        must: { type: "string" },
+  assert.deepEqual(compiled(schema, "openai"), {
+    type: "object",
+    properties: {
+      a: { type: ["string", "null"] },
+      b: { type: ["number", "null"] },
+      c: { type: ["string", "null"], enum: ["x", "y", null] },
+      d: { type: ["integer", "null"], enum: [4, null] },
+      e: {
+        type: ["object", "null"],
+        properties: { f: { type: ["string", "null"] } },
+        required: ["f"],
+        additionalProperties: false,
       },
-      required: ["a", "b", "c", "d", "e", "g", "must"],
-      additionalProperties: false,
-    });
-  }
+      g: { type: ["array", "null"], items: { type: "string" } },
+      must: { type: "string" },
+    },
+    required: ["a", "b", "c", "d", "e", "g", "must"],
+    additionalProperties: false,
+  });
 });
 
-test("openai: lengths move into the description, bounds stay", () => {
+test("openai: moves lengths into the description and keeps bounds", () => {
   const schema = object({
     a: { type: "string", description: "A name.", minLength: 2, maxLength: 5 },
     b: { type: "number", minimum: 0, maximum: 9 },
@@ -98,7 +104,7 @@ test("openai: lengths move into the description, bounds stay", () => {
   );
 });
 
-test("openai: what strict mode cannot express is sent as it is, as a hint", () => {
+test("openai: sends a schema that strict mode cannot express unchanged, as a hint", () => {
   const big = Array.from({ length: 1_001 }, (_, i) => i);
   const long = Array.from({ length: 251 }, (_, i) => `${i}`.padEnd(60, "x"));
   for (const schema of [
@@ -110,16 +116,16 @@ test("openai: what strict mode cannot express is sent as it is, as a hint", () =
     object({ a: { type: "string", enum: long } }),
   ]) {
     const text = ` ${JSON.stringify(schema)}`;
-    assert.deepEqual(compileSchema(text, "openai"), { text, strict: false });
+    assert.deepEqual(compile(text, "openai"), { text, strict: false });
   }
   assert.equal(
-    compileSchema(JSON.stringify(object({})), "openai")?.strict,
+    compile(JSON.stringify(object({})), "openai")?.strict,
     true,
-    "an object that must be empty is no open one",
+    "an object without properties is closed if it says so",
   );
 });
 
-test("anthropic: bounds move into the description, constants and one least item stay", () => {
+test("anthropic: moves bounds into the description and keeps constants and a minItems of 1", () => {
   const schema = object({
     a: { type: "string", minLength: 2 },
     b: { type: "number", minimum: 0.5, maximum: 9, const: 3 },
@@ -137,22 +143,22 @@ test("anthropic: bounds move into the description, constants and one least item 
   );
 });
 
-test("anthropic: optional properties stay optional, up to the grammar's limits", () => {
+test("anthropic: keeps optional properties, up to the limits of the grammar", () => {
   const optional = (n: number) => ({
     type: "object",
     properties: Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, { type: "string" }])),
   });
   assert.deepEqual(compiled(optional(2), "anthropic"), { ...optional(2), additionalProperties: false });
-  assert.ok(compileSchema(JSON.stringify(optional(10)), "anthropic"));
-  assert.equal(compileSchema(JSON.stringify(optional(11)), "anthropic"), undefined);
+  assert.ok(compile(JSON.stringify(optional(10)), "anthropic"));
+  assert.equal(compile(JSON.stringify(optional(11)), "anthropic"), undefined);
   const unions = (n: number) =>
     object(Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, { type: ["string", "null"] }])));
-  assert.ok(compileSchema(JSON.stringify(unions(16)), "anthropic"));
-  assert.equal(compileSchema(JSON.stringify(unions(17)), "anthropic"), undefined);
-  assert.equal(compileSchema('{"type":"object","additionalProperties":true}', "anthropic"), undefined);
+  assert.ok(compile(JSON.stringify(unions(16)), "anthropic"));
+  assert.equal(compile(JSON.stringify(unions(17)), "anthropic"), undefined);
+  assert.equal(compile('{"type":"object","additionalProperties":true}', "anthropic"), undefined);
 });
 
-test("google: constants become enums, enums of other than strings and numbers words, openness stays", () => {
+test("google: writes constants as enums, and enums of other values in words", () => {
   const schema = {
     type: "object",
     properties: {
@@ -179,15 +185,15 @@ test("google: constants become enums, enums of other than strings and numbers wo
   });
 });
 
-test("notes are dropped, title and description stay", () => {
+test("drops annotations except title and description", () => {
   const notes = { default: 1, examples: [1], deprecated: true, readOnly: true, writeOnly: true, $comment: "c" };
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     ...object({ a: { type: "integer", title: "T", ...notes } }),
     ...notes,
   };
-  for (const vendor of VENDORS)
-    assert.deepEqual(compiled(schema, vendor), object({ a: { type: "integer", title: "T" } }));
+  for (const format of FORMATS)
+    assert.deepEqual(compiled(schema, format), object({ a: { type: "integer", title: "T" } }));
 });
 
 function dropped(answer: unknown, schema: unknown): unknown {
@@ -196,7 +202,7 @@ function dropped(answer: unknown, schema: unknown): unknown {
   );
 }
 
-test("nulls that stand for left-out properties are taken out of the answer, others are not", () => {
+test("removes the nulls of optional properties from the answer, and no others", () => {
   const schema = {
     type: "object",
     properties: {
@@ -268,14 +274,14 @@ function propertyNames(node: ReturnType<typeof parseJson>): string[] {
   });
 }
 
-test("for every schema: names keep their order, and compiling twice changes nothing", () => {
+test("keeps the order of names, and changes nothing when it compiles twice", () => {
   fc.assert(
-    fc.property(NODE, fc.constantFrom(...VENDORS), (node, vendor) => {
+    fc.property(NODE, fc.constantFrom(...FORMATS), (node, format) => {
       const text = `{"type":"object","properties":{"root":${node}},"required":["root"]}`;
-      const once = compileSchema(text, vendor);
+      const once = compile(text, format);
       if (!once) return;
       assert.deepEqual(propertyNames(parseJson(once.text)), propertyNames(parseJson(text)));
-      assert.deepEqual(compileSchema(once.text, vendor), once);
+      assert.deepEqual(compile(once.text, format), once);
     }),
   );
 });

@@ -1,30 +1,20 @@
 import assert from "node:assert/strict";
-import type { JSONSchema7 } from "@ai-sdk/provider";
-import { afterAll, test } from "vitest";
+import { afterAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
-import { createFetch } from "../../src/models/fetch.ts";
-import { inlineSchema, SCHEMA_PLACEHOLDER } from "../../src/models/inline-schema.ts";
+import { createHttpClient } from "../../src/models/http.ts";
+import { complete, type Model, type ModelCall } from "../../src/models/model.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
-import { type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
-import { type Call, call, collect, textOf } from "./fake-model.ts";
+import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
+import { call } from "./fake-model.ts";
 
-const { fetch, close } = createFetch({ connectMs: 1_000 });
-afterAll(close);
+const http = createHttpClient({ connectMs: 1_000 });
+afterAll(() => http.close());
 
-/** As a caller wrote it: integer-like and odd names, numbers with a spelling of their own. */
+/** Text that a parser would change: integer-like and odd names, numbers in unusual spelling. */
 const SCHEMA =
   '{"type":"object","properties":{"9":{"type":"number","enum":[1.0,123456789012345678901234567890]},' +
   '"1":{"type":"string"},"__proto__":{"type":"string"}},"required":["9","1","__proto__"],"additionalProperties":false}';
 const ANSWER = '{"9":1.0,"1":"x","__proto__":"y"}';
-
-function structured(text = SCHEMA, more: Partial<Call> = {}): Call {
-  const schema = JSON.parse(text) as JSONSchema7;
-  return call({
-    responseFormat: { type: "json", name: "answer", schema },
-    providerOptions: { chorus: { schema: text } },
-    ...more,
-  });
-}
 
 async function withVendor(kind: VendorKind, use: (vendor: ScriptedVendor) => Promise<void>): Promise<void> {
   const vendor = await startVendor(kind, { text: ANSWER });
@@ -35,119 +25,159 @@ async function withVendor(kind: VendorKind, use: (vendor: ScriptedVendor) => Pro
   }
 }
 
-const textAnswer = async (entry: ModelEntry, options: Call) => {
-  const { content } = await createVendorModel(entry, fetch).doGenerate(options);
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
-};
+const ask = async (model: Model, schema = SCHEMA, more: Partial<ModelCall> = {}): Promise<string> =>
+  (await complete(model, call({ streamed: false, format: { type: "schema", schema }, ...more }))).text;
+const open = (entry: ModelEntry): Model => createVendorModel(entry, http);
 
-const PLACES: { kind: VendorKind; overrides: Partial<ModelEntry>; around: [before: string, after: string] }[] = [
-  { kind: "openai", overrides: {}, around: ['"json_schema":{"schema":', ',"strict":true,"name":"answer"}'] },
-  {
-    kind: "openai",
-    overrides: { vendor: "openai-compatible" },
-    around: ['"json_schema":{"schema":', ',"strict":true,"name":"answer"}'],
-  },
-  { kind: "anthropic", overrides: {}, around: ['"output_config":{"format":{"type":"json_schema","schema":', "}}"] },
-  { kind: "anthropic", overrides: { model: "claude-opus-5-5" }, around: ['{"type":"json_schema","schema":', "}}"] },
-  { kind: "google", overrides: {}, around: ['"responseMimeType":"application/json","responseJsonSchema":', "}"] },
-];
-
-for (const { kind, overrides, around } of PLACES) {
-  const name = `${overrides.vendor ?? kind} ${overrides.model ?? ""}`;
-
-  test(`${name}: the schema reaches the vendor as written, and the answer comes back as text`, () =>
-    withVendor(kind, async (vendor) => {
-      assert.equal(await textAnswer(vendor.entry(overrides), structured()), ANSWER);
-      const { body, json } = vendor.calls[0] ?? assert.fail();
-      assert.ok(body.includes(around.join(SCHEMA)), body);
-      assert.ok(!body.includes(String(SCHEMA_PLACEHOLDER.description)));
-      assert.equal(json.tools, undefined);
-
-      const { stream } = await createVendorModel(vendor.entry(overrides), fetch).doStream(structured());
-      assert.equal(textOf(await collect(stream)), ANSWER);
-      assert.ok(vendor.calls[1]?.body.includes(around.join(SCHEMA)));
-    }));
-
-  test(`${name}: nothing that a caller writes is taken for the schema's place`, () =>
-    withVendor(kind, async (vendor) => {
-      // Even a caller who knew the mark.
-      const placeholder = JSON.stringify(SCHEMA_PLACEHOLDER);
-      const hostile = [
-        placeholder,
-        placeholder.slice(1, -1),
-        `"},${placeholder},{"`,
-        `\\",${placeholder}`,
-        String(SCHEMA_PLACEHOLDER.description),
-      ];
-      const prompt: Call["prompt"] = [
-        { role: "system", content: hostile.join("\n") },
-        { role: "user", content: hostile.map((text) => ({ type: "text", text })) },
-      ];
-      const text = `{"type":"object","properties":{"a":{"type":"string","description":${JSON.stringify(hostile[1])}}},"required":["a"],"additionalProperties":false}`;
-      await textAnswer(vendor.entry(overrides), structured(text, { prompt }));
-      const { body } = vendor.calls[0] ?? assert.fail();
-      assert.ok(body.includes(around.join(text)), "the one real place");
-      for (const piece of hostile)
-        assert.ok(body.includes(JSON.stringify(piece).slice(1, -1)), "the caller's text is untouched");
-    }));
-
-  test(`${name}: a model without JSON Schema gets it in the prompt`, () =>
-    withVendor(kind, async (vendor) => {
-      assert.equal(await textAnswer(vendor.entry({ ...overrides, jsonSchema: false }), structured()), ANSWER);
-      const { body } = vendor.calls[0] ?? assert.fail();
-      assert.ok(body.includes(JSON.stringify(SCHEMA).slice(1, -1)), "in words, as written");
-      assert.ok(!around[0] || !body.includes(around[0]));
-      if (kind === "openai") assert.ok(body.includes('"response_format":{"type":"json_object"}'));
-      if (kind === "google") assert.ok(body.includes('"responseMimeType":"application/json"'));
-    }));
-
-  test(`${name}: a schema that the vendor refuses is asked for in the prompt`, () =>
-    withVendor(kind, async (vendor) => {
-      vendor.reply({ status: 400, error: { message: "Invalid schema for response_format", param: "response_format" } });
-      assert.equal(await textAnswer(vendor.entry(overrides), structured()), ANSWER);
-      assert.equal(vendor.calls.length, 2);
-      assert.ok(vendor.calls[1]?.body.includes(JSON.stringify(SCHEMA).slice(1, -1)));
-    }));
+interface Place {
+  name: string;
+  kind: VendorKind;
+  overrides: Partial<ModelEntry>;
+  /** What stands around the schema in the body. */
+  around: [before: string, after: string];
+  /** The request for any JSON; undefined where the format has none. */
+  anyJson: string | undefined;
 }
 
-test("anthropic: a schema beyond its grammar goes into the prompt at once", () =>
+const OPENAI: Pick<Place, "kind" | "around" | "anyJson"> = {
+  kind: "openai",
+  around: [',"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":', "}}}"],
+  anyJson: '"response_format":{"type":"json_object"}',
+};
+const PLACES: Place[] = [
+  { ...OPENAI, name: "openai", overrides: {} },
+  { ...OPENAI, name: "openai-compatible", overrides: { vendor: "openai-compatible" } },
+  {
+    name: "anthropic",
+    kind: "anthropic",
+    overrides: {},
+    around: [',"output_config":{"format":{"type":"json_schema","schema":', "}}}"],
+    anyJson: undefined,
+  },
+  {
+    name: "google",
+    kind: "google",
+    overrides: {},
+    around: ['"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":', "}}"],
+    anyJson: '"responseMimeType":"application/json"',
+  },
+];
+/** The text as a part of a JSON string. */
+const quoted = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+for (const { name, kind, overrides, around, anyJson } of PLACES) {
+  describe(name, () => {
+    test("sends the schema as the caller's own text, and returns the answer as the model's own text", () =>
+      withVendor(kind, async (vendor) => {
+        for (const streamed of [false, true]) {
+          assert.equal(await ask(open(vendor.entry(overrides)), SCHEMA, { streamed }), ANSWER);
+          const { body, json } = vendor.calls.at(-1) ?? assert.fail();
+          assert.ok(body.includes(around.join(SCHEMA)), body);
+          assert.equal(json.tools, undefined);
+        }
+      }));
+
+    test("takes no text of the caller for the schema", () =>
+      withVendor(kind, async (vendor) => {
+        const hostile = [SCHEMA, around.join("{}"), `"}${around.join("{}")}`, `\\"${around[0]}`, '"schema":'];
+        const prompt: ModelCall["prompt"] = {
+          system: hostile.join("\n"),
+          turns: [{ role: "user", text: hostile.join("\n") }],
+        };
+        const property = `{"type":"string","description":${JSON.stringify(hostile[1])}}`;
+        const schema = `{"type":"object","properties":{"a":${property}},"required":["a"],"additionalProperties":false}`;
+        await ask(open(vendor.entry(overrides)), schema, { prompt });
+        const { body } = vendor.calls[0] ?? assert.fail();
+        assert.ok(body.endsWith(around.join(schema)), body);
+        assert.ok(body.includes(quoted(hostile.join("\n"))), "the caller's text is unchanged");
+      }));
+
+    test("asks for the schema in words when the model takes no JSON Schema", () =>
+      withVendor(kind, async (vendor) => {
+        assert.equal(await ask(open(vendor.entry({ ...overrides, jsonSchema: false }))), ANSWER);
+        const { body } = vendor.calls[0] ?? assert.fail();
+        assert.ok(body.includes(quoted(SCHEMA)), "in words, as written");
+        assert.ok(!body.includes(around[0]));
+        if (anyJson) assert.ok(body.includes(anyJson), body);
+      }));
+
+    test("asks for the schema in words when the vendor refuses it", () =>
+      withVendor(kind, async (vendor) => {
+        const replies: Reply[] = [
+          { status: 400, error: { message: "Invalid schema for response_format", param: "response_format" } },
+          { status: 422, error: { message: "Request contains an invalid argument.", type: "INVALID_ARGUMENT" } },
+        ];
+        for (const reply of replies) {
+          vendor.reply(reply);
+          const count = vendor.calls.length;
+          assert.equal(await ask(open(vendor.entry(overrides))), ANSWER);
+          assert.equal(vendor.calls.length - count, 2);
+          assert.ok(vendor.calls.at(-1)?.body.includes(quoted(SCHEMA)));
+        }
+      }));
+
+    test("asks for the schema in words at once after the vendor has said that it supports none", () =>
+      withVendor(kind, async (vendor) => {
+        const message = "This model does not support json_schema for response_format: unsupported schema.";
+        vendor.reply({ status: 400, error: { message, type: "invalid_request_error" } });
+        const model = open(vendor.entry(overrides));
+        await ask(model);
+        await ask(model);
+        assert.equal(vendor.calls.length, 3);
+        assert.ok(vendor.calls[2]?.body.includes(quoted(SCHEMA)));
+      }));
+
+    test("asks for JSON without a schema", () =>
+      withVendor(kind, async (vendor) => {
+        await ask(open(vendor.entry(overrides)), "", { format: { type: "json" } });
+        const { body } = vendor.calls[0] ?? assert.fail();
+        assert.ok(!body.includes("schema"), body);
+        assert.equal(body.includes(anyJson ?? "no such words"), anyJson !== undefined);
+      }));
+  });
+}
+
+test("anthropic: asks in words at once for a schema that its grammar cannot express", () =>
   withVendor("anthropic", async (vendor) => {
-    await textAnswer(vendor.entry(), structured('{"type":"object","properties":{},"additionalProperties":true}'));
+    await ask(open(vendor.entry()), '{"type":"object","properties":{},"additionalProperties":true}');
     const { json } = vendor.calls[0] ?? assert.fail();
     assert.equal(json.output_config, undefined);
     assert.match(JSON.stringify(json.system), /JSON Schema/);
     assert.equal(vendor.calls.length, 1);
   }));
 
-test("openai: a schema beyond its strict mode is sent as a hint", () =>
-  withVendor("openai", async (vendor) => {
-    const text =
-      '{"type":"object","properties":{"10":{"type":"string","default":1.0},"1":{"type":"null"}},"additionalProperties":true}';
-    await textAnswer(vendor.entry(), structured(text));
-    assert.ok(vendor.calls[0]?.body.includes(`{"schema":${text},"strict":false,`));
+test("anthropic: sends the effort and the schema in one object", () =>
+  withVendor("anthropic", async (vendor) => {
+    await ask(open(vendor.entry()), SCHEMA, { reasoning: "low" });
+    const { body } = vendor.calls[0] ?? assert.fail();
+    assert.ok(body.endsWith(`,"output_config":{"effort":"low","format":{"type":"json_schema","schema":${SCHEMA}}}}`));
   }));
 
-test("a server that knows no JSON mode either is asked in words alone, and that is remembered", () =>
+test("openai: sends a schema that strict mode cannot express as a hint", () =>
+  withVendor("openai", async (vendor) => {
+    const text =
+      '{"type":"object","properties":{"10":{"type":"string","default":1.0},"1":{"type":"null"}},' +
+      '"additionalProperties":true}';
+    await ask(open(vendor.entry()), text);
+    assert.ok(vendor.calls[0]?.body.includes(`"strict":false,"schema":${text}}`));
+  }));
+
+test("asks in words alone when a server knows no JSON mode either, and remembers that", () =>
   withVendor("openai", async (vendor) => {
     vendor.always(({ body }) =>
       body.includes("response_format")
         ? { status: 400, error: { message: "unknown field response_format" } }
         : { text: ANSWER },
     );
-    const model = createVendorModel(vendor.entry({ vendor: "openai-compatible", jsonSchema: false }), fetch);
-    await model.doGenerate(structured());
-    assert.equal(vendor.calls.length, 2);
-    await model.doGenerate(structured());
-    assert.equal(vendor.calls.length, 3);
+    for (const [jsonSchema, calls] of [
+      [false, 2],
+      [true, 3],
+    ] as const) {
+      const model = open(vendor.entry({ vendor: "openai-compatible", jsonSchema }));
+      const count = vendor.calls.length;
+      assert.equal(await ask(model), ANSWER);
+      assert.equal(vendor.calls.length - count, calls);
+      assert.equal(await ask(model), ANSWER);
+      assert.equal(vendor.calls.length - count, calls + 1);
+    }
   }));
-
-test("the schema's text is optional: without it the object is used", () =>
-  withVendor("openai", async (vendor) => {
-    const { providerOptions: _, ...options } = structured();
-    await textAnswer(vendor.entry(), options);
-    assert.match(vendor.calls[0]?.body ?? "", /"1":\{"type":"string"\},"9":/);
-  }));
-
-test("a body without a place for the schema is an error", () => {
-  assert.throws(() => inlineSchema(fetch, "{}")("http://127.0.0.1:1", { body: "{}" }), /no place/);
-});

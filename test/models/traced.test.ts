@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterAll, beforeEach, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
+import type { Model } from "../../src/models/model.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";
-import { traceRequest } from "../../src/tracing.ts";
-import { call, collect, fakeModel, parts, result, untilAborted } from "./fake-model.ts";
+import { traceHeaders, traceRequest } from "../../src/tracing.ts";
+import { call, collect, end, fakeModel, pieces, text, untilAborted } from "./fake-model.ts";
 
 const ENTRY: ModelEntry = {
-  name: "house model",
+  name: "our model",
   vendor: "google",
   model: "gemini-9",
   tier: "strong",
@@ -32,7 +32,7 @@ afterAll(() => {
 });
 beforeEach(() => exporter.reset());
 
-/** Runs in a request that is recorded, and gives the span of the one call in it. */
+/** Runs one call in a recorded request and gives its span. */
 async function spanOf(run: () => Promise<unknown>) {
   await traceRequest("request", {}, {}, async () => void (await run()));
   const [span, root, ...others] = exporter.getFinishedSpans();
@@ -41,42 +41,50 @@ async function spanOf(run: () => Promise<unknown>) {
   return span ?? assert.fail("no span");
 }
 
-const read = async (model: LanguageModelV4, options = call()) =>
-  collect((await model.doStream(options)).stream as never);
+const read = (model: Model, options = call()) => collect(model.ask(options));
 
-test("a call is described by the conventions for generative AI, and its trace handed on beside the headers of the call", async () => {
-  const fake = fakeModel({ generate: [async () => result("Hi.", "length")], stream: [() => parts("H", "i")] });
-  const model = tracedModel(fake, ENTRY);
-  const options = call({ headers: { "x-own": "1" }, maxOutputTokens: 50, temperature: 0.5 });
-  for (const [run, stream, reason] of [
-    [() => model.doGenerate(options), false, "length"],
-    [() => read(model, options), true, "stop"],
-  ] as const) {
+test("describes a call by the conventions for generative AI, and makes the vendor's spans its children", async () => {
+  for (const streamed of [false, true]) {
     exporter.reset();
-    const span = await spanOf(run as () => Promise<unknown>);
+    const headers: unknown[] = [];
+    const fake = fakeModel(() => {
+      headers.push(traceHeaders());
+      return [text("H"), text("i"), end("length")];
+    });
+    const model = tracedModel(fake, ENTRY);
+    const span = await spanOf(() => read(model, call({ streamed, maxTokens: 50, temperature: 0.5 })));
     assert.equal(span.name, "chat gemini-9");
     assert.equal(span.kind, SpanKind.CLIENT);
     assert.deepEqual(span.attributes, {
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "gcp.gemini",
       "gen_ai.request.model": "gemini-9",
-      "gen_ai.request.stream": stream,
+      "gen_ai.request.stream": streamed,
       "gen_ai.request.max_tokens": 50,
       "gen_ai.request.temperature": 0.5,
-      "gen_ai.response.finish_reasons": [reason],
+      "gen_ai.response.finish_reasons": ["length"],
       "gen_ai.usage.input_tokens": 3,
       "gen_ai.usage.cache_read.input_tokens": 0,
       "gen_ai.usage.output_tokens": 2,
-      "chorus.model": "house model",
+      "chorus.model": "our model",
       "chorus.tier": "strong",
       "chorus.outcome": "ok",
     });
     const { traceId, spanId } = span.spanContext();
-    assert.deepEqual(fake.calls.at(-1)?.headers, { "x-own": "1", traceparent: `00-${traceId}-${spanId}-01` });
+    assert.deepEqual(headers, [{ traceparent: `00-${traceId}-${spanId}-01` }]);
   }
 });
 
-test("what has failed is told from what nobody waited for any more", async () => {
+test("leaves out figures that the vendor did not report", async () => {
+  const model = tracedModel(
+    fakeModel(() => [end("stop", { usage: undefined })]),
+    ENTRY,
+  );
+  const span = await spanOf(() => read(model));
+  assert.ok(!Object.keys(span.attributes).some((name) => name.startsWith("gen_ai.usage")));
+});
+
+test("tells a failure from a timeout and from a call that is no longer needed", async () => {
   const late = new ModelError("The model was silent for too long.", { retryable: true });
   const gone = new DOMException("The answer is no longer wanted.", "AbortError");
   for (const [reason, outcome, type] of [
@@ -84,70 +92,59 @@ test("what has failed is told from what nobody waited for any more", async () =>
     [gone, "left", undefined],
     [undefined, "failed", "TypeError"],
   ] as const) {
-    const wait = async (signal: AbortSignal | undefined) => {
-      if (reason === undefined) throw new TypeError("seventh sea");
-      return untilAborted(signal);
-    };
+    exporter.reset();
     const model = tracedModel(
-      fakeModel({
-        generate: [({ abortSignal }) => wait(abortSignal)],
-        stream: [
-          async function* ({ abortSignal }) {
-            yield await wait(abortSignal);
-          },
-        ],
+      fakeModel(async (call) => {
+        if (reason === undefined) throw new TypeError("secret words");
+        return untilAborted(call);
       }),
       ENTRY,
     );
-    for (const run of [(options = call()) => model.doGenerate(options), (options = call()) => read(model, options)]) {
-      exporter.reset();
-      const controller = new AbortController();
-      const span = await spanOf(async () => {
-        const running = run(call({ abortSignal: controller.signal }));
-        if (reason) controller.abort(reason);
-        await assert.rejects(async () => running);
-      });
-      assert.equal(span.attributes["chorus.outcome"], outcome);
-      assert.equal(span.attributes["error.type"], type);
-      assert.equal(span.status.code, type ? SpanStatusCode.ERROR : SpanStatusCode.UNSET);
-      assert.doesNotMatch(JSON.stringify([span.attributes, span.status, span.events]), /seventh/);
-    }
+    const controller = new AbortController();
+    const span = await spanOf(async () => {
+      const running = read(model, call({ signal: controller.signal }));
+      if (reason) controller.abort(reason);
+      await assert.rejects(running);
+    });
+    assert.equal(span.attributes["chorus.outcome"], outcome);
+    assert.equal(span.attributes["error.type"], type);
+    assert.equal(span.status.code, type ? SpanStatusCode.ERROR : SpanStatusCode.UNSET);
+    assert.doesNotMatch(JSON.stringify([span.attributes, span.status, span.events]), /secret/);
   }
 });
 
-test("a reader that leaves a stream ends its span, and the stream", async () => {
-  let ended = false;
+test("ends the span and the call when the reader leaves", async () => {
+  let isEnded = false;
   const model = tracedModel(
-    fakeModel({
-      stream: [
-        async function* () {
-          try {
-            yield* parts("H", "i");
-          } finally {
-            ended = true;
-          }
-        },
-      ],
+    fakeModel(async function* () {
+      try {
+        yield* pieces("H", "i");
+      } finally {
+        isEnded = true;
+      }
     }),
     ENTRY,
   );
   const span = await spanOf(async () => {
-    for await (const _ of (await model.doStream(call())).stream) break;
+    for await (const _ of model.ask(call())) break;
   });
   assert.equal(span.attributes["chorus.outcome"], "left");
   assert.equal(span.status.code, SpanStatusCode.UNSET);
-  assert.ok(ended);
+  assert.ok(isEnded);
 });
 
-test("an offline model is no other server, and outside a request that is recorded a call stays as it is", async () => {
-  const fake = fakeModel({ generate: [async () => result("Hi.")], stream: [() => parts("Hi.")] });
-  const offline = tracedModel(fake, { ...ENTRY, vendor: "offline" });
-  assert.equal((await spanOf(async () => offline.doGenerate(call()))).kind, SpanKind.INTERNAL);
-  exporter.reset();
+test("marks the call of an offline model as internal", async () => {
+  const offline = tracedModel(
+    fakeModel(() => pieces("Hi.")),
+    { ...ENTRY, vendor: "offline" },
+  );
+  assert.equal((await spanOf(() => read(offline))).kind, SpanKind.INTERNAL);
+});
+
+test("records nothing outside a recorded request", async () => {
+  const fake = fakeModel(() => pieces("Hi."));
   const options = call();
-  await offline.doGenerate(options);
-  assert.equal(fake.calls.at(-1), options);
-  await read(offline, options);
-  assert.equal(fake.calls.at(-1), options);
+  assert.deepEqual(await read(tracedModel(fake, ENTRY), options), pieces("Hi."));
+  assert.equal(fake.calls[0], options);
   assert.deepEqual(exporter.getFinishedSpans(), []);
 });

@@ -1,39 +1,32 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, test, vi } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
-import { createFetch, type Fetch } from "../../src/models/fetch.ts";
+import { createHttpClient } from "../../src/models/http.ts";
+import { complete, type End, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
 import { toModelError } from "../../src/models/model-error.ts";
-import type { Part } from "../../src/models/stream.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
-import { until } from "../helpers/until.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
-import { type Call, call, collect, textOf } from "./fake-model.ts";
+import { call, collect, textOf } from "./fake-model.ts";
 
-const { fetch, close } = createFetch({ connectMs: 1_000 });
-afterAll(close);
+const http = createHttpClient({ connectMs: 1_000 });
+afterAll(() => http.close());
 
-/** The three wire formats, and the fourth vendor that speaks the first one's. */
+/** The three wire formats, and the fourth vendor, which speaks the first one's. */
 const VENDORS: { name: string; kind: VendorKind; overrides: Partial<ModelEntry> }[] = [
   { name: "openai", kind: "openai", overrides: {} },
   { name: "anthropic", kind: "anthropic", overrides: {} },
   { name: "google", kind: "google", overrides: {} },
   { name: "openai-compatible", kind: "openai", overrides: { vendor: "openai-compatible", model: "llama" } },
 ];
+const BOTH = [true, false];
 
-async function ask(model: LanguageModelV4, more: Partial<Call> = {}): Promise<string> {
-  const { content } = await model.doGenerate(call(more));
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
-}
+const ask = async (model: Model, more: Partial<ModelCall> = {}): Promise<string> =>
+  (await complete(model, call({ streamed: false, ...more }))).text;
+const read = (model: Model, more: Partial<ModelCall> = {}): Promise<Piece[]> => collect(model.ask(call(more)));
 
-async function read(model: LanguageModelV4, more: Partial<Call> = {}): Promise<Part[]> {
-  return collect((await model.doStream(call(more))).stream);
-}
-
-function finishOf(all: readonly Part[]): Extract<Part, { type: "finish" }> {
+function endOf(all: readonly Piece[]): End {
   const last = all.at(-1);
-  assert.ok(last?.type === "finish", "the finish comes last");
+  assert.ok(last?.type === "end", "the end comes last");
   return last;
 }
 
@@ -41,104 +34,132 @@ for (const { name, kind, overrides } of VENDORS) {
   describe(name, () => {
     let vendor: ScriptedVendor;
     let entry: ModelEntry;
-    let model: LanguageModelV4;
+    let model: Model;
     beforeAll(async () => {
       vendor = await startVendor(kind);
       entry = vendor.entry({ name: "the-name", ...overrides });
-      model = createVendorModel(entry, fetch);
+      model = createVendorModel(entry, http);
     });
     afterAll(() => vendor.close());
 
-    test("a whole answer", async () => {
-      const result = await model.doGenerate(call());
-      assert.deepEqual(
-        result.content.map((part) => part.type === "text" && part.text),
-        [`Hello from ${kind}.`],
-      );
-      assert.equal(result.finishReason.unified, "stop");
-      assert.deepEqual(result.providerMetadata?.chorus, { model: "the-name", tier: "fast" });
+    test("asks for a whole completion when nothing is streamed", async () => {
+      const { text, end } = await complete(model, call({ streamed: false }));
+      assert.equal(text, `Hello from ${kind}.`);
+      assert.deepEqual([end.reason, end.model], ["stop", "the-name"]);
       const request = vendor.calls.at(-1);
       assert.equal(request?.streamed, false);
       assert.ok(JSON.stringify(request?.headers).includes("vendor-secret"), "the key is sent");
-      assert.equal(request?.headers["accept-encoding"], undefined);
+      assert.equal(request?.headers["accept-encoding"], "identity");
     });
 
-    test("a stream", async () => {
+    test("delivers the text of a stream as it arrives", async () => {
+      vendor.reply({ text: ["Good ", "day, ", "Zoë 🎈"], betweenMs: 5 });
+      const all = await read(model);
+      assert.equal(textOf(all), "Good day, Zoë 🎈");
+      assert.equal(all.filter(({ type }) => type === "text").length, 3);
+      assert.deepEqual([endOf(all).reason, endOf(all).model], ["stop", "the-name"]);
+    });
+
+    test("delivers all text of one socket read as one piece", async () => {
       vendor.reply({ text: ["Good ", "day, ", "Zoë 🎈"] });
       const all = await read(model);
       assert.equal(textOf(all), "Good day, Zoë 🎈");
-      assert.equal(all.filter((part) => part.type === "text-delta" && part.delta !== "").length, 3);
-      assert.equal(finishOf(all).finishReason.unified, "stop");
-      assert.deepEqual(finishOf(all).providerMetadata?.chorus, { model: "the-name", tier: "fast" });
+      assert.ok(all.filter(({ type }) => type === "text").length <= 2);
     });
 
-    test("usage is normalised: input includes cached tokens, output includes thoughts", async () => {
+    test("reports input with cached tokens, and output with thinking", async () => {
       const usage = { input: 100, cached: 60, cacheWrite: kind === "anthropic" ? 15 : 0, output: 50, thoughts: 30 };
-      vendor.reply({ usage }, { usage });
-      const { usage: whole } = await model.doGenerate(call());
-      for (const figures of [whole, finishOf(await read(model)).usage]) {
-        assert.equal(figures.inputTokens.total, 100);
-        assert.equal(figures.inputTokens.cacheRead, 60);
-        assert.equal(figures.outputTokens.total, 50);
-        assert.equal(figures.outputTokens.reasoning, 30);
+      for (const streamed of BOTH) {
+        vendor.reply({ usage });
+        const { end } = await complete(model, call({ streamed }));
+        assert.deepEqual(end.usage, { inputTokens: 100, cachedTokens: 60, outputTokens: 50, thinkingTokens: 30 });
       }
     });
 
-    test("finish reasons", async () => {
-      for (const finish of ["stop", "length", "content-filter"]) {
-        vendor.reply({ finish }, { finish });
-        assert.equal((await model.doGenerate(call())).finishReason.unified, finish);
-        assert.equal(finishOf(await read(model)).finishReason.unified, finish);
+    test("makes absurd usage whole and bounds it", async () => {
+      const absurd = [
+        { input: -100, cached: -60, output: -7, thoughts: -3 },
+        { input: 10.7, cached: 99.5, output: 1e300, thoughts: 2e300 },
+      ];
+      for (const usage of absurd) {
+        for (const streamed of BOTH) {
+          vendor.reply({ usage });
+          const { end } = await complete(model, call({ streamed }));
+          for (const count of Object.values(end.usage ?? {})) {
+            assert.ok(Number.isInteger(count) && count >= 0 && count <= 2_000_000_000, JSON.stringify(end.usage));
+          }
+          assert.ok((end.usage?.cachedTokens ?? 0) <= (end.usage?.inputTokens ?? 0));
+        }
       }
     });
 
-    test("a stream that stops short of the terminal frame is a failure", async () => {
-      for (const reply of [{ end: "cut" }, { end: "cut", after: 0 }, { end: "cut", after: 1 }] satisfies Reply[]) {
-        vendor.reply({ text: ["one ", "two"], ...reply });
-        await assert.rejects(read(model), (error) => toModelError(error).retryable, JSON.stringify(reply));
+    test("reads the end reasons of the format", async () => {
+      for (const [finish, reason] of [
+        ["stop", "stop"],
+        ["length", "length"],
+        ["content-filter", "content_filter"],
+        ["something_new", "unknown"],
+      ]) {
+        for (const streamed of BOTH) {
+          vendor.reply({ finish: finish ?? "" });
+          assert.equal((await complete(model, call({ streamed }))).end.reason, reason, finish);
+        }
       }
     });
 
-    test("a stream that breaks is a failure, and what came before has been delivered", async () => {
+    test("fails on an end reason that says so", async () => {
+      for (const streamed of BOTH) {
+        vendor.reply({ finish: kind === "google" ? "MALFORMED_FUNCTION_CALL" : "error" });
+        await assert.rejects(complete(model, call({ streamed })), { name: "ModelError", retryable: true });
+      }
+    });
+
+    test("fails when a stream stops short of its terminal frame", async () => {
+      for (const reply of [{}, { after: 0 }, { after: 1 }] satisfies Reply[]) {
+        vendor.reply({ text: ["one ", "two"], end: "cut", ...reply });
+        await assert.rejects(read(model), { retryable: true }, JSON.stringify(reply));
+      }
+    });
+
+    test("delivers what came before a stream breaks, and fails", async () => {
       for (const end of ["reset", "error", "garbage"] as const) {
         vendor.reply({ text: ["one ", "two"], end, after: 1, betweenMs: 1 });
-        let text = "";
-        await assert.rejects(
-          async () => {
-            for await (const part of (await model.doStream(call())).stream)
-              if (part.type === "text-delta") text += part.delta;
-          },
-          (error) => toModelError(error).retryable,
-          end,
-        );
-        assert.equal(text, "one ", end);
+        const all: Piece[] = [];
+        const broken = async () => {
+          for await (const piece of model.ask(call())) all.push(piece);
+        };
+        await assert.rejects(broken, { retryable: true }, end);
+        assert.equal(textOf(all), "one ", end);
       }
     });
 
-    test("an error frame before any text is a failure", async () => {
+    test("fails on an error before any text", async () => {
       for (const end of ["reset", "error", "garbage"] as const) {
         vendor.reply({ end, after: 0 });
-        await assert.rejects(read(model), (error) => toModelError(error).retryable, end);
+        await assert.rejects(read(model), { retryable: true }, end);
       }
     });
 
-    test("a whole answer that is cut off, or no JSON, is a failure", async () => {
-      for (const reply of [
-        { end: "reset" },
-        { end: "cut" },
-        { raw: "<html>" },
-        { raw: "" },
-        { raw: "{}" },
-      ] satisfies Reply[]) {
+    test("fails on a whole answer that is cut off or not readable", async () => {
+      const replies: Reply[] = [{ end: "reset" }, { end: "cut" }, { raw: "<html>" }, { raw: "" }, { raw: "{}" }];
+      for (const reply of [...replies, { raw: "null" }, { raw: "[]" }]) {
         vendor.reply(reply);
-        await assert.rejects(ask(model), (error) => toModelError(error).retryable, JSON.stringify(reply));
+        await assert.rejects(ask(model), { retryable: true }, JSON.stringify(reply));
       }
     });
 
-    test("statuses and the vendor's wish for patience", async () => {
-      for (const stream of [false, true]) {
+    test("ignores what follows the terminal frame", async () => {
+      vendor.reply({ text: "whole", end: "whole", trailing: "data: {no json\n\n: rubbish", afterwards: "reset" });
+      assert.equal(textOf(await read(model)), "whole");
+      vendor.reply({ text: "whole", end: "whole", afterwards: "hang" });
+      assert.equal(textOf(await read(model)), "whole");
+    });
+
+    test("reads statuses and the wait that the vendor asks for", async () => {
+      for (const streamed of BOTH) {
         vendor.reply({ status: 429, headers: { "retry-after": "7" } }, { status: 401 }, { status: 500 });
-        const attempt = async () => toModelError(await (stream ? read(model) : ask(model)).catch((error) => error));
+        const attempt = async () =>
+          toModelError(await complete(model, call({ streamed })).catch((error: unknown) => error));
         const [limited, denied, broken] = [await attempt(), await attempt(), await attempt()];
         assert.deepEqual([limited.status, limited.retryable, limited.retryAfterMs], [429, true, 7_000]);
         assert.deepEqual([denied.status, denied.retryable], [401, false]);
@@ -146,52 +167,52 @@ for (const { name, kind, overrides } of VENDORS) {
       }
     });
 
-    test("an abort reaches the vendor at once, whole and streamed, before and after the headers", async () => {
-      for (const [reply, stream] of [
+    test("follows no redirect", async () => {
+      vendor.reply({ status: 307, headers: { location: `${vendor.url}/elsewhere` } });
+      const count = vendor.calls.length;
+      await assert.rejects(ask(model), { status: 307, retryable: false });
+      assert.equal(vendor.calls.length - count, 1);
+    });
+
+    test("closes the vendor's call when the caller aborts, before and after the headers", async () => {
+      const cases: [Reply, boolean][] = [
         [{ end: "silent" }, false],
         [{ end: "silent" }, true],
         [{ end: "hang", after: 1 }, true],
-      ] as [Reply, boolean][]) {
+      ];
+      for (const [reply, streamed] of cases) {
         vendor.reply(reply);
         const count = vendor.calls.length;
         const caller = new AbortController();
-        const gone = new Error("gone");
-        const pending = stream
-          ? read(model, { abortSignal: caller.signal })
-          : ask(model, { abortSignal: caller.signal });
+        const pending = complete(model, call({ streamed, signal: caller.signal }));
         pending.catch(() => {});
-        await until(() => vendor.calls.length > count);
-        // The caller leaves while the model waits for more.
-        await sleep(20);
-        caller.abort(gone);
-        await assert.rejects(pending);
+        await vi.waitFor(() => assert.ok(vendor.calls.length > count), { interval: 1 });
+        const reason = new Error("gone");
+        caller.abort(reason);
+        await assert.rejects(pending, reason);
         assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
       }
     });
 
-    test("a reader that leaves ends the vendor's call", async () => {
+    test("closes the vendor's call when the reader leaves", async () => {
       vendor.reply({ text: ["one ", "two"], end: "hang", after: 1 });
-      for await (const part of (await model.doStream(call())).stream)
-        if (part.type === "text-delta" && part.delta !== "") break;
+      for await (const piece of model.ask(call())) if (piece.type === "text") break;
       assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
     });
 
-    test("options that models take", async () => {
-      await ask(model, { temperature: 2, maxOutputTokens: 77, stopSequences: ["END"] });
+    test("sends temperature, ceiling and stop sequences", async () => {
+      await ask(createVendorModel(entry, http), { temperature: 2, maxTokens: 77, stops: ["END"] });
       const body = vendor.calls.at(-1)?.body ?? "";
       assert.match(body, kind === "anthropic" ? /"temperature":1,/ : /"temperature":2,/, "Anthropic's range ends at 1");
-      assert.match(body, /:77,/);
+      assert.match(body, /:77[,}]/);
       assert.match(body, /\["END"\]/);
     });
 
-    test("an option that a model refuses is left out, and remembered once that has helped", async () => {
-      const picky = createVendorModel(entry, fetch);
+    test("leaves out an option that the model refuses, and remembers it once that has helped", async () => {
+      const picky = createVendorModel(entry, http);
       vendor.always(({ body }) =>
         body.includes('"temperature"')
-          ? {
-              status: 400,
-              error: { message: "`temperature` is not supported with this model.", type: "invalid_request_error" },
-            }
+          ? { status: 400, error: { message: "`temperature` is not supported.", type: "invalid_request_error" } }
           : {},
       );
       const count = vendor.calls.length;
@@ -202,46 +223,59 @@ for (const { name, kind, overrides } of VENDORS) {
       vendor.always({});
     });
 
-    test("an option refused for its value is sent again with the next call", async () => {
-      const picky = createVendorModel(entry, fetch);
+    test("sends an option again that was refused for its value", async () => {
+      const picky = createVendorModel(entry, http);
       vendor.reply({ status: 400, error: { message: "temperature must be at most 1", type: "invalid_request_error" } });
       await ask(picky, { temperature: 0.2 });
       await ask(picky, { temperature: 0.2 });
       assert.match(vendor.calls.at(-1)?.body ?? "", /"temperature":0.2/);
     });
 
-    test("any other refusal stands", async () => {
-      vendor.reply({ status: 400, error: { message: "prompt is too long", type: "invalid_request_error" } });
+    test("learns the largest ceiling from a refusal", async () => {
+      const picky = createVendorModel(entry, http);
+      const words = kind === "google" ? "maxOutputTokens 32000 is over 8192" : "max_tokens: 32000 > 8192";
+      vendor.reply({ status: 400, error: { message: words, type: "invalid_request_error" } });
+      await ask(picky, { maxTokens: 32_000 });
+      assert.match(vendor.calls.at(-1)?.body ?? "", /:8192[,}]/);
+      await ask(picky, { maxTokens: 32_000 });
+      assert.match(vendor.calls.at(-1)?.body ?? "", /:8192[,}]/);
+    });
+
+    test("says that a prompt is too long, and does not try again", async () => {
+      const message = kind === "google" ? "The input token count exceeds the maximum" : "prompt is too long";
+      vendor.reply({ status: 400, error: { message, type: "invalid_request_error" } });
       const count = vendor.calls.length;
-      await assert.rejects(ask(model, { temperature: 0.2 }), { statusCode: 400 });
+      await assert.rejects(ask(model, { temperature: 0.2 }), { status: 400, kind: "too_long", retryable: false });
       assert.equal(vendor.calls.length - count, 1);
     });
 
-    test("every split of the bytes gives the same answer", async () => {
-      const pieces = ["Zoë ", "🎈漢", '\n\ndata: "}]'];
-      const text = pieces.join("");
-      vendor.reply({ text: pieces });
-      let wire: Buffer | undefined;
-      const tap: Fetch = async (...args) => {
-        const response = await fetch(...args);
-        wire = Buffer.from(await new Response(await drain(response)).arrayBuffer());
-        return stand(response, [wire]);
-      };
-      assert.equal(textOf(await read(createVendorModel(entry, tap))), text);
-      assert.ok(wire);
-      // From the first piece to the last: what is outside is plain ASCII, and the same for all frames.
-      for (let at = wire.indexOf("Zo"); at < wire.lastIndexOf("}]") + 12; at++) {
-        const [head, tail] = [wire.subarray(0, at), wire.subarray(at)];
-        const halves = createVendorModel(entry, async () => stand(undefined, [head, tail]));
-        const all = await read(halves);
-        assert.equal(textOf(all), text, `split at ${at}`);
-        assert.equal(finishOf(all).finishReason.unified, "stop");
+    test("drops thinking at the head of the text", async () => {
+      for (const streamed of BOTH) {
+        vendor.reply({ text: ["<think>Let me ", "see.</think>\n\n", "42"] });
+        assert.equal((await complete(model, call({ streamed }))).text, "42");
       }
-      vendor.reply({ text: pieces, split: 1 });
-      assert.equal(textOf(await read(model)), text, "byte by byte over the network");
     });
 
-    test("a connection is kept for the next call", async () => {
+    test("gives a model room to think when its ceiling left no text", async () => {
+      const thinker = createVendorModel(entry, http);
+      vendor.reply({ text: [], finish: "length", usage: { output: 20, thoughts: 20 } });
+      const { text, end } = await complete(thinker, call({ maxTokens: 20 }));
+      assert.deepEqual([text, end.reason], [`Hello from ${kind}.`, "stop"]);
+      const ceiling = /"(?:max_completion_tokens|max_tokens|maxOutputTokens)":(\d+)/.exec(
+        vendor.calls.at(-1)?.body ?? "",
+      );
+      assert.ok(Number(ceiling?.[1]) > 1_000);
+    });
+
+    test("gives the same text when the bytes arrive one by one", async () => {
+      const text = ["Zoë ", "🎈漢", '\n\ndata: "}]'];
+      for (const split of [1, 2, 3]) {
+        vendor.reply({ text, split });
+        assert.equal(textOf(await read(model)), text.join(""), `${split} bytes at a time`);
+      }
+    });
+
+    test("keeps a connection for the next call", async () => {
       await ask(model);
       const before = vendor.connections;
       for (let i = 0; i < 5; i++) {
@@ -253,105 +287,44 @@ for (const { name, kind, overrides } of VENDORS) {
   });
 }
 
-async function drain(response: Response): Promise<ReadableStream<Uint8Array>> {
-  const reader = response.body?.getReader();
-  assert.ok(reader);
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-  });
-}
-
-function stand(response: Response | undefined, chunks: Buffer[]): Response {
-  return new Response(ReadableStream.from(chunks), {
-    status: response?.status ?? 200,
-    headers: { "content-type": "text/event-stream" },
-  });
-}
-
-test("addresses: a path of one's own is kept, an empty one gets the vendor's", async () => {
-  const seen: string[] = [];
-  const spy: Fetch = async (input) => {
-    seen.push(String(input));
-    return new Response("{}", { status: 500 });
-  };
-  const base = { name: "n", model: "m", tier: "fast", images: false, jsonSchema: true, apiKey: "k" } as const;
-  for (const vendor of ["openai", "anthropic", "google", "openai-compatible"] as const) {
-    for (const baseUrl of [undefined, "http://h:1", "http://h:1/", "http://h:1/own/v9"]) {
-      const entry = { ...base, vendor, ...(baseUrl === undefined ? {} : { baseUrl }) };
-      await assert.rejects(ask(createVendorModel(entry, spy)));
-    }
-  }
-  assert.deepEqual(seen, [
-    "https://api.openai.com/v1/chat/completions",
-    "http://h:1/v1/chat/completions",
-    "http://h:1/v1/chat/completions",
-    "http://h:1/own/v9/chat/completions",
-    "https://api.anthropic.com/v1/messages",
-    "http://h:1/v1/messages",
-    "http://h:1/v1/messages",
-    "http://h:1/own/v9/messages",
-    "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
-    "http://h:1/v1beta/models/m:generateContent",
-    "http://h:1/v1beta/models/m:generateContent",
-    "http://h:1/own/v9/models/m:generateContent",
-    "http://127.0.0.1:11434/v1/chat/completions",
-    "http://h:1/v1/chat/completions",
-    "http://h:1/v1/chat/completions",
-    "http://h:1/own/v9/chat/completions",
-  ]);
-});
-
-test("reasoning models are not sent what they do not take", async () => {
+test("keeps a configured path and adds the vendor's to an address without one", async () => {
   const vendor = await startVendor("openai");
-  try {
-    const model = createVendorModel(vendor.entry({ model: "gpt-6-luna" }), fetch);
-    await ask(model, { temperature: 0.5, maxOutputTokens: 9 });
-    const { json } = vendor.calls[0] ?? {};
-    assert.equal(json?.temperature, undefined);
-    assert.equal(json?.max_tokens, undefined);
-    assert.equal(json?.max_completion_tokens, 9);
-  } finally {
-    await vendor.close();
-  }
+  const seen = async (kind: ModelEntry["vendor"], path: string): Promise<string | undefined> => {
+    const model = createVendorModel(vendor.entry({ vendor: kind, model: "m", baseUrl: vendor.url + path }), http);
+    await ask(model).catch(() => {});
+    return vendor.calls.at(-1)?.path;
+  };
+  assert.equal(await seen("openai", ""), "/v1/chat/completions");
+  assert.equal(await seen("openai", "/"), "/v1/chat/completions");
+  assert.equal(await seen("openai-compatible", "/own/v9"), "/own/v9/chat/completions");
+  assert.equal(await seen("anthropic", ""), "/v1/messages");
+  assert.equal(await seen("anthropic", "/own"), "/own/messages");
+  assert.equal(await seen("google", ""), "/v1beta/models/m:generateContent");
+  assert.equal(await seen("google", "/own"), "/own/models/m:generateContent");
+  await vendor.close();
 });
 
-test("an OpenAI-compatible server may have its own word for a natural end", async () => {
-  const vendor = await startVendor("openai", { finish: "eos" });
-  try {
-    const model = createVendorModel(vendor.entry({ vendor: "openai-compatible" }), fetch);
-    assert.deepEqual((await model.doGenerate(call())).finishReason, { unified: "stop", raw: "eos" });
-    assert.equal(finishOf(await read(model)).finishReason.unified, "stop");
-  } finally {
-    await vendor.close();
-  }
+test("cuts off an answer that is larger than its bound", async () => {
+  const small = createHttpClient({ connectMs: 1_000, maxBodyBytes: 10_000, maxStreamBytes: 10_000 });
+  const vendor = await startVendor("openai", { text: "x".repeat(50_000) });
+  const model = createVendorModel(vendor.entry(), small);
+  for (const streamed of BOTH) await assert.rejects(complete(model, call({ streamed })), /larger than 10000 bytes/);
+  await vendor.close();
+  await small.close();
 });
 
-test("an unknown end of Gemini's or Anthropic's is no whole answer", async () => {
-  for (const kind of ["google", "anthropic"] as const) {
-    const vendor = await startVendor(kind, { finish: "OTHER" });
-    try {
-      const model = createVendorModel(vendor.entry(), fetch);
-      await assert.rejects(ask(model), { name: "ModelError" });
-      await assert.rejects(read(model), { name: "ModelError" });
-    } finally {
-      await vendor.close();
-    }
-  }
+test("declines a compressed answer", async () => {
+  const vendor = await startVendor("openai", { headers: { "content-encoding": "br" } });
+  await assert.rejects(ask(createVendorModel(vendor.entry(), http)), /compressed/);
+  await vendor.close();
 });
 
-test("the offline models answer through the same door", async () => {
+test("an offline model answers without a network", async () => {
   const model = createVendorModel(
     { name: "offline-fast", vendor: "offline", model: "offline-fast", tier: "fast", images: false, jsonSchema: true },
-    fetch,
+    http,
   );
-  const prompt: Call["prompt"] = [{ role: "user", content: [{ type: "text", text: "What is 6 * 7?" }] }];
+  const prompt = { system: "", turns: [{ role: "user" as const, text: "What is 6 * 7?" }] };
   assert.match(await ask(model, { prompt }), /42/);
-  assert.deepEqual(finishOf(await read(model, { prompt })).providerMetadata?.chorus, {
-    model: "offline-fast",
-    tier: "fast",
-  });
+  assert.equal(endOf(await read(model, { prompt })).model, "offline-fast");
 });

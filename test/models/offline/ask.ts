@@ -1,37 +1,38 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4Prompt,
-} from "@ai-sdk/provider";
+import { type Completion, complete, type ModelCall, type Prompt } from "../../../src/models/model.ts";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
+import { call } from "../fake-model.ts";
 
 export const TIERS = ["fast", "strong"] as const;
 
-type Options = Omit<LanguageModelV4CallOptions, "prompt"> & { system?: string; tier?: "fast" | "strong" };
+export type Options = Partial<ModelCall> & { system?: string; tier?: "fast" | "strong" };
 
 /** A conversation that begins with the user and takes turns. */
-export function conversation(turns: string | string[], system?: string): LanguageModelV4Prompt {
-  const messages = [turns].flat().map((text, i): LanguageModelV4Prompt[number] => {
-    return { role: i % 2 === 0 ? "user" : "assistant", content: [{ type: "text", text }] };
-  });
-  return system === undefined ? messages : [{ role: "system", content: system }, ...messages];
+export function conversation(turns: string | string[], system = ""): Prompt {
+  const list = [turns]
+    .flat()
+    .map((text, i) => ({ role: i % 2 === 0 ? ("user" as const) : ("assistant" as const), text }));
+  return { system, turns: list };
 }
 
+/** A whole completion, unless the options say that it is streamed. */
 export async function generate(
   turns: string | string[],
   { system, tier = "strong", ...options }: Options = {},
-): Promise<LanguageModelV4GenerateResult> {
-  return createOfflineModel(tier).doGenerate({ ...options, prompt: conversation(turns, system) });
+): Promise<Completion> {
+  const model = createOfflineModel({ name: `offline-${tier}`, tier });
+  return complete(model, call({ streamed: false, prompt: conversation(turns, system), ...options }));
 }
 
 /** The text of an answer. */
 export async function ask(turns: string | string[], options: Options = {}): Promise<string> {
-  const { content } = await generate(turns, options);
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  return (await generate(turns, options)).text;
 }
 
 /** The parsed answer in JSON mode, with or without a schema. */
 export async function askJson(turns: string | string[], schema?: object, options: Options = {}): Promise<unknown> {
-  const responseFormat = { type: "json" as const, ...(schema ? { schema } : {}) };
-  return JSON.parse(await ask(turns, { ...options, responseFormat }));
+  return JSON.parse(await ask(turns, { ...options, format: schema ? schemaFormat(schema) : { type: "json" } }));
+}
+
+export function schemaFormat(schema: object): { type: "schema"; schema: string } {
+  return { type: "schema", schema: JSON.stringify(schema) };
 }

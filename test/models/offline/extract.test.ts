@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
-import { createOfflineModel } from "../../../src/models/offline/model.ts";
 import { ask, askJson, TIERS } from "./ask.ts";
 import { ARTICLE, BRIDGE, GERMAN_INVOICE, PROSE_INVOICE, STACKED_INVOICE, US_INVOICE } from "./texts.ts";
 
@@ -58,7 +57,7 @@ const INVOICES: [text: string, number: string, date: string, total: number, emai
 ];
 
 for (const tier of TIERS) {
-  test(`${tier}: number, date, total and e-mail address of an invoice in the usual layouts`, async () => {
+  test(`${tier}: reads number, date, total and e-mail address of an invoice in the usual layouts`, async () => {
     const nullable = { type: ["string", "null"] };
     for (const [text, ...expected] of INVOICES) {
       for (const names of [
@@ -76,7 +75,7 @@ for (const tier of TIERS) {
     }
   });
 
-  test(`${tier}: the other members of an invoice`, async () => {
+  test(`${tier}: reads the other members of an invoice`, async () => {
     const schema = strict({
       due_date: { type: ["string", "null"] },
       subtotal: { type: ["number", "null"] },
@@ -104,7 +103,7 @@ for (const tier of TIERS) {
   });
 }
 
-test("dates become ISO dates, if the calendar has them", async () => {
+test("writes dates as ISO dates, and null for a date that does not exist", async () => {
   const schema = strict({ date: { type: ["string", "null"] } });
   for (const date of [
     "2026-03-14",
@@ -119,7 +118,7 @@ test("dates become ISO dates, if the calendar has them", async () => {
   assert.deepEqual(await askJson("Date: 31.02.2026", schema), { date: null });
 });
 
-test("numbers with either decimal sign", async () => {
+test("reads numbers with a decimal point or a decimal comma", async () => {
   for (const [text, total] of [
     ["1,234.50", 1234.5],
     ["1.234,50", 1234.5],
@@ -133,7 +132,7 @@ test("numbers with either decimal sign", async () => {
   }
 });
 
-test("labelled values, whatever the spelling of the name, and within the objects that they belong to", async () => {
+test("finds labelled values in any spelling of the label, within the objects that they belong to", async () => {
   const text =
     "Order no: 10045\nCustomer: Jane Doe\nCustomer email: jane@x.example\nShipping method: Express courier\nItems in stock: 12\nGift wrap: yes\nExpress: no\nVendor email: sales@y.example\nColours: red, green and blue";
   const party = strict({ email: string });
@@ -163,7 +162,7 @@ test("labelled values, whatever the spelling of the name, and within the objects
   });
 });
 
-test("allowed values: beside a label, mentioned, or neither", async () => {
+test("chooses among allowed values, beside a label or elsewhere in the text", async () => {
   const option = (...values: string[]) => strict({ status: { type: "string", enum: values } });
   for (const [text, schema, status] of [
     ["Status: closed\nIt was open for a week.", option("open", "closed"), "closed"],
@@ -176,7 +175,7 @@ test("allowed values: beside a label, mentioned, or neither", async () => {
   assert.deepEqual(await askJson("It comes in red and blue.", strict({ colours })), { colours: ["blue", "red"] });
 });
 
-test("what is not found: null, left out, or the plainest value within the bounds", async () => {
+test("fills a missing value with null, leaves it out, or takes the simplest value within the bounds", async () => {
   const schema = {
     type: "object",
     properties: {
@@ -199,7 +198,7 @@ test("what is not found: null, left out, or the plainest value within the bounds
   assert.deepEqual(read, found);
 });
 
-test("summaries, answers and results fill a schema too", async () => {
+test("fills members for summaries, answers and results", async () => {
   const { summary } = (await askJson(ARTICLE, strict({ summary: string }))) as { summary: string };
   assert.ok(summary.length < ARTICLE.length / 2 && summary.includes("ferry"));
   assert.deepEqual(await askJson("What is 17 * 23 + 4?", strict({ answer: number })), { answer: 395 });
@@ -209,17 +208,14 @@ test("summaries, answers and results fill a schema too", async () => {
   });
 });
 
-test("members keep the schema's order and any name, constants their digits", async () => {
+test("keeps the schema's order and names, and the digits of constants", async () => {
   const text =
     '{"type":"object","properties":{"z":{"type":"string"},"2":{"type":"string"},"1":{"type":"integer","const":123456789012345678901234567890},"__proto__":{"type":"string"}},"required":["z","2","1","__proto__"]}';
-  const answer = await ask("z: a\n", {
-    responseFormat: { type: "json", schema: JSON.parse(text) },
-    providerOptions: { chorus: { schema: text } },
-  });
+  const answer = await ask("z: a\n", { format: { type: "schema", schema: text } });
   assert.equal(answer, '{"z":"a","2":"","1":123456789012345678901234567890,"__proto__":""}');
 });
 
-test("lists in lists, and a schema as large as one may be, end soon", async () => {
+test("answers nested lists and the largest schema in time", async () => {
   let nested: object = { type: "string", minLength: 3 };
   for (let level = 1; level < 10; level++) nested = { type: "array", items: nested, minItems: 3 };
   const wide = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`field${i}`, string]));
@@ -230,7 +226,7 @@ test("lists in lists, and a schema as large as one may be, end soon", async () =
   assert.ok(process.cpuUsage(start).user < 2_000_000);
 });
 
-test("JSON without a schema has the members that the request names", async () => {
+test("takes the members that the request names when there is no schema", async () => {
   const person = "Jane Doe (jane@x.example) owes us $45.20.";
   const expected = { name: "Jane Doe", email: "jane@x.example", total: 45.2 };
   for (const prompt of [
@@ -250,13 +246,11 @@ test("JSON without a schema has the members that the request names", async () =>
   });
 });
 
-test("without names it is an answer or a summary, whatever the instructions of the service and the caller say", async () => {
+test("gives an answer or a summary when the request names no members", async () => {
   const extract = async (text: string) => {
     const system = ["You are Acme's help desk. Return JSON with the fields name and email."];
     const prompt = buildPrompt({ system, turns: [{ role: "user", text }], continues: false }, "extract");
-    const model = createOfflineModel("strong");
-    const { content } = await model.doGenerate({ prompt, responseFormat: { type: "json" } });
-    return JSON.parse(content[0]?.type === "text" ? content[0].text : "");
+    return JSON.parse(await ask("", { prompt, format: { type: "json" } }));
   };
   assert.deepEqual(await extract("What is 2 + 2?"), { answer: 4 });
   assert.deepEqual(await extract("What is the capital of France?"), { answer: null });

@@ -1,139 +1,108 @@
 import assert from "node:assert/strict";
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { test } from "vitest";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
-import { ask, conversation, generate, TIERS } from "./ask.ts";
+import { call, collect, textOf } from "../fake-model.ts";
+import { ask, conversation, generate, type Options, schemaFormat, TIERS } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";
 
-type Options = Omit<LanguageModelV4CallOptions, "prompt">;
+const read = (text: string, { tier = "strong", ...options }: Options = {}) =>
+  createOfflineModel({ name: `offline-${tier}`, tier }).ask(call({ prompt: conversation(text), ...options }));
 
-async function stream(text: string, options: Options = {}, tier: "fast" | "strong" = "strong") {
-  const result = await createOfflineModel(tier).doStream({ ...options, prompt: conversation(text) });
-  return result.stream;
-}
-
-async function collect(stream: AsyncIterable<LanguageModelV4StreamPart>): Promise<LanguageModelV4StreamPart[]> {
-  const parts: LanguageModelV4StreamPart[] = [];
-  for await (const part of stream) parts.push(part);
-  return parts;
-}
-
-const deltas = (parts: LanguageModelV4StreamPart[]) =>
-  parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
-
-test("the model says who it is", () => {
+test("has the name of its entry, and so has the end of its completion", async () => {
   for (const tier of TIERS) {
-    const { specificationVersion, provider, modelId, supportedUrls } = createOfflineModel(tier);
-    assert.deepEqual(
-      { specificationVersion, provider, modelId, supportedUrls },
-      { specificationVersion: "v4", provider: "offline", modelId: `offline-${tier}`, supportedUrls: {} },
-    );
+    const model = createOfflineModel({ name: `my-${tier}`, tier });
+    assert.equal(model.name, `my-${tier}`);
+    const last = (await collect(model.ask(call()))).at(-1);
+    assert.equal(last?.type === "end" && last.model, `my-${tier}`);
   }
 });
 
-test("a stream holds the same answer, word by word, between its start and its finish", async () => {
+test("streams the same answer word by word", async () => {
   const schema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
-  const formats: Options[] = [
-    {},
-    { responseFormat: { type: "json", schema } },
-    { maxOutputTokens: 5 },
-    { stopSequences: ["city"] },
-  ];
+  const variants: Options[] = [{}, { format: schemaFormat(schema) }, { maxTokens: 5 }, { stops: ["city"] }];
   for (const tier of TIERS) {
     for (const prompt of [`Summarise:\n\n${ARTICLE}`, US_INVOICE, "hello", "2 + 2"]) {
-      for (const options of formats) {
+      for (const options of variants) {
         const whole = await generate(prompt, { ...options, tier });
-        const parts = await collect(await stream(prompt, options, tier));
-        assert.deepEqual(parts.slice(0, 2), [
-          { type: "stream-start", warnings: [] },
-          { type: "text-start", id: "0" },
-        ]);
-        assert.deepEqual([{ type: "text", text: deltas(parts).join("") }], whole.content);
-        const { finishReason, usage } = whole;
-        assert.deepEqual(parts.slice(-2), [
-          { type: "text-end", id: "0" },
-          { type: "finish", finishReason, usage },
-        ]);
+        const streamed = await collect(read(prompt, { ...options, tier }));
+        assert.equal(textOf(streamed), whole.text);
+        assert.deepEqual(streamed.at(-1), whole.end);
       }
     }
   }
-  const words = deltas(await collect(await stream(`Summarise:\n\n${ARTICLE}`)));
-  assert.ok(words.length > 50 && words.every((word) => word.trim().split(/\s+/).length === 1));
+  const words = (await collect(read(`Summarise:\n\n${ARTICLE}`))).slice(0, -1);
+  assert.ok(words.length > 50);
+  for (const piece of words) assert.ok(piece.type === "text" && piece.text.trim().split(/\s+/).length === 1);
 });
 
-test("the same prompt gives the same answer", async () => {
+test("gives the same answer for the same prompt", async () => {
   const prompt = `Give me the key points:\n\n${ARTICLE}`;
   assert.equal(await ask(prompt), await ask(prompt));
 });
 
-test("an aborted call ends with the signal's reason", async () => {
+test("throws the reason of an abort", async () => {
   const reason = new Error("the caller is gone");
-  const abortSignal = AbortSignal.abort(reason);
-  await assert.rejects(async () => generate("hello", { abortSignal }), reason);
-  await assert.rejects(async () => stream("hello", { abortSignal }), reason);
+  const aborted = { signal: AbortSignal.abort(reason) };
+  await assert.rejects(generate("hello", aborted), reason);
+  await assert.rejects(collect(read("hello", aborted)), reason);
 
   const controller = new AbortController();
-  const reader = (await stream(`Summarise:\n\n${ARTICLE}`, { abortSignal: controller.signal })).getReader();
-  for (let part = 0; part < 5; part++) await reader.read();
+  const pieces = read(`Summarise:\n\n${ARTICLE}`, { signal: controller.signal });
+  for (let piece = 0; piece < 5; piece++) await pieces.next();
   controller.abort(reason);
-  await assert.rejects(reader.read(), reason);
+  await assert.rejects(pieces.next(), reason);
 });
 
-test("a stream can be left at any point", async () => {
-  const reader = (await stream(`Summarise:\n\n${ARTICLE}`)).getReader();
-  await reader.read();
-  await reader.cancel("enough");
-  assert.deepEqual(await reader.read(), { done: true, value: undefined });
+test("ends when the reader leaves", async () => {
+  const pieces = read(`Summarise:\n\n${ARTICLE}`);
+  await pieces.next();
+  await pieces.return?.();
+  assert.deepEqual(await pieces.next(), { done: true, value: undefined });
 });
 
-test("maxOutputTokens cuts the answer, at four characters a token", async () => {
+test("cuts the answer at the ceiling, at four characters a token", async () => {
   const whole = await ask(`Summarise:\n\n${ARTICLE}`);
-  const { content, finishReason, usage } = await generate(`Summarise:\n\n${ARTICLE}`, { maxOutputTokens: 10 });
-  assert.deepEqual(content, [{ type: "text", text: whole.slice(0, 40) }]);
-  assert.deepEqual([finishReason.unified, usage.outputTokens.total], ["length", 10]);
-  assert.equal((await generate("2 + 2", { maxOutputTokens: 3 })).finishReason.unified, "stop");
-  const emoji = await ask(`When?\n\n${"😀".repeat(30)} in 1932.`, { maxOutputTokens: 1 });
+  const { text, end } = await generate(`Summarise:\n\n${ARTICLE}`, { maxTokens: 10 });
+  assert.equal(text, whole.slice(0, 40));
+  assert.deepEqual([end.reason, end.usage?.outputTokens], ["length", 10]);
+  assert.equal((await generate("2 + 2", { maxTokens: 3 })).end.reason, "stop");
+  const emoji = await ask(`When?\n\n${"😀".repeat(30)} in 1932.`, { maxTokens: 1 });
   assert.ok(emoji.isWellFormed());
 });
 
-test("the answer ends before the first stop sequence", async () => {
+test("ends the answer before the first stop sequence", async () => {
   const prompt = `Who designed the bridge?\n\n${BRIDGE}`;
-  assert.equal(await ask(prompt, { stopSequences: ["1932", " and", ""] }), "It was designed by Ingrid Holm");
-  assert.equal((await generate(prompt, { stopSequences: [" and"] })).finishReason.unified, "stop");
-  assert.equal(await ask(prompt, { stopSequences: ["It"] }), "");
+  assert.equal(await ask(prompt, { stops: ["1932", " and", ""] }), "It was designed by Ingrid Holm");
+  assert.equal((await generate(prompt, { stops: [" and"] })).end.reason, "stop");
+  assert.equal(await ask(prompt, { stops: ["It"] }), "");
 });
 
-test("usage counts the prompt and the answer", async () => {
-  const { usage, content } = await generate("What is 17 * 23 + 4?");
-  const [answer] = content;
-  assert.ok(answer?.type === "text");
-  assert.equal(usage.outputTokens.total, Math.ceil(answer.text.length / 4));
-  assert.ok(Number(usage.inputTokens.total) >= 5 && Number(usage.inputTokens.total) < 40);
+test("counts the prompt and the answer", async () => {
+  const { end, text } = await generate("What is 17 * 23 + 4?");
+  assert.equal(end.usage?.outputTokens, Math.ceil(text.length / 4));
+  const input = end.usage?.inputTokens ?? 0;
+  assert.ok(input >= 5 && input < 40);
   const longer = await generate(["What is 17 * 23 + 4?", "395", "And 2 + 2?"], { system: "Be brief." });
-  assert.ok(Number(longer.usage.inputTokens.total) > Number(usage.inputTokens.total));
+  assert.ok((longer.end.usage?.inputTokens ?? 0) > input);
 });
 
-test("a prompt that ends with an assistant's text is continued", async () => {
+test("continues an assistant's text at the end of the prompt", async () => {
   const question = `Who designed the bridge?\n\n${BRIDGE}`;
   assert.equal(await ask([question, "It was designed by"]), " Ingrid Holm and opened in 1932.");
   assert.equal(await ask([question, "Answer: "]), "It was designed by Ingrid Holm and opened in 1932.");
 });
 
-test("messages without text, of files and of tools do no harm", async () => {
-  const data = { type: "data", data: new Uint8Array([1, 2]) } as const;
-  const { content } = await createOfflineModel("fast").doGenerate({
-    prompt: [
-      { role: "tool", content: [] },
-      { role: "assistant", content: [{ type: "reasoning", text: "hm" }] },
-      { role: "user", content: [{ type: "file", mediaType: "image/png", data }] },
-    ],
-  });
-  assert.match(content[0]?.type === "text" ? content[0].text : "", /offline model/);
-  const empty = await createOfflineModel("strong").doGenerate({ prompt: [] });
-  assert.equal(empty.content.length, 1);
+test("accepts turns without text, images and an empty conversation", async () => {
+  const images = [{ mediaType: "image/png", data: new Uint8Array([1, 2]) }];
+  const turns = [
+    { role: "assistant" as const, text: "" },
+    { role: "user" as const, text: "", images },
+  ];
+  assert.match(await ask("", { tier: "fast", prompt: { system: "", turns } }), /offline model/);
+  assert.match(await ask("", { prompt: { system: "", turns: [] } }), /offline model/);
 });
 
-test("200,000 characters of anything take less than a second", async () => {
+test("answers 200,000 characters of any text within a second", async () => {
   await ask("Loading is not measured: what is this?");
   const hostile = {
     letters: "a".repeat(200_000),
@@ -163,7 +132,7 @@ test("200,000 characters of anything take less than a second", async () => {
   for (const [name, text] of Object.entries(hostile)) {
     const calls: [string, Options][] = [
       [`Summarise:\n${text}`, {}],
-      [text, { responseFormat: { type: "json", schema: { ...schema, required: [...schema.required] } } }],
+      [text, { format: schemaFormat(schema) }],
     ];
     for (const [prompt, options] of calls) {
       const start = process.cpuUsage();

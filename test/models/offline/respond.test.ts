@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
-import { createOfflineModel } from "../../../src/models/offline/model.ts";
 import { ask, askJson, TIERS } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";
 
@@ -15,7 +14,7 @@ function quoted(summary: string, text: string): string[] {
 }
 
 for (const tier of TIERS) {
-  test(`${tier}: an article of 300 words is summarised in a few of its sentences`, async () => {
+  test(`${tier}: summarises an article in a few of its sentences`, async () => {
     for (const prompt of [
       `Summarise this article:\n\n${ARTICLE}`,
       `${ARTICLE}\n\nPlease summarize the text above.`,
@@ -31,7 +30,7 @@ for (const tier of TIERS) {
     }
   });
 
-  test(`${tier}: a summary has the form and the topic that were asked for`, async () => {
+  test(`${tier}: gives a summary the requested form and topic`, async () => {
     const summarise = (how: string) => ask(`Summarise ${how}:\n\n${ARTICLE}`, { tier });
     assert.equal(quoted(await summarise("in one sentence"), ARTICLE).length, 1);
     assert.equal(quoted(await ask(`Give me a one-sentence summary.\n\n${ARTICLE}`, { tier }), ARTICLE).length, 1);
@@ -43,7 +42,7 @@ for (const tier of TIERS) {
     assert.equal(quoted(await ask(ARTICLE, { tier, system }), ARTICLE).length, 1);
   });
 
-  test(`${tier}: questions are answered with a sentence of the text`, async () => {
+  test(`${tier}: answers questions with a sentence of the text`, async () => {
     for (const [question, expected] of [
       ["When did the bridge open?", /1932/],
       ["Who designed the bridge?", /Ingrid Holm/],
@@ -65,7 +64,7 @@ for (const tier of TIERS) {
     }
   });
 
-  test(`${tier}: the text may stand in an earlier turn or in the system message`, async () => {
+  test(`${tier}: finds the text in an earlier turn and in the system message`, async () => {
     assert.match(await ask([BRIDGE, "Noted.", "Who designed the bridge?"], { tier }), /Ingrid Holm/);
     assert.equal(await ask(["The code is 4711.", "Noted.", "What is the code?"], { tier }), "The code is 4711.");
     assert.match(await ask([`Summarise:\n${ARTICLE}`, "…", "Who leads the project?"], { tier }), /Jonas Weber/);
@@ -74,7 +73,7 @@ for (const tier of TIERS) {
     assert.match(await ask([ARTICLE, "Noted.", "Now summarise it in one sentence."], { tier }), /first electric ferry/);
   });
 
-  test(`${tier}: what it cannot know, it says`, async () => {
+  test(`${tier}: says when it cannot know the answer`, async () => {
     const unknown = [
       "What is the capital of France?",
       "Write a poem about spring",
@@ -93,12 +92,11 @@ for (const tier of TIERS) {
   });
 }
 
-test("the service's own instructions are no text to answer from or to go by", async () => {
+test("does not answer from the service's instructions", async () => {
   const talk = async (...texts: string[]) => {
     const turns = texts.map((text, i) => ({ role: i % 2 === 0 ? ("user" as const) : ("assistant" as const), text }));
     const prompt = buildPrompt({ system: [], turns, continues: true }, "text");
-    const { content } = await createOfflineModel("fast").doGenerate({ prompt });
-    return content[0]?.type === "text" ? content[0].text : "";
+    return ask("", { tier: "fast", prompt });
   };
   assert.match(await talk("Who sends requests through an API?"), /^I cannot know/);
   assert.equal(
@@ -108,13 +106,13 @@ test("the service's own instructions are no text to answer from or to go by", as
   assert.equal(await talk(`Who designed it?\n\n${BRIDGE}`, "It was designed"), " by Ingrid Holm and opened in 1932.");
 });
 
-test("greetings get a short answer", async () => {
+test("answers greetings briefly", async () => {
   for (const prompt of ["hello", "Hi there!", "Good morning, how are you?"]) {
     assert.match(await ask(prompt), /^Hello! I am the built-in offline model/);
   }
 });
 
-test("arithmetic", async () => {
+test("calculates", async () => {
   for (const [question, value] of [
     ["what is 17 * 23 + 4?", 395],
     ["12% of 250", 30],
@@ -137,7 +135,7 @@ test("arithmetic", async () => {
   }
 });
 
-test("sums, differences and products agree with JavaScript", async () => {
+test("calculates sums, differences and products as JavaScript does", async () => {
   const integers = fc.integer({ min: -999, max: 999 });
   const signs = fc.constantFrom("+", "-", "*");
   const apply = (sign: string, x: number, y: number) => (sign === "+" ? x + y : sign === "-" ? x - y : x * y);
@@ -151,7 +149,7 @@ test("sums, differences and products agree with JavaScript", async () => {
   );
 });
 
-test("extraction that was not asked for as JSON gives JSON too", async () => {
+test("answers requests for data with JSON, also in prose mode", async () => {
   assert.equal(
     await ask(`Extract the invoice number, date and total from this invoice:\n${US_INVOICE}`),
     '{"invoice_number":"INV-2041","date":"2026-03-14","total":1333.26}',
@@ -159,7 +157,7 @@ test("extraction that was not asked for as JSON gives JSON too", async () => {
   assert.equal(await ask(`List all dates in the text.\n\n${US_INVOICE}`), '{"dates":["2026-03-14","2026-04-13"]}');
 });
 
-test("any conversation gets an answer", async () => {
+test("answers any conversation", async () => {
   const texts = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.string({ unit: "grapheme" }),

@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
+import type { ModelEntry } from "../../src/config/config.ts";
+import { createHttpClient } from "../../src/models/http.ts";
+import { complete, type Model, type ModelCall, type Reasoning } from "../../src/models/model.ts";
+import { createVendorModel } from "../../src/models/vendor.ts";
+import { type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "../helpers/vendors.ts";
+import { call } from "./fake-model.ts";
+
+const http = createHttpClient({ connectMs: 1_000 });
+const vendors = new Map<VendorKind, ScriptedVendor>();
+beforeAll(async () => {
+  for (const kind of ["openai", "anthropic", "google"] as const) vendors.set(kind, await startVendor(kind));
+});
+beforeEach(() => {
+  for (const vendor of vendors.values()) vendor.always({});
+});
+afterAll(async () => {
+  await http.close();
+  for (const vendor of vendors.values()) await vendor.close();
+});
+
+type Json = Record<string, unknown>;
+
+/** A model of a scripted vendor, and the bodies that it sends for a call. */
+function modelOf(kind: VendorKind, overrides: Partial<ModelEntry> = {}) {
+  const vendor = vendors.get(kind) ?? assert.fail();
+  const model: Model = createVendorModel(vendor.entry(overrides), http);
+  const sent = async (more: Partial<ModelCall> = {}): Promise<Json[]> => {
+    const before = vendor.calls.length;
+    await complete(model, call({ streamed: false, ...more }));
+    return vendor.calls.slice(before).map(({ json }) => json);
+  };
+  return { vendor, model, sent };
+}
+
+/** Refuses calls whose body has this member, in words for which the option is never sent again. */
+const refusing =
+  (member: string, message = `Unsupported parameter: '${member}' is not supported with this model.`) =>
+  ({ body }: VendorCall) =>
+    body.includes(`"${member}"`) ? { status: 400, error: { message, type: "invalid_request_error" } } : {};
+
+const has = (bodies: readonly Json[], member: string) => bodies.map((body) => JSON.stringify(body).includes(member));
+
+describe("ceilings", () => {
+  test("OpenAI gets max_completion_tokens, other servers max_tokens", async () => {
+    const [own] = await modelOf("openai").sent({ maxTokens: 7 });
+    assert.deepEqual([own?.max_completion_tokens, own?.max_tokens], [7, undefined]);
+    const [other] = await modelOf("openai", { vendor: "openai-compatible" }).sent({ maxTokens: 7 });
+    assert.deepEqual([other?.max_completion_tokens, other?.max_tokens], [undefined, 7]);
+  });
+
+  test("the other name is learned when the first one is refused", async () => {
+    for (const [overrides, first, second] of [
+      [{}, "max_completion_tokens", "max_tokens"],
+      [{ vendor: "openai-compatible" }, "max_tokens", "max_completion_tokens"],
+    ] as const) {
+      const { vendor, sent } = modelOf("openai", overrides);
+      vendor.always(refusing(first));
+      const bodies = [...(await sent({ maxTokens: 7 })), ...(await sent({ maxTokens: 8 }))];
+      assert.deepEqual(
+        bodies.map((body) => [body[first], body[second]]),
+        [
+          [7, undefined],
+          [undefined, 7],
+          [undefined, 8],
+        ],
+      );
+    }
+  });
+
+  test("the ceiling of the catalogue bounds that of a call, and stands in for it", async () => {
+    for (const kind of ["openai", "anthropic", "google"] as const) {
+      const { sent } = modelOf(kind, { maxOutputTokens: 500 });
+      for (const more of [{}, { maxTokens: 9_000 }]) {
+        const [body] = await sent(more);
+        assert.match(JSON.stringify(body), /"(max_completion_tokens|max_tokens|maxOutputTokens)":500\b/);
+      }
+    }
+  });
+
+  test("no ceiling is sent where neither the call nor the catalogue has one, but for Anthropic", async () => {
+    for (const kind of ["openai", "google"] as const) {
+      assert.doesNotMatch(JSON.stringify(await modelOf(kind).sent()), /max_?(completion_|output_?)?tokens/i);
+    }
+    assert.equal(typeof (await modelOf("anthropic").sent())[0]?.max_tokens, "number");
+  });
+});
+
+describe("usage of a stream", () => {
+  test("is asked for in streams only", async () => {
+    const { sent } = modelOf("openai");
+    assert.deepEqual((await sent({ streamed: true }))[0]?.stream_options, { include_usage: true });
+    assert.equal((await sent())[0]?.stream_options, undefined);
+  });
+
+  test("is no longer asked for when a server refuses stream_options", async () => {
+    const { vendor, sent, model } = modelOf("openai", { vendor: "openai-compatible" });
+    vendor.always(({ body }) =>
+      body.includes("stream_options")
+        ? { status: 400, error: { message: "Unrecognized request argument supplied: stream_options" } }
+        : { usage: null },
+    );
+    assert.deepEqual(has(await sent({ streamed: true }), "stream_options"), [true, false]);
+    assert.deepEqual(has(await sent({ streamed: true }), "stream_options"), [false]);
+    assert.equal((await complete(model, call())).end.usage, undefined);
+  });
+});
+
+describe("prompt caching", () => {
+  const LONG = "x".repeat(5_000);
+  const prompt = { system: "", turns: [{ role: "user" as const, text: LONG }] };
+
+  test("OpenAI gets the key of the prefix, other servers do not", async () => {
+    assert.equal((await modelOf("openai").sent({ cacheKey: "k1" }))[0]?.prompt_cache_key, "k1");
+    const compatible = modelOf("openai", { vendor: "openai-compatible" });
+    assert.deepEqual(has(await compatible.sent({ cacheKey: "k1" }), "k1"), [false]);
+    assert.deepEqual(has(await modelOf("google").sent({ cacheKey: "k1" }), "k1"), [false]);
+    assert.equal((await modelOf("openai").sent())[0]?.prompt_cache_key, undefined);
+  });
+
+  test("the key is no longer sent when it is refused", async () => {
+    const { vendor, sent } = modelOf("openai");
+    vendor.always(refusing("prompt_cache_key"));
+    assert.deepEqual(has(await sent({ cacheKey: "k" }), "prompt_cache_key"), [true, false]);
+    assert.deepEqual(has(await sent({ cacheKey: "k" }), "prompt_cache_key"), [false]);
+  });
+
+  test("Anthropic gets a mark at the end of a long prefix, and none in a short prompt", async () => {
+    const { sent } = modelOf("anthropic");
+    const mark = { cache_control: { type: "ephemeral" } };
+    const [long] = await sent({ prompt, cacheKey: "k" });
+    assert.deepEqual(long?.messages, [{ role: "user", content: [{ type: "text", text: LONG, ...mark }] }]);
+    assert.deepEqual(has(await sent({ cacheKey: "k" }), "cache_control"), [false]);
+    const images = [{ mediaType: "image/png", data: new Uint8Array([1]) }];
+    const turns = [
+      { role: "user" as const, text: LONG },
+      { role: "assistant" as const, text: "a" },
+      { role: "user" as const, text: "b", images },
+    ];
+    const [conversation] = await sent({ prompt: { system: "s", turns }, cacheKey: "k" });
+    assert.equal(conversation?.system, "s");
+    const marked = JSON.stringify({ type: "text", text: "b", ...mark });
+    assert.ok(JSON.stringify(conversation).includes(marked), "at the end of the conversation");
+    assert.equal(JSON.stringify(conversation).split("cache_control").length, 2, "one mark");
+  });
+
+  test("marks are no longer sent when they are refused", async () => {
+    const { vendor, sent } = modelOf("anthropic");
+    vendor.always(refusing("cache_control", "messages.0.content.0.cache_control: Extra inputs are not permitted"));
+    assert.deepEqual(has(await sent({ prompt, cacheKey: "k" }), "cache_control"), [true, false]);
+    assert.deepEqual(has(await sent({ prompt, cacheKey: "k" }), "cache_control"), [false]);
+  });
+});
+
+describe("reasoning", () => {
+  const DEPTHS: Reasoning[] = ["none", "low", "medium", "high"];
+  const THINKING = ["reasoning_effort", "thinking", "output_config", "generationConfig", "chat_template_kwargs"];
+  /** Members of a body that concern thinking. */
+  const thinkingOf = (body: Json | undefined): Json =>
+    Object.fromEntries(Object.entries(body ?? {}).filter(([member]) => THINKING.includes(member)));
+
+  const cases: [kind: VendorKind, overrides: Partial<ModelEntry>, expected: Json[]][] = [
+    ["openai", {}, DEPTHS.map((depth) => ({ reasoning_effort: depth }))],
+    [
+      "openai",
+      { vendor: "openai-compatible" },
+      DEPTHS.map((depth) => ({
+        reasoning_effort: depth,
+        ...(depth === "none" ? { chat_template_kwargs: { enable_thinking: false } } : {}),
+      })),
+    ],
+    [
+      "anthropic",
+      {},
+      DEPTHS.map((depth) =>
+        depth === "none"
+          ? { thinking: { type: "disabled" } }
+          : { thinking: { type: "adaptive" }, output_config: { effort: depth } },
+      ),
+    ],
+    [
+      "google",
+      { model: "gemini-2.5-flash" },
+      [0, 1_024, 8_192, 24_576].map((thinkingBudget) => ({ generationConfig: { thinkingConfig: { thinkingBudget } } })),
+    ],
+    [
+      "google",
+      { model: "gemini-3.8-flash" },
+      ["minimal", "low", "medium", "high"].map((thinkingLevel) => ({
+        generationConfig: { thinkingConfig: { thinkingLevel } },
+      })),
+    ],
+  ];
+  for (const [kind, overrides, expected] of cases) {
+    const name = overrides.model ?? overrides.vendor ?? kind;
+
+    test(`${name}: writes each depth in the vendor's way, and nothing when a call names none`, async () => {
+      const { sent } = modelOf(kind, overrides);
+      for (const [i, reasoning] of DEPTHS.entries()) {
+        assert.deepEqual(thinkingOf((await sent({ reasoning }))[0]), expected[i], reasoning);
+      }
+      assert.deepEqual(thinkingOf((await sent())[0]), {});
+    });
+
+    test(`${name}: answers without the parameters when they are refused, and remembers that`, async () => {
+      for (const reasoning of DEPTHS) {
+        const { vendor, sent } = modelOf(kind, overrides);
+        vendor.always(({ json }) =>
+          Object.keys(thinkingOf(json)).length > 0
+            ? {
+                status: 400,
+                error: { message: "Unsupported: thinking, reasoning_effort", type: "invalid_request_error" },
+              }
+            : {},
+        );
+        assert.deepEqual(thinkingOf((await sent({ reasoning })).at(-1)), {}, reasoning);
+        const again = await sent({ reasoning });
+        assert.deepEqual([again.length, thinkingOf(again[0])], [1, {}], reasoning);
+      }
+    });
+  }
+
+  test("the vendor's ceiling has room to think beside the call's ceiling", async () => {
+    for (const kind of ["anthropic", "google"] as const) {
+      const { sent } = modelOf(kind);
+      const ceilings: number[] = [];
+      for (const reasoning of DEPTHS) {
+        const [body] = await sent({ reasoning, maxTokens: 50 });
+        ceilings.push(Number(/"(?:max_tokens|maxOutputTokens)":(\d+)/.exec(JSON.stringify(body))?.[1]));
+      }
+      const [none = 0, low = 0, medium = 0, high = 0] = ceilings;
+      assert.ok(none === 50 && low > 1_000 && medium > low && high > medium, `${kind}: ${ceilings}`);
+    }
+  });
+});

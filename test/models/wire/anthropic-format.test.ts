@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { afterAll, beforeAll, beforeEach, test } from "vitest";
+import { createHttpClient } from "../../../src/models/http.ts";
+import { complete, type Model, type ModelCall } from "../../../src/models/model.ts";
+import { createVendorModel } from "../../../src/models/vendor.ts";
+import { anthropic } from "../../../src/models/wire/anthropic.ts";
+import { Collector } from "../../../src/models/wire/wire.ts";
+import { type ScriptedVendor, startVendor } from "../../helpers/vendors.ts";
+import { call } from "../fake-model.ts";
+
+const http = createHttpClient({ connectMs: 1_000 });
+let vendor: ScriptedVendor;
+let model: Model;
+beforeAll(async () => {
+  vendor = await startVendor("anthropic");
+});
+beforeEach(() => {
+  model = createVendorModel(vendor.entry(), http);
+});
+afterAll(async () => {
+  await http.close();
+  await vendor.close();
+});
+
+const refusal = (message: string) => ({ status: 400, error: { message, type: "invalid_request_error" } });
+
+async function sent(more: Partial<ModelCall>): Promise<Record<string, unknown>[]> {
+  const before = vendor.calls.length;
+  await complete(model, call({ streamed: false, ...more }));
+  return vendor.calls.slice(before).map(({ json }) => json);
+}
+
+test("asks for adaptive thinking with an effort", async () => {
+  const [body] = await sent({ reasoning: "high" });
+  assert.deepEqual(body?.thinking, { type: "adaptive" });
+  assert.deepEqual(body?.output_config, { effort: "high" });
+});
+
+test("turns thinking off, because several models think by default", async () => {
+  const [body] = await sent({ reasoning: "none" });
+  assert.deepEqual(body?.thinking, { type: "disabled" });
+});
+
+test("asks for the lowest effort where thinking cannot be turned off, and keeps other efforts", async () => {
+  vendor.reply(refusal("thinking.type.disabled is not supported for this model."));
+  const bodies = await sent({ reasoning: "none" });
+  assert.deepEqual(bodies.at(-1)?.output_config, { effort: "low" });
+  assert.equal(bodies.at(-1)?.thinking, undefined);
+  const [next] = await sent({ reasoning: "high" });
+  assert.deepEqual(next?.thinking, { type: "adaptive" });
+});
+
+test("sends a budget to older models, after one refusal", async () => {
+  vendor.reply(refusal("adaptive thinking is not supported on this model"));
+  const bodies = await sent({ reasoning: "medium" });
+  assert.equal(bodies.length, 2);
+  assert.deepEqual(bodies[1]?.thinking, { type: "enabled", budget_tokens: 8_192 });
+  const [next] = await sent({ reasoning: "low" });
+  assert.deepEqual(next?.thinking, { type: "enabled", budget_tokens: 2_048 });
+});
+
+test("learns the largest ceiling also where the call sets none", async () => {
+  vendor.reply(refusal("max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens"));
+  const bodies = await sent({});
+  assert.deepEqual(
+    bodies.map(({ max_tokens }) => max_tokens),
+    [32_000, 8_192],
+  );
+});
+
+test("puts the effort and the schema into one output_config", async () => {
+  const schema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}';
+  const [body] = await sent({ reasoning: "low", format: { type: "schema", schema } });
+  assert.deepEqual(body?.output_config, {
+    effort: "low",
+    format: { type: "json_schema", schema: JSON.parse(schema) },
+  });
+  const [plain] = await sent({ format: { type: "schema", schema } });
+  assert.deepEqual(plain?.output_config, { format: { type: "json_schema", schema: JSON.parse(schema) } });
+});
+
+test("marks long prefixes for the cache only when the call has a cache key", async () => {
+  const prompt = { system: "s".repeat(5_000), turns: [{ role: "user" as const, text: "Hi" }] };
+  const mark = { cache_control: { type: "ephemeral" } };
+  const [marked] = await sent({ prompt, cacheKey: "k" });
+  assert.deepEqual(marked?.system, [{ type: "text", text: prompt.system, ...mark }]);
+  assert.deepEqual(marked?.messages, [{ role: "user", content: [{ type: "text", text: "Hi", ...mark }] }]);
+  const [plain] = await sent({ prompt });
+  assert.equal(plain?.system, prompt.system);
+  assert.deepEqual(plain?.messages, [{ role: "user", content: "Hi" }]);
+});
+
+test("leaves the marks out where they are refused", async () => {
+  const prompt = { system: "s".repeat(5_000), turns: [{ role: "user" as const, text: "Hi" }] };
+  vendor.reply(refusal("system.0.cache_control: Extra inputs are not permitted"));
+  const bodies = await sent({ prompt, cacheKey: "k" });
+  assert.equal(bodies.length, 2);
+  assert.equal(bodies[1]?.system, prompt.system);
+});
+
+test("reads every documented stop reason", () => {
+  const reasons = {
+    end_turn: "stop",
+    stop_sequence: "stop",
+    max_tokens: "length",
+    model_context_window_exceeded: "length",
+    refusal: "content_filter",
+    tool_use: "unknown",
+    pause_turn: "unknown",
+  };
+  for (const [word, reason] of Object.entries(reasons)) {
+    const into = new Collector();
+    anthropic.readEvent(JSON.stringify({ type: "message_delta", delta: { stop_reason: word } }), into);
+    assert.equal(into.reason, reason, word);
+    assert.equal(into.isWhole, false, "message_stop is the terminal frame");
+  }
+});
+
+test("reads text deltas only, and sees thinking that is omitted or redacted", () => {
+  const into = new Collector();
+  const events = [
+    { type: "ping" },
+    { type: "content_block_start", content_block: { type: "thinking", thinking: "", signature: "" } },
+    { type: "content_block_delta", delta: { type: "signature_delta", signature: "abc" } },
+    { type: "content_block_start", content_block: { type: "server_tool_use", name: "web_search", input: {} } },
+    { type: "content_block_delta", delta: { type: "input_json_delta", partial_json: "{}" } },
+    { type: "content_block_delta", delta: { type: "citations_delta", citation: { cited_text: "no" } } },
+    { type: "content_block_start", content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", delta: { type: "text_delta", text: "yes" } },
+    { type: "content_block_stop" },
+    { type: "something_new", text: "no" },
+    { type: "message_stop" },
+  ];
+  for (const event of events) anthropic.readEvent(JSON.stringify(event), into);
+  assert.equal(into.take(), "yes");
+  assert.ok(into.thinks && into.isWhole);
+});

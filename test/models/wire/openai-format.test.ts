@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { afterAll, beforeAll, test } from "vitest";
+import type { ModelEntry } from "../../../src/config/config.ts";
+import { createHttpClient } from "../../../src/models/http.ts";
+import { complete, type ModelCall } from "../../../src/models/model.ts";
+import { createVendorModel } from "../../../src/models/vendor.ts";
+import { openai } from "../../../src/models/wire/openai.ts";
+import { Collector } from "../../../src/models/wire/wire.ts";
+import { type Script, type ScriptedVendor, startVendor } from "../../helpers/vendors.ts";
+import { call } from "../fake-model.ts";
+
+const http = createHttpClient({ connectMs: 1_000 });
+let vendor: ScriptedVendor;
+beforeAll(async () => {
+  vendor = await startVendor("openai");
+});
+afterAll(async () => {
+  await http.close();
+  await vendor.close();
+});
+
+/** The bodies that a new model sends for one call, while the vendor answers with these replies first. */
+async function sent(
+  entry: Partial<ModelEntry>,
+  more: Partial<ModelCall>,
+  ...replies: Script[]
+): Promise<Record<string, unknown>[]> {
+  const before = vendor.calls.length;
+  vendor.reply(...replies);
+  const model = createVendorModel(vendor.entry(entry), http);
+  await complete(model, call({ streamed: false, ...more }));
+  return vendor.calls.slice(before).map(({ json }) => json);
+}
+
+const unsupported = (value: string) => ({
+  status: 400,
+  error: {
+    message: `Unsupported value: 'reasoning_effort' does not support '${value}' with this model.`,
+    type: "invalid_request_error",
+    param: "reasoning_effort",
+    code: "unsupported_value",
+  },
+});
+const COMPATIBLE: Partial<ModelEntry> = { vendor: "openai-compatible", model: "qwen" };
+
+test("asks for as little thinking as the model takes", async () => {
+  const bodies = await sent({}, { reasoning: "none" }, unsupported("none"), unsupported("minimal"));
+  assert.deepEqual(
+    bodies.map(({ reasoning_effort }) => reasoning_effort),
+    ["none", "minimal", "low"],
+  );
+});
+
+test("leaves the effort out after one refusal where every form reads the same", async () => {
+  const bodies = await sent({}, { reasoning: "high" }, unsupported("high"));
+  assert.deepEqual(
+    bodies.map(({ reasoning_effort }) => reasoning_effort),
+    ["high", undefined],
+  );
+});
+
+test("turns thinking off in chat templates, and without them where a server is strict", async () => {
+  const strict = { status: 400, error: { message: "property 'chat_template_kwargs' is unsupported" } };
+  const bodies = await sent(COMPATIBLE, { reasoning: "none" }, strict);
+  assert.deepEqual(
+    bodies.map(({ reasoning_effort, chat_template_kwargs }) => [reasoning_effort, chat_template_kwargs]),
+    [
+      ["none", { enable_thinking: false }],
+      ["none", undefined],
+    ],
+  );
+});
+
+test("leaves the effort out for a model of Ollama that does not think", async () => {
+  const reply = { status: 400, error: { message: '"gemma3:4b" does not support thinking', type: "api_error" } };
+  const bodies = await sent(COMPATIBLE, { reasoning: "low" }, reply);
+  assert.equal(bodies.length, 2);
+  assert.equal(bodies[1]?.reasoning_effort, undefined);
+});
+
+test("finds the refused field in errors whose message is no text", async () => {
+  const detail = [
+    { type: "extra_forbidden", loc: ["body", "reasoning_effort"], msg: "Extra inputs are not permitted" },
+  ];
+  for (const raw of [{ object: "error", message: { detail } }, { detail }]) {
+    const bodies = await sent(COMPATIBLE, { reasoning: "low" }, { status: 422, raw: JSON.stringify(raw) });
+    assert.equal(bodies.length, 2);
+    assert.equal(bodies[1]?.reasoning_effort, undefined);
+  }
+});
+
+test("asks OpenRouter for reasoning in its own field", () => {
+  const entry = vendor.entry({ ...COMPATIBLE, baseUrl: "https://openrouter.ai/api/v1" });
+  const forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
+  const prompt = { system: "", turns: [] };
+  const wanted = { model: "m", prompt, maxTokens: 5, temperature: undefined, stops: [], format: undefined };
+  const { body } = openai.request(
+    entry,
+    { ...wanted, reasoning: "medium", streamed: true, cacheKey: undefined },
+    forms,
+  );
+  assert.deepEqual(JSON.parse(body).reasoning, { effort: "medium" });
+  assert.equal(JSON.parse(body).reasoning_effort, undefined);
+});
+
+test("fails after a bounded number of refusals", async () => {
+  const before = vendor.calls.length;
+  vendor.always(({ json }) => ({
+    status: 400,
+    error: { message: `max_completion_tokens: at most ${Number(json.max_completion_tokens) - 1}` },
+  }));
+  const model = createVendorModel(vendor.entry(), http);
+  await assert.rejects(complete(model, call({ streamed: false, maxTokens: 30_000 })), { status: 400 });
+  assert.ok(vendor.calls.length - before <= 13);
+  vendor.always({});
+});
+
+test("reads refusals of the model and of a filter", () => {
+  for (const body of [
+    { error: { message: "flagged", type: "invalid_request_error", code: "invalid_prompt" } },
+    { error: { message: "filtered", code: "content_filter" } },
+    { error: { message: "no", code: "content_policy_violation" } },
+  ]) {
+    assert.equal(openai.readError(JSON.stringify(body)).kind, "refused");
+  }
+  const into = new Collector();
+  openai.readEvent('{"choices":[{"delta":{"content":null,"refusal":"I can\'t"},"finish_reason":null}]}', into);
+  openai.readEvent('{"choices":[{"delta":{},"finish_reason":"stop"}]}', into);
+  assert.equal(into.reason, "content_filter");
+  assert.equal(into.take(), "");
+});
+
+test("reads the ways in which servers say that a prompt is too long", () => {
+  for (const message of [
+    "Your input exceeds the context window of this model.",
+    "This model's maximum context length is 8192 tokens.",
+    "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+    "the request exceeds the available context size, type exceed_context_size_error",
+  ]) {
+    assert.equal(openai.readError(JSON.stringify({ error: { message } })).kind, "too_long", message);
+  }
+});
+
+test("reads a usage chunk without choices, and DeepSeek's name for cached tokens", () => {
+  for (const choices of [[], null, undefined]) {
+    const into = new Collector();
+    const usage = { prompt_tokens: 9, completion_tokens: 4, prompt_cache_hit_tokens: 6 };
+    openai.readEvent(JSON.stringify({ choices: [{ delta: { content: "a" } }], usage: null }), into);
+    openai.readEvent(JSON.stringify({ choices, usage }), into);
+    assert.equal(into.isWhole, false);
+    openai.readEvent("[DONE]", into);
+    assert.equal(into.isWhole, true);
+    assert.deepEqual(into.usage, { inputTokens: 9, cachedTokens: 6, outputTokens: 4, thinkingTokens: 0 });
+  }
+});
+
+test("takes reasoning of any server for thinking, not for text", () => {
+  for (const delta of [{ reasoning_content: "hm" }, { reasoning: "hm" }]) {
+    const into = new Collector();
+    openai.readEvent(JSON.stringify({ choices: [{ delta }] }), into);
+    assert.equal(into.take(), "");
+    assert.equal(into.thinks, true);
+  }
+});
+
+test("repeats a completion that ended in thinking only once", async () => {
+  vendor.always({ text: [], finish: "length", usage: { output: 20, thoughts: 20 } });
+  const bodies = await sent({}, { maxTokens: 20 });
+  vendor.always({});
+  assert.deepEqual(
+    bodies.map(({ max_completion_tokens }) => Number(max_completion_tokens) > 1_000),
+    [false, true],
+  );
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { describe, test } from "vitest";
+import { ThinkFilter } from "../../../src/models/wire/think.ts";
+
+function filtered(...pieces: string[]): string {
+  const filter = new ThinkFilter();
+  return pieces.map((piece) => filter.push(piece)).join("") + filter.end();
+}
+
+describe("ThinkFilter", () => {
+  test("drops the thinking at the head and the white space after it", () => {
+    assert.equal(filtered("<think>Let me see.</think>\n\nForty-two."), "Forty-two.");
+    assert.equal(filtered("\n <think></think>yes"), "yes");
+  });
+
+  test("keeps the same words elsewhere", () => {
+    const text = "The tag <think>a</think> is used by some models.";
+    assert.equal(filtered(text), text);
+    assert.equal(filtered("<think>a</think>b <think>c</think>"), "b <think>c</think>");
+  });
+
+  test("keeps a text that only begins like the mark", () => {
+    assert.equal(filtered("<thin"), "<thin");
+    assert.equal(filtered("<", "b>bold</b>"), "<b>bold</b>");
+  });
+
+  test("gives no text for thinking that does not end", () => {
+    assert.equal(filtered("<think>I wonder", " whether"), "");
+  });
+
+  test("says whether the text began with thinking", () => {
+    const filter = new ThinkFilter();
+    filter.push("<think>a</think>b");
+    assert.equal(filter.hasThought, true);
+  });
+
+  test("gives the same text for every split", () => {
+    const text = fc
+      .array(fc.constantFrom("<think>", "</think>", "<", "/", "think", ">", " ", "\n", "a"), { maxLength: 12 })
+      .map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(text, (whole) => {
+        assert.equal(filtered(...whole), filtered(whole));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
