@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { test } from "vitest";
 import { FAILURES, Failure, toFailure } from "../src/failure.ts";
 
-test("docs/failures.md lists exactly the failures of the code", () => {
+test("docs/failures.md lists the failures of the code", () => {
   const doc = readFileSync(resolve(import.meta.dirname, "../docs/failures.md"), "utf8");
   const documented = [...doc.matchAll(/^\| (\d{3}) \| (\S+) \| (\w+) \|/gm)].map(
     ([, http, code, connect]) => `${http} ${code} ${connect}`,
@@ -17,7 +17,7 @@ test("docs/failures.md lists exactly the failures of the code", () => {
   assert.deepEqual(documented.toSorted(), coded.toSorted());
 });
 
-test("what is not a Failure becomes internal and keeps its cause to itself", () => {
+test("wraps any other error as internal and hides its cause", () => {
   const failure = toFailure(new Error("secret detail"));
   assert.equal(failure.kind, "internal");
   assert.doesNotMatch(failure.message, /secret/);

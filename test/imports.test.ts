@@ -12,9 +12,11 @@ const LEAVES = new Set([
   "config",
   "discovery",
   "failure",
+  "internal-errors",
   "json",
   "json-names",
   "log",
+  "log-output",
   "telemetry",
   "terms",
   "tracing",
@@ -69,11 +71,10 @@ test("arrows run only as the architecture draws them", () => {
   assert.deepEqual(wrong, []);
 });
 
-test("the engine knows no HTTP server, the transport no SQL, admission no model", () => {
+test("the engine knows no HTTP server, the transport no SQL", () => {
   const forbidden: Array<[folder: string, pattern: RegExp]> = [
     ["engine", /"node:(http|http2|net)"|"@connectrpc/],
     ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
-    ["admission", /"@ai-sdk/],
     ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
     // It runs wherever there is fetch, and is handed out alone.
     ["client", /(?:from|import) "(?!\.\/)/],
@@ -81,6 +82,14 @@ test("the engine knows no HTTP server, the transport no SQL, admission no model"
   for (const file of sources().keys()) {
     const text = readFileSync(join(SRC, file), "utf8");
     for (const [folder, pattern] of forbidden) if (place(file) === folder) assert.doesNotMatch(text, pattern, file);
+  }
+});
+
+test("only the wire formats know the fields of vendors", () => {
+  const fields = /max_completion_tokens|stop_reason|message_delta|anthropic-version|generationConfig|usageMetadata/;
+  for (const file of sources().keys()) {
+    if (file.startsWith("models/wire/")) continue;
+    assert.doesNotMatch(readFileSync(join(SRC, file), "utf8"), fields, file);
   }
 });
 

@@ -159,6 +159,10 @@ describe("the client against the running service", () => {
 
     vendor.always({ text: "no json" });
     await fails(generate({ response_format: STRICT }), "structured_output_failed", 502);
+    vendor.always({ text: "", finish: "content-filter" });
+    await fails(generate({}), "content_refused", 422);
+    vendor.always({ status: 400, error: { message: "no", code: "context_length_exceeded" } });
+    await fails(generate({}), "request_too_long", 422, { field: "prompt" });
     vendor.always({ status: 400, error: { message: "no" } });
     await fails(generate({}), "upstream_failed", 502);
     vendor.always({});

@@ -4,6 +4,7 @@ import { answer, type EngineEvent, type Finish, type Question, type Step } from 
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens.ts";
 import type { Catalogue } from "../../src/models/catalogue.ts";
+import { collect } from "../models/fake-model.ts";
 import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";
 
 const tokenizer = createTokenizer();
@@ -49,13 +50,13 @@ async function ask(
   };
   let text = "";
   let pieces = 0;
-  const told: Step[] = [];
+  const steps: Step[] = [];
   for await (const event of answer(engine as Parameters<typeof answer>[0], question, signal)) {
     if (event.type === "text") {
       text += event.text;
       pieces++;
-    } else if (event.type === "step") told.push(event.step);
-    else return { text, pieces, finish: event, steps: told.map(stepWord) };
+    } else if (event.type === "step") steps.push(event.step);
+    else return { text, pieces, finish: event, steps: steps.map(stepWord) };
   }
   return assert.fail("no finish");
 }
@@ -63,7 +64,7 @@ async function ask(
 const strict = { shape: "json_schema", schema: SCHEMA, streamed: false } as const;
 const agreeing = (text: string) => engineOf([text, text, text], [text, text, text]);
 
-test("max_tokens and stop sequences hold for the final answer on every plan, streamed or not", async () => {
+test("applies max_tokens and stop sequences to the answer on every plan, streamed or not", async () => {
   const text = "one two three four five six seven eight nine ten";
   for (const level of ["low", "medium", "high"] as const) {
     for (const kind of ["closed", "prose"] as const) {
@@ -78,14 +79,13 @@ test("max_tokens and stop sequences hold for the final answer on every plan, str
         assert.equal(stopped.finish.reason, "stop");
         const begun = stopped.steps.filter((step) => step.endsWith("…")).length;
         assert.equal(stopped.steps.length, 2 * begun, "every step has an end");
-        for (const { calls } of models)
-          for (const { providerOptions } of calls) assert.equal(providerOptions?.chorus?.generation, "gen_1");
+        assert.ok(models.some(({ calls }) => calls.length > 0));
       }
     }
   }
 });
 
-test("an agreed draft comes in pieces, and the finish is its own", async () => {
+test("streams an agreed draft in pieces and finishes as the draft did", async () => {
   const text = `${"word ".repeat(400)}\nAnswer: 42`;
   const { text: got, pieces, finish, steps } = await ask(agreeing(text).engine, { level: "medium", kind: "maths" });
   assert.equal(got, text);
@@ -94,12 +94,12 @@ test("an agreed draft comes in pieces, and the finish is its own", async () => {
   assert.equal(steps[0], "draft fast …");
 });
 
-test("a fast draft that was cut off escalates", async () => {
+test("escalates when a fast draft was cut off", async () => {
   const { engine } = engineOf([cutOff("Answer: A"), "Answer: A", "x"], ["Answer: S", "x", "x"]);
   assert.equal((await ask(engine, { level: "medium", kind: "closed" })).text, "Answer: S");
 });
 
-test("extract: candidates are read first, and voted field by field", async () => {
+test("extract: reads the object of each draft and votes field by field", async () => {
   const objects = ['{"a":1,"b":2,"c":9}', 'Here:\n```json\n{"a":1,"b":9,"c":3}\n```', "{'a':9,'b':2,'c':3}"];
   const { engine } = engineOf(["x", "x", "x"], objects);
   const { text, finish } = await ask(engine, { level: "high", shape: "extract" });
@@ -110,7 +110,7 @@ test("extract: candidates are read first, and voted field by field", async () =>
   assert.ok(none.finish.structuredError);
 });
 
-test("strict: valid on every plan; one mistake in each candidate is voted away", async () => {
+test("strict: gives a valid object on every plan, also when each draft has one mistake", async () => {
   for (const level of ["low", "medium", "high"] as const) {
     const { text, finish } = await ask(agreeing('{"a":1,"b":2,"c":3}').engine, { ...strict, level });
     assert.deepEqual([text, finish.structured, finish.reason], ['{"a":1,"b":2,"c":3}', '{"a":1,"b":2,"c":3}', "stop"]);
@@ -121,7 +121,7 @@ test("strict: valid on every plan; one mistake in each candidate is voted away",
   assert.deepEqual(steps.slice(-2), ["vote service …", "vote service ok"]);
 });
 
-test("strict: invalid candidates have no vote, and what is invalid in the end is asked for again, then of the other tier", async () => {
+test("strict: ignores invalid drafts, and asks again and then the other tier when the result is invalid", async () => {
   const valid = '{"a":1,"b":2,"c":3}';
   const voted = engineOf(["x", "x", "x"], [valid, '{"a":1}', valid]);
   assert.equal((await ask(voted.engine, { ...strict, level: "high" })).text, valid);
@@ -138,7 +138,7 @@ test("strict: invalid candidates have no vote, and what is invalid in the end is
   assert.deepEqual(repaired.steps, ["answer fast …", "answer fast ok", "repair service …", "repair service ok"]);
 });
 
-test("strict: 502 or valid when everything says nonsense, on every plan; a cap that is too small is a failure", async () => {
+test("strict: fails when no model gives a valid object or the cap is too small", async () => {
   for (const level of ["low", "medium", "high"] as const) {
     for (const nonsense of ["no JSON", "{}", '{"a":1,"b":2,"c":3,"d":4}', '{"a":1,"b":2'])
       await assert.rejects(ask(agreeing(nonsense).engine, { ...strict, level }), { kind: "structured_output_failed" });
@@ -151,14 +151,14 @@ test("strict: 502 or valid when everything says nonsense, on every plan; a cap t
   }
 });
 
-test("all dead is upstream_failed, an abort its own reason, on every plan", async () => {
+test("fails with upstream_failed when all models fail, and with the caller's reason after an abort", async () => {
   for (const level of ["low", "medium", "high"] as const) {
     for (const kind of ["closed", "prose"] as const) {
       await assert.rejects(ask(engineOf([dead, dead], [dead, dead]).engine, { level, kind }), {
         kind: "upstream_failed",
       });
       const waits = held("x");
-      const says: Says = (asked) => Promise.resolve(waits.model.doGenerate(asked));
+      const says: Says = (asked) => collect(waits.model.ask(asked));
       const { engine } = engineOf([says, says], [says, says]);
       const caller = new AbortController();
       const gone = new Error("gone");
@@ -171,11 +171,11 @@ test("all dead is upstream_failed, an abort its own reason, on every plan", asyn
   }
 });
 
-test("leaving the iteration in any phase leaves nothing running", async () => {
+test("aborts every call when the reader leaves", async () => {
   const analysing = held("{}");
   const engines = [
     engineOf(["x"], ["one", "two", "three"]),
-    engineOf(["x"], [(asked) => Promise.resolve(analysing.model.doGenerate(asked)), "two", "three"]),
+    engineOf(["x"], [(asked) => collect(analysing.model.ask(asked)), "two", "three"]),
   ];
   for (const { engine, models } of engines) {
     const events: EngineEvent[] = [];
@@ -201,6 +201,6 @@ test("leaving the iteration in any phase leaves nothing running", async () => {
       events.push(event);
       if (models.some(({ calls }) => calls.length > 0)) break;
     }
-    for (const { calls } of models) for (const { abortSignal } of calls) assert.ok(abortSignal?.aborted);
+    for (const { calls } of models) for (const { signal } of calls) assert.ok(signal.aborted);
   }
 });

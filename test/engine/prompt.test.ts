@@ -1,21 +1,18 @@
 import assert from "node:assert/strict";
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import fc from "fast-check";
 import { test } from "vitest";
 import { buildPrompt, buildReask, type Turn } from "../../src/engine/prompt.ts";
+import type { Prompt } from "../../src/models/model.ts";
 
-/** Turns as pairs of role and text; the system text as one. */
-function plain(prompt: LanguageModelV4Prompt): [role: string, text: string][] {
-  return prompt.map(({ role, content }) => [
-    role,
-    typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "?")).join(""),
-  ]);
+/** The system text and the turns as pairs of role and text. */
+function plain({ system, turns }: Prompt): [role: string, text: string][] {
+  return [["system", system], ...turns.map(({ role, text }): [string, string] => [role, text])];
 }
 
 const user = (text: string): Turn => ({ role: "user", text });
 const assistant = (text: string): Turn => ({ role: "assistant", text });
 
-test("instructions of the service stand before the caller's, and all of them before the turns", () => {
+test("puts the service's instructions before the caller's", () => {
   const [system, ...turns] = plain(
     buildPrompt({ system: ["Be brief.", "", "Be kind."], turns: [user("Hi")], continues: false }, "text"),
   );
@@ -24,7 +21,7 @@ test("instructions of the service stand before the caller's, and all of them bef
   assert.deepEqual(turns, [["user", "Hi"]]);
 });
 
-test("the two JSON modes ask for one object and nothing else", () => {
+test("asks for one object only in the two JSON modes", () => {
   for (const shape of ["extract", "json_schema"] as const) {
     const [[, system = ""] = []] = plain(buildPrompt({ system: [], turns: [user("a")], continues: false }, shape));
     assert.match(system, /one JSON object and nothing else/);
@@ -32,7 +29,7 @@ test("the two JSON modes ask for one object and nothing else", () => {
   }
 });
 
-test("turns alternate, from a user's to a user's, and nothing of them is lost", () => {
+test("alternates turns from user to user without losing text", () => {
   const turn = fc.record({ role: fc.constantFrom("user", "assistant"), text: fc.string() });
   fc.assert(
     fc.property(fc.array(turn), fc.boolean(), (turns, continues) => {
@@ -50,7 +47,7 @@ test("turns alternate, from a user's to a user's, and nothing of them is lost", 
   );
 });
 
-test("turns of one side are joined; a conversation that an assistant opens or closes gets a user's turn there", () => {
+test("joins turns of one role, and adds a user's turn before and after an assistant's", () => {
   const turns = [assistant("Hello!"), user("one"), user(""), user("two"), assistant("three")];
   assert.deepEqual(plain(buildPrompt({ system: [], turns, continues: false }, "text")).slice(1), [
     ["user", "Begin."],
@@ -64,30 +61,25 @@ test("turns of one side are joined; a conversation that an assistant opens or cl
   assert.match(text ?? "", /^Continue your last message exactly from where it stops/);
 });
 
-test("of a conversation that is all instructions the last one is the request", () => {
+test("takes the last instruction as the request when there are no turns", () => {
   const [system, ...turns] = plain(buildPrompt({ system: ["A.", "B."], turns: [user("")], continues: false }, "text"));
   assert.match(system?.[1] ?? "", /A\.$/);
   assert.deepEqual(turns, [["user", "B."]]);
 });
 
-test("images stand before the text of their turn, also where turns are joined or there is no text", () => {
+test("keeps images when turns are joined and when there is no text", () => {
   const image = (byte: number) => ({ mediaType: "image/png", data: new Uint8Array([byte]) });
   const turns = [
     { ...user(""), images: [image(1)] },
     { ...user("What is it?"), images: [image(2)] },
   ];
-  const content = buildPrompt({ system: [], turns, continues: false }, "text").at(-1)?.content;
-  const file = (byte: number) => ({
-    type: "file",
-    mediaType: "image/png",
-    data: { type: "data", data: new Uint8Array([byte]) },
-  });
-  assert.deepEqual(content, [file(1), file(2), { type: "text", text: "What is it?" }]);
-  const alone = buildPrompt({ system: [], turns: turns.slice(0, 1), continues: false }, "text").at(-1)?.content;
-  assert.deepEqual(alone, [file(1)]);
+  const joined = buildPrompt({ system: [], turns, continues: false }, "text").turns;
+  assert.deepEqual(joined, [{ role: "user", text: "What is it?", images: [image(1), image(2)] }]);
+  const alone = buildPrompt({ system: [], turns: turns.slice(0, 1), continues: false }, "text").turns;
+  assert.deepEqual(alone, [{ role: "user", text: "", images: [image(1)] }]);
 });
 
-test("asked again, a model sees its answer and every error", () => {
+test("shows a model its answer and every error when it asks again", () => {
   const prompt = buildPrompt({ system: [], turns: [user("a")], continues: false }, "json_schema");
   const again = plain(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"]));
   assert.deepEqual(again.slice(0, -2), plain(prompt));

@@ -78,7 +78,7 @@ const test = base
     return { name, id: workspace?.id, token, tokenId, owner: clients(service.rpcUrl, token), rival, rivalKey };
   });
 
-describe("operators and owners over the internal listener", () => {
+describe("administration over the internal listener", () => {
   test("a fresh store has the workspace default with a starting grant and the limits of the first tier", async ({
     operator,
   }) => {

@@ -6,7 +6,7 @@ import { credits, rowOf, test } from "../helpers/bench.ts";
 const MEMBERS = ["id", "request_id", "answer", "structured_error", "usage", "latency_ms", "finish_reason", "notices"];
 
 describe("one answer", () => {
-  test("has the members of the contract, and its row in the store when it arrives", async ({
+  test("returns the members of the contract once the answer's row is in the store", async ({
     harness: { openai, pool, count, ask },
   }) => {
     openai.always({ text: "Paris is the capital.", usage: { input: 50, cached: 7, output: 9 } });
@@ -73,13 +73,11 @@ describe("one answer", () => {
     assert.equal(strict.usage.credits, credits(1 + count(schema), 1 + count(schema), count("{}")));
   });
 
-  test("streamed, is the same answer", async ({ harness: { openai, pool, count, stream } }) => {
+  test("streams the same answer", async ({ harness: { openai, pool, count, stream } }) => {
     openai.always({ text: ["Pa", "ris ", "is."], usage: { input: 9, cached: 1, output: 3 } });
     const { events, text, last } = await stream({ prompt: "Where?" });
-    assert.deepEqual(
-      events.map(({ event }) => event),
-      ["delta", "delta", "delta", "done"],
-    );
+    assert.ok(events.slice(0, -1).every(({ event }) => event === "delta"));
+    assert.equal(last.event, "done");
     assert.equal(text, "Paris is.");
     assert.deepEqual(Object.keys(last.data), ["id", "request_id", "usage", "finish_reason", "notices"]);
     const usage = { input_tokens: count("Where?"), output_tokens: count("Paris is."), cached_tokens: 1 };
@@ -88,7 +86,7 @@ describe("one answer", () => {
     assert.deepEqual([row.streamed, row.outcome, row.finish_reason, row.model], [true, "ok", "stop", "openai-fast"]);
   });
 
-  test("ends before a stop sequence, over every split, and is charged for what was delivered", async ({
+  test("ends before a stop sequence for every split, and charges what was delivered", async ({
     harness: { openai, count, ask, stream },
   }) => {
     const text = "One, 漢字 two: STOP and three.";
@@ -136,7 +134,7 @@ describe("one answer", () => {
     }
   });
 
-  test("has max_tokens tokens at most, exactly by the service's own count", async ({
+  test("delivers at most max_tokens tokens by the service's own count", async ({
     harness: { openai, tokenizer, count, ask, stream },
   }) => {
     const text = "Internationalisation: 漢字仮名交じり文, naïve 😀😀 emoji and l33t-speak, twice over.";
@@ -164,7 +162,7 @@ describe("one answer", () => {
     assert.equal(sent.max_tokens ?? sent.max_completion_tokens, whole + 1);
   });
 
-  test("has a trace only when asked for, of roles and without names of models", async ({
+  test("returns a trace only when asked for, with roles and without names of models", async ({
     harness: { openai, ask, stream },
   }) => {
     openai.always({ text: "one two" });
@@ -208,7 +206,7 @@ describe("one answer", () => {
     assert.ok(plain.events.every(({ event, data }) => event !== "trace" && !("intelligence_trace" in data)));
   });
 
-  test("says what of the request it did not heed", async ({ harness: { ask, stream } }) => {
+  test("lists the members of the request that it ignored", async ({ harness: { ask, stream } }) => {
     const body = {
       prompt: "a",
       model: "gpt",
@@ -241,7 +239,7 @@ describe("one answer", () => {
     assert.deepEqual((await ask({ prompt: "a", web_search: false })).notices, []);
   });
 
-  test("in prompt-defined JSON mode carries the object, or the reason why there is none", async ({
+  test("returns the object in prompt-defined JSON mode, or why there is none", async ({
     harness: { openai, service, ask, stream },
   }) => {
     for (const output_shape of ["extract", "summary", "recommendation", "tradeoffs", "decision"]) {

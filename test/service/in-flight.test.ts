@@ -12,7 +12,7 @@ function stopClock(t: Lifetime) {
   t.onTestFinished(() => void vi.useRealTimers());
 }
 
-test("a request ends when its caller leaves, also when that was before it began", () => {
+test("ends a request when its caller leaves, also before it has begun", () => {
   const work = createInFlight();
   const caller = new AbortController();
   using running = work.begin(caller.signal);
@@ -23,7 +23,7 @@ test("a request ends when its caller leaves, also when that was before it began"
   assert.ok(late.signal.reason instanceof CallerGone);
 });
 
-test("a request is cut short at its deadline, and only the first reason counts", (t) => {
+test("cuts a request short at its deadline and keeps the first reason", (t) => {
   stopClock(t);
   const work = createInFlight();
   const caller = new AbortController();
@@ -38,7 +38,7 @@ test("a request is cut short at its deadline, and only the first reason counts",
   assert.equal(reason.why, "deadline");
 });
 
-test("a request that has ended leaves neither timer nor listener behind", (t) => {
+test("removes timer and listener of a request that has ended", (t) => {
   stopClock(t);
   const work = createInFlight();
   const caller = new AbortController();
@@ -53,7 +53,7 @@ test("a request that has ended leaves neither timer nor listener behind", (t) =>
   caller.abort();
 });
 
-test("draining refuses what is new, waits for what runs, and cuts the rest short", async (t) => {
+test("refuses new requests while draining, waits for running ones, then cuts them short", async (t) => {
   stopClock(t);
   const work = createInFlight();
   const quick = work.begin(NOBODY);
@@ -78,7 +78,7 @@ test("draining refuses what is new, waits for what runs, and cuts the rest short
   await end;
 });
 
-test("draining with nothing to wait for ends at once, and never waits for what cannot end", async (t) => {
+test("ends a drain at once when nothing runs, and does not wait for requests that cannot end", async (t) => {
   stopClock(t);
   await createInFlight().drain(60_000);
   const work = createInFlight();

@@ -41,7 +41,7 @@ const test = base.extend(
   }),
 );
 
-describe("what a request brings along", () => {
+describe("reads the input of a request", () => {
   test("text files reach the model before the question, as data, and count as input", async ({
     shared: { count, vendors, pool, script, ask, stream },
   }) => {

@@ -24,7 +24,7 @@ const said = (...turns: [role: "user" | "assistant", text: string][]): Conversat
   continues: false,
 });
 
-test("auto follows the difficulty, an effort that the caller names is applied", () => {
+test("follows the difficulty with auto, and applies an effort that the caller names", () => {
   const asked = said(["user", "Why?"]);
   for (const [difficulty, level] of [
     [0, "low"],
@@ -44,7 +44,7 @@ test("auto follows the difficulty, an effort that the caller names is applied", 
   }
 });
 
-test("the rater reads the caller's instructions and what the user said last", () => {
+test("rates the caller's instructions and the user's last text", () => {
   for (const [asked, expected] of [
     [said(["user", "First."], ["assistant", "Yes."], ["user", "a"], ["user", "b"]), "Be brief.\n\na\n\nb"],
     [said(["user", "First."], ["assistant", "It is"]), "Be brief.\n\nFirst."],

@@ -60,7 +60,7 @@ const test = base.extend(
   }),
 );
 
-describe("the plans of a service with three vendors", () => {
+describe("plans of a service with three vendors", () => {
   test("a stream at the level high opens while nobody has answered, over REST and RPC", async ({
     shared: { service, script, calls, open },
   }) => {

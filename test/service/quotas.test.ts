@@ -11,7 +11,7 @@ function usageOf(found: Quotas): Pick<Usage, "quotas"> {
   return { quotas: async () => found };
 }
 
-test("quotas have the contract's shape: limits that do not exist are null, and nothing remaining is below zero", async () => {
+test("gives null for limits that do not exist, and nothing below zero as remaining", async () => {
   const resetsAt = new Date("2026-11-20T12:35:00Z");
   const window = (limit: number | null): Window => ({
     resetsAt,

@@ -8,7 +8,7 @@ import { readEvents, startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
 describe("an answer", () => {
-  test("that the model itself cut short is not charged, unless that was the caller's cap", async ({
+  test("does not charge an answer that the model cut short, unless the caller's cap did", async ({
     harness: { openai, pool, count, ask },
   }) => {
     openai.always({ text: "It goes on and", finish: "length" });
@@ -26,7 +26,7 @@ describe("an answer", () => {
     assert.deepEqual(capped.notices, []);
   });
 
-  test("fails over to the next model as long as nothing was delivered", async ({
+  test("asks the next model while nothing was delivered", async ({
     harness: { openai, anthropic, pool, ask, stream },
   }) => {
     anthropic.always({ text: "From the other." });
@@ -42,17 +42,15 @@ describe("an answer", () => {
     }
   });
 
-  test("whose vendor dies after some text ends with an error event, uncharged", async ({
+  test("ends a stream whose vendor fails after some text with an error event, uncharged", async ({
     harness: { openai, pool, ask, stream },
   }) => {
     for (const end of ["reset", "cut", "error", "garbage"] as const) {
       openai.always({ text: ["some ", "text ", "more"], after: 2, end });
       const { events, text, last } = await stream({ prompt: `dies by ${end}` });
       assert.equal(text, "some text ", end);
-      assert.deepEqual(
-        events.map(({ event }) => event),
-        ["delta", "delta", "error"],
-      );
+      assert.ok(events.length > 1 && events.slice(0, -1).every(({ event }) => event === "delta"));
+      assert.equal(last.event, "error");
       const { request_id, message, ...rest } = last.data;
       assert.deepEqual(rest, { code: "upstream_failed" });
       assert.equal(typeof message, "string");
@@ -66,7 +64,7 @@ describe("an answer", () => {
     }
   });
 
-  test("sends its headers after a silence, comments meanwhile, and a late failure as an event", async ({
+  test("sends headers after a silence, comments meanwhile, and a late failure as an event", async ({
     harness: { openai, anthropic, service, stream },
   }) => {
     openai.always({ text: "late", firstMs: 150 });
@@ -84,9 +82,7 @@ describe("an answer", () => {
     );
   });
 
-  test("that runs out of time with some text is delivered in part, free of charge", async ({
-    harness: { openai, pool, stream },
-  }) => {
+  test("delivers the text so far, uncharged, when time runs out", async ({ harness: { openai, pool, stream } }) => {
     openai.always({ text: ["Some ", "text", " more"], after: 2, end: "hang" });
     const medium = { prompt: "a", effort: "medium" };
     const before = openai.calls.length;
@@ -108,7 +104,7 @@ describe("an answer", () => {
     assert.match(`${extract.last.data.structured_error}`, /cut short/);
   });
 
-  test("that has no text when time is up is a 504, or an event once the headers are out", async ({
+  test("fails with 504, or an error event after the headers, when time runs out without text", async ({
     harness: { openai, anthropic, pool, service, stream },
   }) => {
     openai.always({ end: "silent" });
@@ -127,7 +123,7 @@ describe("an answer", () => {
     );
   });
 
-  test("whose reader leaves is charged for input and what was written, and its vendor's call ends at once", async ({
+  test("charges a caller who left a stream for input and what was written, and ends the vendor's call", async ({
     harness: { openai, pool, service, count, auth },
     t,
   }) => {
@@ -166,7 +162,7 @@ describe("an answer", () => {
     );
   });
 
-  test("whose unary caller leaves is not charged, and its vendor's call ends at once", async ({
+  test("does not charge a unary caller who left, and ends the vendor's call", async ({
     harness: { openai, pool, service, auth },
   }) => {
     for (const stop_sequences of [[], ["never"]]) {
@@ -191,7 +187,10 @@ describe("an answer", () => {
     }
   });
 
-  test("whose reader stops reading is charged as if it had left, and is not read ahead of", async ({ harness, t }) => {
+  test("charges a caller who stopped reading as if the caller had left, and does not read ahead", async ({
+    harness,
+    t,
+  }) => {
     const { rows, whole } = await stalled(t, harness, {});
     const { count } = harness;
     const left = rows.filter(({ outcome }) => outcome === "caller_gone");
@@ -203,10 +202,7 @@ describe("an answer", () => {
     }
   });
 
-  test("that was cut short while its reader did not read is free, also when the reader never comes back", async ({
-    harness,
-    t,
-  }) => {
+  test("does not charge an answer that was cut short while its caller did not read", async ({ harness, t }) => {
     const { rows } = await stalled(t, harness, { effort: "medium" });
     const cut = rows.filter(({ outcome }) => outcome === "cut_short");
     assert.ok(cut.length > 0);
@@ -214,7 +210,7 @@ describe("an answer", () => {
     assert.ok(rows.every(({ outcome }) => outcome !== "caller_gone"));
   });
 
-  test("that runs when the service is told to stop is finished in time, or cut short free of charge", async ({
+  test("finishes a running answer in time when the service stops, or cuts it short, uncharged", async ({
     harness: { openai, databaseUrl, pool, env },
     t,
   }) => {

@@ -36,7 +36,7 @@ const test = base
     return { refuses, takes };
   });
 
-describe("which requests are acceptable", () => {
+describe("validates requests", () => {
   test("exactly one of prompt and messages, and not an empty one", async ({ shared: { refuses, takes } }) => {
     const either = /exactly one of prompt and messages/;
     for (const body of [

@@ -5,20 +5,18 @@ import { bestDraft } from "../../../src/engine/plan/best.ts";
 import { type Comparison, compareAnswers, compareObjects } from "../../../src/engine/plan/compare.ts";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
-import { finish } from "../../models/fake-model.ts";
+import { end } from "../../models/fake-model.ts";
 import { saying } from "./members.ts";
 
 const objects = (share: "majority" | "all") =>
   compareObjects(share, (text) => extractObject(text).structured ?? undefined);
 
 function draft(compare: Comparison, text: string, more: Partial<Draft["member"]> = {}): Draft {
-  const end = finish();
-  if (end.type !== "finish") throw new Error("no finish");
   return {
     member: { role: "fast", model: saying(""), ...more },
     text,
     canonical: compare.canonicalise(text),
-    finish: end,
+    end: end(),
   };
 }
 
@@ -29,7 +27,7 @@ function settle(compare: Comparison, texts: string[], outstanding = 0): string |
   )?.text;
 }
 
-test("an answer is settled by more than half, and not before the rest cannot change that", () => {
+test("settles an answer by a majority once the outstanding drafts cannot change it", () => {
   const vote = compareAnswers("majority");
   assert.equal(settle(vote, ["A", "A", "B"]), "A");
   assert.equal(settle(vote, ["A", "A", "B", "B"]), undefined);
@@ -37,11 +35,11 @@ test("an answer is settled by more than half, and not before the rest cannot cha
   assert.equal(settle(vote, ["A", "A"], 1), "A");
   assert.equal(settle(vote, ["A", "A"], 2), undefined);
   assert.equal(settle(vote, ["A", "A", "B", "C"]), undefined);
-  // Who gives no answer has no vote.
+  // A draft without an answer has no vote.
   assert.equal(settle(vote, ["A", "A", "I do not know what to say to this long question.\nSorry."]), "A");
 });
 
-test("what outstanding drafts say cannot change an answer once it is settled", () => {
+test("keeps a settled answer whatever the outstanding drafts say", () => {
   const vote = compareAnswers("majority");
   const letter = fc.constantFrom("A", "B", "C");
   fc.assert(
@@ -52,7 +50,7 @@ test("what outstanding drafts say cannot change an answer once it is settled", (
   );
 });
 
-test("objects are voted on field by field, so that one mistake each does no harm", () => {
+test("votes on objects field by field", () => {
   const texts = ['{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'];
   assert.equal(settle(objects("majority"), texts), '{"a":1,"b":2,"c":3}');
   assert.equal(settle(objects("all"), texts), undefined);
@@ -60,21 +58,21 @@ test("objects are voted on field by field, so that one mistake each does no harm
   assert.equal(settle(objects("majority"), ['{"a":[1]}', '{"a":[1,2]}']), undefined);
 });
 
-test("free text may differ; a field that only some have is a disagreement", () => {
+test("lets free text differ, and counts a field that only some drafts have as a disagreement", () => {
   const long = (word: string) => `${word} and ${"many other words ".repeat(5)}`;
   const [one, two] = [JSON.stringify({ a: 1, b: long("one") }), JSON.stringify({ a: 1, b: long("two") })];
   assert.equal(settle(objects("all"), [one, two]), one);
   assert.equal(settle(objects("all"), ['{"a":1}', '{"a":1,"b":2}']), undefined);
 });
 
-test("a merge that is not valid falls back on a draft as it is", () => {
+test("gives one draft when the merged object is not valid", () => {
   const texts = ['{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'];
   const compare = compareObjects("majority", (text) => (texts.includes(text) ? text : undefined));
   const text = settle(compare, texts);
   assert.ok(text !== undefined && texts.includes(text), text);
 });
 
-test("the best draft: valid, agreed with, of usual length, from the better member; none of nothing", () => {
+test("chooses the best draft by validity, agreement, length and the member's accuracy", () => {
   const vote = compareAnswers("majority");
   const best = (...drafts: Draft[]) => bestDraft(drafts)?.text;
   assert.equal(bestDraft([]), undefined);

@@ -1,45 +1,39 @@
 import assert from "node:assert/strict";
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { test } from "vitest";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
 import { judgePrompt } from "../../../src/engine/plan/judge.ts";
 import { analysisPrompt, writePrompt } from "../../../src/engine/plan/synthesis.ts";
-import { finish } from "../../models/fake-model.ts";
+import type { Prompt } from "../../../src/models/model.ts";
+import { end } from "../../models/fake-model.ts";
 import { saying } from "./members.ts";
 
-const PROMPT: LanguageModelV4Prompt = [
-  { role: "system", content: "Be kind." },
-  { role: "user", content: [{ type: "text", text: "What is it?" }] },
-];
+const PROMPT: Prompt = { system: "Be kind.", turns: [{ role: "user", text: "What is it?" }] };
 
 function drafts(...texts: string[]): Draft[] {
-  const end = finish();
-  if (end.type !== "finish") throw new Error("no finish");
-  return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, canonical: text, finish: end }));
+  return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, canonical: text, end: end() }));
 }
 
-function added(prompt: LanguageModelV4Prompt): string {
-  const content = prompt.at(-1)?.content;
-  return Array.isArray(content) ? content.map((part) => (part.type === "text" ? part.text : "[file]")).join("|") : "";
+function lastText({ turns }: Prompt): string {
+  return turns.at(-1)?.text ?? "";
 }
 
-test("what the caller sent stays as it is, in front; the drafts are marked as data and have no names", () => {
+test("adds the drafts after the caller's prompt, marked as data and without names", () => {
   for (const make of [
     judgePrompt,
     analysisPrompt,
-    (p: LanguageModelV4Prompt, d: Draft[], g: string) => writePrompt(p, d, g, undefined),
+    (p: Prompt, d: Draft[], g: string) => writePrompt(p, d, g, undefined),
   ]) {
     const prompt = make(PROMPT, drafts("first", "second"), "gen_1");
-    assert.deepEqual(prompt[0], PROMPT[0]);
-    assert.ok(added(prompt).startsWith("What is it?\n\n"));
-    assert.match(added(prompt), /"draft 1".*do not follow them.*"draft 2"/s);
-    assert.doesNotMatch(added(prompt), /fast|strong/);
+    assert.equal(prompt.system, PROMPT.system);
+    assert.ok(lastText(prompt).startsWith("What is it?\n\n"));
+    assert.match(lastText(prompt), /"draft 1".*do not follow them.*"draft 2"/s);
+    assert.doesNotMatch(lastText(prompt), /fast|strong/);
   }
 });
 
-test("the order is random over generations, and the same in one", () => {
+test("orders the drafts at random, but the same way within a generation", () => {
   const order = (generation: string) => {
-    const text = added(judgePrompt(PROMPT, drafts("first draft", "second draft", "third draft"), generation));
+    const text = lastText(judgePrompt(PROMPT, drafts("first draft", "second draft", "third draft"), generation));
     return ["first draft", "second draft", "third draft"]
       .map((word) => text.indexOf(word))
       .map((at, _, all) => all.filter((other) => other < at).length)
@@ -55,13 +49,11 @@ test("the order is random over generations, and the same in one", () => {
   for (const count of seen.values()) assert.ok(count > 50 && count < 150, `${count}`);
 });
 
-test("images stay, and a long draft is cut", () => {
-  const image = {
-    type: "file" as const,
-    mediaType: "image/png",
-    data: { type: "data" as const, data: new Uint8Array(1) },
-  };
-  const prompt: LanguageModelV4Prompt = [{ role: "user", content: [image] }];
-  assert.match(added(judgePrompt(prompt, drafts("x"), "g")), /^\[file\]\|Above is the request/);
-  assert.ok(added(judgePrompt(PROMPT, drafts("y".repeat(100_000)), "g")).length < 20_000);
+test("keeps images and cuts a long draft", () => {
+  const images = [{ mediaType: "image/png", data: new Uint8Array(1) }];
+  const prompt: Prompt = { system: "", turns: [{ role: "user", text: "", images }] };
+  const judged = judgePrompt(prompt, drafts("x"), "g");
+  assert.match(lastText(judged), /^Above is the request/);
+  assert.deepEqual(judged.turns.at(-1)?.images, images);
+  assert.ok(lastText(judgePrompt(PROMPT, drafts("y".repeat(100_000)), "g")).length < 20_000);
 });

@@ -10,17 +10,17 @@ function hedged(first: Fake, second: Fake, more: Partial<Parameters<typeof hedge
 }
 
 async function run(plan: ReturnType<typeof hedge>, options = call()) {
-  return collect((await plan.doStream(options)).stream);
+  return collect(plan.ask(options));
 }
 
-test("a model that is on time answers alone", async () => {
+test("asks no second model when the first is on time", async () => {
   const second = saying("second");
   const all = await run(hedged(saying("the first one"), second, { afterMs: 60_000 }));
   assert.equal(textOf(all), "the first one");
   assert.deepEqual([second.calls.length, stepsOf(all)], [0, []]);
 });
 
-test("whose first part comes first answers, and the other is cancelled", async () => {
+test("answers with the model whose first piece comes first, and cancels the other", async () => {
   const late = held("late");
   let all = await run(hedged(late.model, saying("the second one")));
   assert.equal(textOf(all), "the second one");
@@ -38,7 +38,7 @@ test("whose first part comes first answers, and the other is cancelled", async (
   assert.deepEqual(stepsOf(all), ["hedge fast …", "hedge fast dropped"]);
 });
 
-test("without the right to it there is no second call", async () => {
+test("makes no second call when the budget does not allow it", async () => {
   const late = held("late");
   const second = saying("second");
   const pending = run(hedged(late.model, second, { mayHedge: () => false }));
@@ -47,7 +47,7 @@ test("without the right to it there is no second call", async () => {
   assert.equal(second.calls.length, 0);
 });
 
-test("one survivor is enough; without any the first one's error is thrown", async () => {
+test("answers when one of the two fails, and throws the first one's error when both do", async () => {
   const late = held("late");
   const pending = run(hedged(late.model, saying(dead)));
   setTimeout(late.release, 30);
@@ -55,26 +55,23 @@ test("one survivor is enough; without any the first one's error is thrown", asyn
   await assert.rejects(run(hedged(saying(dead), saying("x"), { afterMs: 60_000 })), /dead/);
 });
 
-test("an abort by the caller ends both", async () => {
+test("ends both calls when the caller aborts", async () => {
   const caller = new AbortController();
   const both = [held("a"), held("b")] as const;
   const gone = new Error("gone");
-  const rejected = assert.rejects(
-    run(hedged(both[0].model, both[1].model), call({ abortSignal: caller.signal })),
-    gone,
-  );
+  const rejected = assert.rejects(run(hedged(both[0].model, both[1].model), call({ signal: caller.signal })), gone);
   await until(() => both[1].model.calls.length > 0);
   caller.abort(gone);
   await rejected;
   assert.ok(both.every(({ isCancelled }) => isCancelled()));
 });
 
-test("a reader that leaves ends what runs", async () => {
+test("ends the call when the reader leaves", async () => {
   const first = saying("one two three");
   let signal: AbortSignal | undefined;
-  for await (const part of (await hedged(first, saying("x"), { afterMs: 60_000 }).doStream(call())).stream) {
-    if (part.type !== "text-delta") continue;
-    signal = first.calls[0]?.abortSignal;
+  for await (const piece of hedged(first, saying("x"), { afterMs: 60_000 }).ask(call())) {
+    if (piece.type !== "text") continue;
+    signal = first.calls[0]?.signal;
     break;
   }
   assert.ok(signal?.aborted);

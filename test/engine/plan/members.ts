@@ -1,53 +1,47 @@
-import type { LanguageModelV4GenerateResult } from "@ai-sdk/provider";
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
-import { partStep, type Step } from "../../../src/engine/plan/step.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
 import { inOrder } from "../../../src/models/catalogue.ts";
 import { failover } from "../../../src/models/failover.ts";
-import type { Part } from "../../../src/models/stream.ts";
+import type { ModelCall, Piece, Step } from "../../../src/models/model.ts";
 import type { Tier } from "../../../src/terms.ts";
-import { type Call, fakeModel, parts, result, untilAborted } from "../../models/fake-model.ts";
+import { end, fakeModel, text, untilAborted } from "../../models/fake-model.ts";
 
 export type Fake = ReturnType<typeof fakeModel>;
 
-/** What a model does with a call: the text that it says, or whatever the function does. */
-export type Says = string | ((call: Call) => Promise<LanguageModelV4GenerateResult>);
+/** How a model answers a call: a text, or a function that gives the pieces. */
+export type Says = string | ((call: ModelCall) => Promise<Piece[]>);
 
-/** A model that says the same however it is called; of a list, each item once and the last one for good. */
-export function saying(...texts: Says[]): Fake {
-  const steps = texts.map((says) => (typeof says === "string" ? async () => result(says) : says));
-  return fakeModel({
-    generate: steps,
-    stream: steps.map(
-      (step) =>
-        async function* (call: Call): AsyncGenerator<Part> {
-          const { content } = await step(call);
-          yield* parts(...content.flatMap((part) => (part.type === "text" ? part.text.split(/(?<= )/) : [])));
-        },
-    ),
-  });
+/** A model that gives the answers of a list in order; the last one stands for all further calls. */
+export function saying(...answers: Says[]): Fake {
+  return fakeModel(...answers.map((says) => (typeof says === "string" ? () => completion(says) : says)));
+}
+
+/** A whole completion with one piece for each word. */
+export function completion(answer: string): Piece[] {
+  const words = answer === "" ? [] : answer.split(/(?<= )/);
+  return [...words.map(text), end()];
 }
 
 export const dead: Says = async () => {
   throw new Error("dead");
 };
 
-export const silent: Says = ({ abortSignal }) => untilAborted(abortSignal);
+export const silent: Says = untilAborted;
 
-export function cutOff(text: string): Says {
-  return async () => result(text, "length");
+export function cutOff(answer: string): Says {
+  return async () => [text(answer), end("length")];
 }
 
-/** A model that answers once it is let go, and a look at whether its call was cancelled. */
-export function held(text: string) {
+/** A model that answers only after `release`. */
+export function held(answer: string) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let cancelled = false;
-  const model = saying(async ({ abortSignal }) => {
-    abortSignal?.addEventListener("abort", () => {
+  const model = saying(async (call) => {
+    call.signal.addEventListener("abort", () => {
       cancelled = true;
     });
-    await Promise.race([promise, untilAborted(abortSignal)]);
-    return result(text);
+    await Promise.race([promise, untilAborted(call)]);
+    return completion(answer);
   });
   return { model, release: resolve, isCancelled: () => cancelled };
 }
@@ -69,8 +63,8 @@ export function catalogueOf(
 }
 
 /** Each step as `kind role outcome`, in the order of the stream. */
-export function stepsOf(all: readonly Part[]): string[] {
-  return all.flatMap((part) => partStep(part) ?? []).map(stepWord);
+export function stepsOf(all: readonly Piece[]): string[] {
+  return all.flatMap((piece) => (piece.type === "step" ? stepWord(piece.step) : []));
 }
 
 export function stepWord({ kind, role, outcome }: Step): string {

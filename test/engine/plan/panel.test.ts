@@ -10,8 +10,7 @@ const vote = compareAnswers("majority");
 const read = (text: string) => extractObject(text).structured ?? undefined;
 
 async function run(models: Fake[], more: Partial<Parameters<typeof panel>[0]> = {}, options = call()) {
-  const { stream } = await panel({ members: asMembers(...models), compare: vote, ...more }).doStream(options);
-  return collect(stream);
+  return collect(panel({ members: asMembers(...models), compare: vote, ...more }).ask(options));
 }
 
 const undecided = (drafts: number, causes: number) => (error: unknown) => {
@@ -20,25 +19,24 @@ const undecided = (drafts: number, causes: number) => (error: unknown) => {
   return true;
 };
 
-test("the majority answers, in the words of its first member", async () => {
+test("answers with the majority, in the words of its first member", async () => {
   const all = await run([saying("Answer: B"), saying("It is (C).\n\nAnswer: C"), saying("Answer: C")]);
   assert.equal(textOf(all), "It is (C).\n\nAnswer: C");
-  assert.equal(all.at(-1)?.type, "finish");
+  assert.equal(all.at(-1)?.type, "end");
   assert.deepEqual(stepsOf(all).slice(-2), ["vote service …", "vote service ok"]);
 });
 
-test("every beginning is told before any model is asked", async () => {
+test("reports the start of every draft before it calls a model", async () => {
   const models = [saying("1"), saying("1")];
-  const { stream } = await panel({ members: asMembers(...models), compare: vote }).doStream(call());
-  const parts = stream[Symbol.asyncIterator]();
+  const pieces = panel({ members: asMembers(...models), compare: vote }).ask(call());
   for (const _ of models) {
-    assert.equal((await parts.next()).value?.type, "raw");
+    assert.equal((await pieces.next()).value?.type, "step");
     assert.ok(models.every(({ calls }) => calls.length === 0));
   }
-  await parts.return?.();
+  await pieces.return?.();
 });
 
-test("the panel ends as soon as the rest cannot change the answer, and cancels the rest", async () => {
+test("ends once the outstanding drafts cannot change the answer, and cancels them", async () => {
   const late = held("Answer: B");
   const all = await run([saying("Answer: A"), late.model, saying("Answer: A")]);
   assert.equal(textOf(all), "Answer: A");
@@ -55,7 +53,7 @@ test("the panel ends as soon as the rest cannot change the answer, and cancels t
   ]);
 });
 
-test("dead, lying, malformed and cut-off members do not keep the others from an answer", async () => {
+test("answers despite members that fail, are wrong, malformed or cut off", async () => {
   const all = await run([
     saying(dead),
     saying("Answer: D"),
@@ -68,7 +66,7 @@ test("dead, lying, malformed and cut-off members do not keep the others from an 
   assert.equal(textOf(await run(objects, { compare: compareObjects("majority", read) })), '{"a":1}');
 });
 
-test("what does not settle is undecided, with the drafts in the order of the members", async () => {
+test("throws an UndecidedError with the drafts in the order of the members", async () => {
   await assert.rejects(run([saying("Answer: A"), saying("Answer: B"), saying("Answer: C")]), undecided(3, 0));
   await assert.rejects(run([saying("Answer: A"), saying(dead), saying(dead)]), undecided(1, 2));
   await assert.rejects(run([saying(dead), saying("")]), undecided(0, 2));
@@ -90,7 +88,7 @@ test("what does not settle is undecided, with the drafts in the order of the mem
   });
 });
 
-test("a comparison that throws leaves the answer open", async () => {
+test("is undecided when the comparison throws", async () => {
   const compare = {
     canonicalise: (text: string) => text,
     settle() {
@@ -103,23 +101,23 @@ test("a comparison that throws leaves the answer open", async () => {
   });
 });
 
-test("all must agree where all are needed", async () => {
+test("needs all drafts to agree where the share is all", async () => {
   const compare = compareAnswers("all");
   assert.equal(textOf(await run([saying("Answer: A"), saying("**A**")], { compare })), "Answer: A");
   await assert.rejects(run([saying("Answer: A"), saying("Answer: B")], { compare }), undecided(2, 0));
   await assert.rejects(run([saying("Answer: A"), saying(dead)], { compare }), undecided(1, 1));
 });
 
-test("stragglers are dropped when time is up", async () => {
+test("drops outstanding drafts at the deadline", async () => {
   const late = held("Answer: A");
   await assert.rejects(run([late.model, saying("Answer: A")], { deadlineMs: 30 }), undecided(1, 0));
   assert.ok(late.isCancelled());
-  // Also one that does not heed its signal.
+  // Also one that ignores its signal.
   const deaf = saying(() => new Promise(() => {}));
   await assert.rejects(run([deaf], { deadlineMs: 10 }), undecided(0, 0));
 });
 
-test("a quorum leaves stragglers a grace, and no more", { timeout: 20_000 }, async (t) => {
+test("drops outstanding drafts after the grace time that follows the quorum", { timeout: 20_000 }, async (t) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   t.onTestFinished(() => void vi.useRealTimers());
   const late = held("Answer: A");
@@ -134,17 +132,17 @@ test("a quorum leaves stragglers a grace, and no more", { timeout: 20_000 }, asy
   assert.ok(late.isCancelled());
 });
 
-test("drafts get no stop sequences, a ceiling of their own, and a member's temperature", async () => {
+test("gives drafts no stop sequences, their own ceiling, and the member's temperature", async () => {
   const model = saying("Answer: A");
-  const options = call({ stopSequences: ["x"], maxOutputTokens: 10, temperature: 0 });
+  const options = call({ stops: ["x"], maxTokens: 10, temperature: 0 });
   await run([model, model], {}, options);
   const members = [
     { role: "fast" as const, model, temperature: 0.7 },
     { role: "fast" as const, model },
   ];
-  await collect((await panel({ members, compare: vote }).doStream(call({ maxOutputTokens: 32_000 }))).stream);
+  await collect(panel({ members, compare: vote }).ask(call({ maxTokens: 32_000 })));
   assert.deepEqual(
-    model.calls.map(({ stopSequences, maxOutputTokens, temperature }) => [stopSequences, maxOutputTokens, temperature]),
+    model.calls.map(({ stops, maxTokens, temperature }) => [stops, maxTokens, temperature]),
     [
       [undefined, 10 + 1_024, 0],
       [undefined, 10 + 1_024, 0],
@@ -154,13 +152,13 @@ test("drafts get no stop sequences, a ceiling of their own, and a member's tempe
   );
 });
 
-test("an abort by the caller ends every draft and is thrown as it is", async () => {
+test("ends every draft when the caller aborts, and throws the caller's reason", async () => {
   const caller = new AbortController();
   const models = [held("a"), held("b")];
   const pending = run(
     models.map(({ model }) => model),
     {},
-    call({ abortSignal: caller.signal }),
+    call({ signal: caller.signal }),
   );
   const gone = new Error("gone");
   const rejected = assert.rejects(pending, gone);
@@ -170,18 +168,16 @@ test("an abort by the caller ends every draft and is thrown as it is", async () 
   assert.ok(models.every(({ isCancelled }) => isCancelled()));
 });
 
-test("a reader that leaves ends every draft", async () => {
+test("ends every draft when the reader leaves", async () => {
   const late = held("Answer: B");
-  const { stream } = await panel({ members: asMembers(saying("Answer: A"), late.model, saying(silent)) }).doStream(
-    call(),
-  );
-  for await (const part of stream) if (part.type === "raw" && late.model.calls.length > 0) break;
+  const pieces = panel({ members: asMembers(saying("Answer: A"), late.model, saying(silent)) }).ask(call());
+  for await (const piece of pieces) if (piece.type === "step" && late.model.calls.length > 0) break;
   assert.ok(late.isCancelled());
 });
 
-test("a long draft comes in pieces", async () => {
+test("streams a long draft in pieces", async () => {
   const text = `${"word ".repeat(500)}Answer: A`;
   const all = await run([saying(text), saying(text)]);
   assert.equal(textOf(all), text);
-  assert.ok(all.filter(({ type }) => type === "text-delta").length > 5);
+  assert.ok(all.filter(({ type }) => type === "text").length > 5);
 });

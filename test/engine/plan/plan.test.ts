@@ -5,10 +5,11 @@ import { Steps } from "../../../src/engine/plan/step.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import type { Catalogue } from "../../../src/models/catalogue.ts";
 import { UpstreamError } from "../../../src/models/failover.ts";
-import { type Call, call, collect, result, textOf } from "../../models/fake-model.ts";
-import { catalogueOf, dead, type Fake, held, type Says, saying, silent, stepsOf } from "./members.ts";
+import { complete, type ModelCall } from "../../../src/models/model.ts";
+import { call, collect, textOf } from "../../models/fake-model.ts";
+import { catalogueOf, completion, dead, type Fake, held, type Says, saying, silent, stepsOf } from "./members.ts";
 
-const ASKED: PlanCriteria = {
+const CRITERIA: PlanCriteria = {
   level: "low",
   kind: "prose",
   shape: "text",
@@ -24,7 +25,7 @@ const ASKED: PlanCriteria = {
 type Models = Pick<Catalogue, "members" | "offline" | "tier">;
 
 async function run(models: Models, asked: Partial<PlanCriteria>, options = call()) {
-  const all = await collect((await choosePlan(models, { ...ASKED, ...asked }, new Steps()).doStream(options)).stream);
+  const all = await collect(choosePlan(models, { ...CRITERIA, ...asked }, new Steps()).ask(options));
   return { text: textOf(all), steps: stepsOf(all), kinds: stepsOf(all).filter((step) => !step.endsWith("…")) };
 }
 
@@ -43,12 +44,9 @@ function three(fast: [Says, Says, Says], strong: [Says, Says, Says]) {
   return { catalogue, calls: () => models.map(({ calls }) => calls.length), models };
 }
 
-const lastText = ({ prompt }: Call): string => {
-  const content = prompt.at(-1)?.content;
-  return Array.isArray(content) ? content.map((part) => (part.type === "text" ? part.text : "")).join("") : "";
-};
+const lastText = ({ prompt }: ModelCall): string => prompt.turns.at(-1)?.text ?? "";
 
-/** A strong model that tells what each call is for. */
+/** A strong model whose answer depends on what the call is for. */
 const phased =
   (says: Partial<Record<"draft" | "analysis" | "write" | "judge", Says>>): Says =>
   (asked) => {
@@ -61,10 +59,10 @@ const phased =
           ? "write"
           : "judge";
     const step = says[phase] ?? phase;
-    return Promise.resolve(typeof step === "string" ? result(step) : step(asked));
+    return Promise.resolve(typeof step === "string" ? completion(step) : step(asked));
   };
 
-test("low is one fast model, whole or streamed, whatever the kind, with the others behind it", async () => {
+test("low: asks one fast model for every kind, streamed or not, and the next one after a failure", async () => {
   for (const streamed of [true, false]) {
     const { catalogue, calls } = three(["one", "x", "x"], ["x", "x", "x"]);
     for (const kind of ["prose", "closed", "code"] as const) {
@@ -77,7 +75,7 @@ test("low is one fast model, whole or streamed, whatever the kind, with the othe
   }
 });
 
-test("medium, closed: two fast models of different vendors; agreement answers, disagreement goes to a strong one", async () => {
+test("medium, closed: asks two fast models of different vendors, and a strong one if they disagree", async () => {
   for (const kind of ["closed", "maths", "extraction"] as const) {
     const agree = three(["Answer: A", "(A)", "x"], ["Answer: S", "x", "x"]);
     const { text, kinds } = await run(agree.catalogue, { level: "medium", kind });
@@ -93,7 +91,7 @@ test("medium, closed: two fast models of different vendors; agreement answers, d
   }
 });
 
-test("medium, JSON: objects that say the same agree, whatever their spelling", async () => {
+test("medium, JSON: compares objects by their values", async () => {
   const asked = { level: "medium", shape: "extract" } as const;
   const agree = three(['{"a":1,"b":"X"}', '```json\n{"b":"x","a":1.0}\n```', "x"], ["{}", "x", "x"]);
   assert.equal((await run(agree.catalogue, asked)).text, '{"a":1,"b":"X"}');
@@ -104,7 +102,7 @@ test("medium, JSON: objects that say the same agree, whatever their spelling", a
   assert.equal((await run(malformed.catalogue, asked)).text, '{"a":3}');
 });
 
-test("medium, prose: one model, by difficulty", async () => {
+test("medium, prose: chooses one model by difficulty", async () => {
   const { catalogue, calls } = three(["fast", "x", "x"], ["strong", "x", "x"]);
   assert.equal((await run(catalogue, { level: "medium", difficulty: 0.17 })).text, "fast");
   assert.equal((await run(catalogue, { level: "medium", difficulty: 0.2 })).text, "strong");
@@ -112,7 +110,7 @@ test("medium, prose: one model, by difficulty", async () => {
   assert.deepEqual(calls(), [1, 0, 0, 2, 0, 0]);
 });
 
-test("medium, closed, with one vendor: a strong model", async () => {
+test("medium, closed: asks a strong model when there is only one vendor", async () => {
   const [fast, strong] = [saying("f"), saying("s")];
   const models = catalogueOf(
     { tier: "fast", vendor: "a", model: fast },
@@ -122,28 +120,24 @@ test("medium, closed, with one vendor: a strong model", async () => {
   assert.equal(fast.calls.length, 0);
 });
 
-test("high, closed: near-peers vote; without a majority the strongest one judges the anonymous drafts", async () => {
+test("high, closed: similar models vote, and without a majority the strongest judges the drafts", async () => {
   const majority = three(["x", "x", "x"], ["Answer: A", "Answer: B", "Answer: B"]);
   const voted = await run(majority.catalogue, { level: "high", kind: "closed" });
   assert.equal(voted.text, "Answer: B");
   assert.deepEqual(majority.calls(), [0, 0, 0, 1, 1, 1]);
 
   const split = three(["x", "x", "x"], [phased({ draft: "Answer: A", judge: "Answer: Z" }), "Answer: B", "Answer: C"]);
-  const judged = await run(
-    split.catalogue,
-    { level: "high", kind: "closed" },
-    call({ stopSequences: ["x"], maxOutputTokens: 50 }),
-  );
+  const judged = await run(split.catalogue, { level: "high", kind: "closed" }, call({ stops: ["x"], maxTokens: 50 }));
   assert.equal(judged.text, "Answer: Z");
   assert.deepEqual(judged.kinds.slice(-2), ["vote service failed", "judge strong ok"]);
   const last = split.models[3]?.calls.at(-1);
-  assert.deepEqual([last?.stopSequences, last?.maxOutputTokens], [["x"], 50]);
+  assert.deepEqual([last?.stops, last?.maxTokens], [["x"], 50]);
   const seen = lastText(last ?? call());
   for (const draft of ["Answer: A", "Answer: B", "Answer: C"]) assert.ok(seen.includes(draft));
   assert.ok(seen.startsWith("Hi\n\n"));
 });
 
-test("high, JSON: what most drafts share stays, the judge settles the other fields", async () => {
+test("high, JSON: keeps the fields with a majority, and the judge decides the others", async () => {
   const asked = { level: "high", shape: "extract" } as const;
   const split = (judge: string) =>
     three(["x", "x", "x"], [phased({ draft: '{"a":1,"b":2}', judge }), '{"a":1,"b":3}', 'Here: {"a":1,"b":4}']);
@@ -161,7 +155,7 @@ test("high, JSON: what most drafts share stays, the judge settles the other fiel
   assert.equal((await run(none.catalogue, asked)).text, "none either");
 });
 
-test("high, prose: drafts, an analysis, and the strongest model writes; each failing part is made up for", async () => {
+test("high, prose: drafts, analyses and writes, and replaces each part that fails", async () => {
   const analysis = '{"consensus":["It is blue."],"contradictions":[],"gaps":["The year."]}';
   const all = (says: Parameters<typeof phased>[0]) =>
     three(["x", "x", "x"], [phased(says), "draft two", "draft three"]);
@@ -179,7 +173,7 @@ test("high, prose: drafts, an analysis, and the strongest model writes; each fai
   const calls = good.models[3]?.calls ?? [];
   assert.deepEqual(calls.length, 3);
   assert.ok(lastText(calls[2] ?? call()).includes("The year."));
-  assert.deepEqual(calls[1]?.responseFormat, { type: "json" });
+  assert.deepEqual(calls[1]?.format, { type: "json" });
 
   const unreadable = await run(all({ analysis: "hm", write: "Written" }).catalogue, asked);
   assert.equal(unreadable.text, "Written");
@@ -197,18 +191,23 @@ test("high, prose: drafts, an analysis, and the strongest model writes; each fai
   }
 });
 
-test("high, prose: with one draft left there is nothing to analyse, with none the strongest answers", async () => {
+test("high, prose: skips the analysis of one draft, and asks the strongest model without drafts", async () => {
   const one = three(["x", "x", "x"], [dead, phased({ draft: "a draft", write: "Written" }), dead]);
   const written = await run(one.catalogue, { level: "high" });
   assert.equal(written.text, "Written");
-  assert.deepEqual(written.kinds.slice(-2), ["draft strong failed", "write strong ok"]);
+  assert.deepEqual(written.kinds.toSorted(), [
+    "draft strong failed",
+    "draft strong failed",
+    "draft strong ok",
+    "write strong ok",
+  ]);
   const none = three(["saved", "x", "x"], [dead, dead, dead]);
   const saved = await run(none.catalogue, { level: "high" });
   assert.equal(saved.text, "saved");
   assert.equal(saved.kinds.at(-1), "escalate strong ok");
 });
 
-test("all dead is an UpstreamError at every level", async () => {
+test("throws an UpstreamError at every level when all models fail", async () => {
   const { catalogue } = three([dead, dead, dead], [dead, dead, dead]);
   for (const level of ["low", "medium", "high"] as const)
     for (const kind of ["closed", "prose"] as const)
@@ -216,7 +215,7 @@ test("all dead is an UpstreamError at every level", async () => {
         await assert.rejects(run(catalogue, { level, kind, streamed }), UpstreamError);
 });
 
-test("one vendor: its strongest model is sampled three times, at 0.7 unless the caller says otherwise", async () => {
+test("samples the strongest model three times when there is only one vendor", async () => {
   const strong = saying("Answer: A");
   const models = catalogueOf(
     { tier: "fast", vendor: "a", model: saying("x") },
@@ -230,7 +229,7 @@ test("one vendor: its strongest model is sampled three times, at 0.7 unless the 
   );
 });
 
-test("a dominant model is not outvoted", async () => {
+test("does not let weaker models outvote a dominant one", async () => {
   const [best, ...others] = [saying("Answer: R"), saying("Answer: W"), saying("Answer: W"), saying("Answer: W")];
   const models = catalogueOf(
     ...others.map((model, i) => ({ tier: "strong" as const, vendor: `v${i}`, model, accuracy: 0.6 })),
@@ -240,7 +239,7 @@ test("a dominant model is not outvoted", async () => {
   assert.ok(others.every(({ calls }) => calls.length === 0));
 });
 
-test("at most five vote, an odd number of them, of many vendors first", async () => {
+test("lets an odd number of at most five models vote, of different vendors first", async () => {
   const models = Array.from({ length: 7 }, () => saying("Answer: A"));
   const asCatalogue = (vendors: string[]) =>
     catalogueOf(
@@ -255,7 +254,7 @@ test("at most five vote, an odd number of them, of many vendors first", async ()
   assert.deepEqual(await votes(["a", "a", "a", "b"]), [1, 1, 0, 1, 0, 0, 0]);
 });
 
-test("offline models and a text that is continued never make a panel; offline ones join none", async () => {
+test("makes no panel of offline models or for a continued text", async () => {
   const offline = catalogueOf(
     { tier: "fast", vendor: "offline", model: saying("f") },
     { tier: "strong", vendor: "offline", model: saying("s") },
@@ -284,7 +283,7 @@ test("offline models and a text that is continued never make a panel; offline on
   assert.deepEqual([real.calls.length, stand.calls.length], [3, 0]);
 });
 
-test("who cannot see an image, or hold the request, is left out while another can", async () => {
+test("leaves out models that cannot read images or are too small, while another can", async () => {
   const [blind, small, able] = [saying("blind"), saying("small"), saying("able")];
   const models = catalogueOf(
     { tier: "fast", vendor: "a", model: blind },
@@ -298,7 +297,7 @@ test("who cannot see an image, or hold the request, is left out while another ca
   assert.equal((await run(none, { hasImages: true })).text, "blind");
 });
 
-test("an abort by the caller ends what runs, in every phase", async () => {
+test("ends the running calls in every phase when the caller aborts", async () => {
   const drafts = ["Answer: A", "Answer: B", "Answer: C"];
   for (const [kind, phase] of [
     ["prose", "draft"],
@@ -313,13 +312,13 @@ test("an abort by the caller ends what runs, in every phase", async () => {
       const says = phased({
         analysis: "{}",
         draft: "Answer: A",
-        [phase]: (asked: Call) => Promise.resolve(late.model.doGenerate(asked)),
+        [phase]: (asked: ModelCall) => collect(late.model.ask(asked)),
       });
       const { catalogue } = three(
         ["x", "x", "x"],
         [says, drafts[1] ?? "", phase === "draft" ? silent : (drafts[2] ?? "")],
       );
-      const pending = run(catalogue, { level: "high", kind, streamed }, call({ abortSignal: caller.signal }));
+      const pending = run(catalogue, { level: "high", kind, streamed }, call({ signal: caller.signal }));
       const rejected = assert.rejects(pending, gone);
       while (late.model.calls.length === 0) await new Promise(setImmediate);
       caller.abort(gone);
@@ -329,7 +328,7 @@ test("an abort by the caller ends what runs, in every phase", async () => {
   }
 });
 
-test("a stream that is late is hedged with a model of another vendor", async () => {
+test("hedges a late stream with a model of another vendor", async () => {
   const late = held("late");
   const other = saying("in time");
   let spent = 0;
@@ -350,11 +349,10 @@ test("a stream that is late is hedged with a model of another vendor", async () 
   assert.ok(late.isCancelled() && spent === 1);
 });
 
-test("no step names a model or a vendor, and each carries its number from beginning to end", async () => {
+test("numbers each step and names no model or vendor", async () => {
   const { catalogue } = three(["x", "x", "x"], [phased({ analysis: '{"gaps":["g"]}' }), "two", "three"]);
-  const plan = choosePlan(catalogue, { ...ASKED, level: "high" }, new Steps());
-  const { providerMetadata } = await plan.doGenerate(call());
-  const steps = providerMetadata?.chorus?.steps as unknown as { id: number; outcome?: string; role: string }[];
+  const plan = choosePlan(catalogue, { ...CRITERIA, level: "high" }, new Steps());
+  const { steps } = await complete(plan, call());
   const ids = steps.filter(({ outcome }) => !outcome).map(({ id }) => id);
   assert.deepEqual(
     ids,
