@@ -178,7 +178,7 @@ class World {
         return undefined;
       case "spend":
         await this.set("spend_limits", step.unit, step.amount);
-        // As setSpendLimit does: check_books() reads it, because a new limit does not bind what was spent before.
+        // As setSpendLimit does. check_books() reads it, because a new limit does not apply to earlier spending.
         await this.pool.query(
           `insert into audit (workspace_id, at, actor_kind, actor_id, action, details)
            values ($1, $2, 'owner', 'test', 'spend_limit.set', jsonb_build_object('period', $3::text))`,
@@ -266,10 +266,10 @@ function createModel(clock: { now: number }) {
     return "admitted";
   }
 
-  function settle(at: number, asked: number, charged: boolean): unknown {
+  function settle(at: number, requested: number, charged: boolean): unknown {
     const [one] = running.splice(at % (running.length || 1), 1);
     if (!one) return undefined;
-    const output = Math.min(asked, one.most);
+    const output = Math.min(requested, one.most);
     let charge = charged ? one.input * RATES.input + output * RATES.output : 0;
     if (one.released) {
       const room = SPEND_UNITS.map((unit) => (spendLimits[unit] ?? Number.POSITIVE_INFINITY) - window(unit).spent);

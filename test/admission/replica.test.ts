@@ -27,12 +27,12 @@ describe.concurrent("leases and replicas", () => {
     const dead = await makeReplica(t, pool, { id: "dead" });
     const living = await makeReplica(t, pool, { id: "living" });
     const quiet = await makeReplica(t, pool, { id: "quiet" });
-    const beats = await Promise.all([
+    const heartbeats = await Promise.all([
       keepAlive(pool, "living", living.admission.holds, QUIET),
       keepAlive(pool, "quiet", quiet.admission.holds, QUIET),
     ]);
     t.onTestFinished(async () => {
-      await Promise.all(beats.map((beat) => beat.stop()));
+      await Promise.all(heartbeats.map((heartbeat) => heartbeat.stop()));
     });
     // It sent one heartbeat and then no more.
     await (await keepAlive(pool, "dead", dead.admission.holds, QUIET)).stop();
@@ -95,8 +95,8 @@ describe.concurrent("leases and replicas", () => {
     const other = await makeReplica(t, pool, { id: "other" });
     await other.take(ask("ws_1"));
     await pool.query("insert into replicas (id, beat_at) values ('other', clock_timestamp())");
-    const beat = await keepAlive(flaky, "me", () => false, QUIET);
-    t.onTestFinished(() => beat.stop());
+    const heartbeat = await keepAlive(flaky, "me", () => false, QUIET);
+    t.onTestFinished(() => heartbeat.stop());
     await sleep(9_000);
     link.away = true;
     await sleep(5_000);
@@ -115,8 +115,8 @@ describe.concurrent("leases and replicas", () => {
          clock_timestamp() + (n - 5) * interval '1 minute' + interval '1 s'
        from generate_series(1, 10) n`,
     );
-    const beat = await keepAlive(pool, "me", () => false, QUIET);
-    t.onTestFinished(() => beat.stop());
+    const heartbeat = await keepAlive(pool, "me", () => false, QUIET);
+    t.onTestFinished(() => heartbeat.stop());
     const left = async () => Number((await pool.query<{ n: bigint }>("select count(*) as n from idempotency"))[0]?.n);
     await within("removal", 5, async () => (await left()) === 5);
     // Time to remove too many.
