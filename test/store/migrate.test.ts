@@ -89,7 +89,7 @@ test("replaces a function whose parameters or return type have changed", async (
   assert.deepEqual(await pool.query("select one()"), [{ one: "3" }]);
 });
 
-test("drops a function whose file is gone", async (t) => {
+test("drops a function whose file was removed", async (t) => {
   const { pool } = await testDatabase(t);
   const folder = await copyMigrations(t, { "functions/one.sql": one("1") });
   await migrate(pool, folder);
