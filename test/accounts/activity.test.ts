@@ -11,14 +11,15 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 const OPERATOR = { kind: "operator", id: "tok_operator" } as const;
 const START = Date.UTC(2026, 9, 31, 23);
 
-/** Requests of two workspaces, one in each second over the end of a month, three of them in the same moment. */
+/** Writes requests of two workspaces, three in each second, across the end of a month. */
 async function open(t: Lifetime, count = 3_000) {
   const { pool } = await testDatabase(t);
   for (const time of [START, START + 2 * 3_600_000]) await arrangePartitions(pool, time, 36_500);
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one'), ('ws_2', 'two')");
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes)
-     select 'ws_1', 'key_' || i, convert_to('k' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}' from generate_series(0, 9) i`,
+     select 'ws_1', 'key_' || i, convert_to('k' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}'
+     from generate_series(0, 9) i`,
   );
   await fill(pool, count);
   return { pool, activity: createActivity(pool), usage: createUsage(pool) };
@@ -26,9 +27,12 @@ async function open(t: Lifetime, count = 3_000) {
 
 async function fill(pool: Pool, count: number): Promise<void> {
   await pool.query(
-    `insert into generations select case when i % 7 = 6 then 'ws_2' else 'ws_1' end, to_timestamp(${START / 1_000} + i / 3), 'gen_' || i, 'req_' || i, 'key_' || i % 10,
-       i % 2 = 0, 'text', 'auto', case when i = 5 then 'high' else 'low' end, 10, 20, 5, 1500000,
-       case when i % 50 = 0 then 'upstream_failed' when i % 75 = 1 then 'caller_gone' else 'ok' end, case when i % 50 <> 0 then 'stop' end, i % 1000, 'secret-model'
+    `insert into generations
+     select case when i % 7 = 6 then 'ws_2' else 'ws_1' end, to_timestamp(${START / 1_000} + i / 3),
+       'gen_' || i, 'req_' || i, 'key_' || i % 10, i % 2 = 0, 'text', 'auto',
+       case when i = 5 then 'high' else 'low' end, 10, 20, 5, 1500000,
+       case when i % 50 = 0 then 'upstream_failed' when i % 75 = 1 then 'caller_gone' else 'ok' end,
+       case when i % 50 <> 0 then 'stop' end, i % 1000, 'secret-model'
      from generate_series(0, ${count - 1}) i`,
   );
   await pool.query("analyze");
@@ -48,12 +52,12 @@ async function all(activity: ReturnType<typeof createActivity>, filter: Generati
   return { found, pages };
 }
 
-test("pages hold every request of the workspace once, newest first, over the end of a month", async (t) => {
+test("pages through every request of a workspace once, newest first, across the end of a month", async (t) => {
   const { activity } = await open(t);
   const { found, pages } = await all(activity, {}, 100);
   const expected = Array.from({ length: 3_000 }, (_, i) => i).filter((i) => i % 7 !== 6);
   assert.equal(pages, Math.ceil(expected.length / 100));
-  // Within one second they are in the order of their identifiers.
+  // Requests of the same second are ordered by identifier.
   const order = expected.toSorted(
     (a, b) => Math.floor(b / 3) - Math.floor(a / 3) || (`gen_${a}` < `gen_${b}` ? 1 : -1),
   );
@@ -63,7 +67,7 @@ test("pages hold every request of the workspace once, newest first, over the end
   );
 });
 
-test("a request is told with its key and figures, and without what is only for operators", async (t) => {
+test("returns a request with its key and figures, without the fields for operators", async (t) => {
   const { activity } = await open(t, 10);
   const { generations } = await activity.generations(OPERATOR, { workspace: "one", keyId: "key_9" });
   assert.deepEqual(generations, [
@@ -88,17 +92,17 @@ test("a request is told with its key and figures, and without what is only for o
   ]);
 });
 
-test("filters hold together", async (t) => {
+test("returns the requests that match all filters", async (t) => {
   const { activity } = await open(t);
   const own = Array.from({ length: 3_000 }, (_, i) => i).filter((i) => i % 7 !== 6);
   const failed = (i: number) => i % 50 === 0;
-  const gone = (i: number) => !failed(i) && i % 75 === 1;
+  const left = (i: number) => !failed(i) && i % 75 === 1;
   const cases: [GenerationFilter, (i: number) => boolean][] = [
     [{ keyId: "key_3" }, (i) => i % 10 === 3],
-    [{ outcome: "ok" }, (i) => !failed(i) && !gone(i)],
+    [{ outcome: "ok" }, (i) => !failed(i) && !left(i)],
     [{ outcome: "upstream_failed" }, failed],
-    [{ outcome: "caller_gone" }, gone],
-    [{ outcome: "failed" }, (i) => failed(i) || (gone(i) && i % 2 === 1)],
+    [{ outcome: "caller_gone" }, left],
+    [{ outcome: "failed" }, (i) => failed(i) || (left(i) && i % 2 === 1)],
     [{ outcome: "failed", keyId: "key_0" }, (i) => failed(i) && i % 10 === 0],
     [{ level: "high" }, (i) => i === 5],
     [{ level: "medium" }, () => false],
@@ -113,7 +117,7 @@ test("filters hold together", async (t) => {
   }
 });
 
-test("a filter that lets nothing through is searched in bounded steps, and ends", async (t) => {
+test("searches in bounded steps, and ends, when few requests match a filter", async (t) => {
   const { activity } = await open(t, 30_000);
   const first = await activity.generations(OPERATOR, { workspace: "one", level: "high" });
   assert.deepEqual(first.generations, []);
@@ -123,7 +127,7 @@ test("a filter that lets nothing through is searched in bounded steps, and ends"
   assert.equal(pages, 3);
 });
 
-test("what cannot be asked for is named", async (t) => {
+test("refuses an invalid filter and names its field", async (t) => {
   const { activity } = await open(t, 1);
   for (const [request, field] of [
     [{ level: "extreme" }, "level"],
@@ -139,11 +143,12 @@ test("what cannot be asked for is named", async (t) => {
   }
 });
 
-test("the audit comes page by page", async (t) => {
+test("returns the audit in pages, newest first", async (t) => {
   const { pool, activity } = await open(t, 1);
   await pool.query(
     `insert into audit (workspace_id, at, actor_kind, actor_id, action, details)
-     select 'ws_1', to_timestamp(${START / 1_000} + i / 3 + 0.000001), 'owner', 'tok_1', 'test.' || i, '{"name": "<b>"}' from generate_series(0, 249) i`,
+     select 'ws_1', to_timestamp(${START / 1_000} + i / 3 + 0.000001), 'owner', 'tok_1', 'test.' || i, '{"name": "<b>"}'
+     from generate_series(0, 249) i`,
   );
   const actions: string[] = [];
   for (let pageToken: string | undefined = ""; pageToken !== undefined; ) {
@@ -159,7 +164,7 @@ test("the audit comes page by page", async (t) => {
   assert.deepEqual((await activity.audit(OPERATOR, { workspace: "two" })).entries, []);
 });
 
-test("latencies and failures are those of the requests in each interval", async (t) => {
+test("computes latencies and failures from the requests of each interval", async (t) => {
   const { usage } = await open(t);
   const period = { workspaceId: "ws_1", from: new Date(START + 1), to: new Date(START + 1_000_000) };
   const { from, total, series } = await usage.performance({ ...period, interval: "minute", keyId: undefined });
@@ -167,17 +172,17 @@ test("latencies and failures are those of the requests in each interval", async 
   const own = Array.from({ length: 3_000 }, (_, i) => i).filter((i) => i % 7 !== 6);
   const expected = (numbers: number[]) => {
     const failures = numbers.filter((i) => i % 50 === 0).length;
-    const gone = numbers.filter((i) => i % 50 !== 0 && i % 75 === 1 && i % 2 === 1).length;
-    const took = numbers
+    const left = numbers.filter((i) => i % 50 !== 0 && i % 75 === 1 && i % 2 === 1).length;
+    const latencies = numbers
       .filter((i) => i % 50 !== 0 && !(i % 75 === 1 && i % 2 === 1))
       .map((i) => i % 1_000)
       .toSorted((a, b) => a - b);
     return {
-      p50: took[Math.ceil(took.length * 0.5) - 1],
-      p95: took[Math.ceil(took.length * 0.95) - 1],
+      p50: latencies[Math.ceil(latencies.length * 0.5) - 1],
+      p95: latencies[Math.ceil(latencies.length * 0.95) - 1],
       failures: [
         ...(failures > 0 ? [{ kind: "upstream_failed", requests: BigInt(failures) }] : []),
-        ...(gone > 0 ? [{ kind: "caller_gone", requests: BigInt(gone) }] : []),
+        ...(left > 0 ? [{ kind: "caller_gone", requests: BigInt(left) }] : []),
       ],
     };
   };
@@ -191,7 +196,7 @@ test("latencies and failures are those of the requests in each interval", async 
   assert.deepEqual((await usage.performance({ ...period, interval: "day", keyId: "key_none" })).series, []);
 });
 
-test("periods that are empty, too long or cut too fine are refused", async (t) => {
+test("refuses a period that is empty, too long or split into too many intervals", async (t) => {
   const { usage } = await open(t, 1);
   const ask = (from: number, to: number, interval: "minute" | "hour" | "day") =>
     usage.performance({ workspaceId: "ws_1", from: new Date(from), to: new Date(to), interval, keyId: undefined });
@@ -201,12 +206,14 @@ test("periods that are empty, too long or cut too fine are refused", async (t) =
   await assert.rejects(ask(START, START + 801 * 60_000, "minute"), { kind: "invalid_request", field: "interval" });
 });
 
-test("many keys are listed page by page and found by what their names or secrets begin with", async (t) => {
+test("lists many keys in pages and finds them by the start of their name or secret", async (t) => {
   const { pool } = await open(t, 1);
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, revoked_at)
-     select 'ws_2', 'key_' || to_hex(i), convert_to('m' || i, 'UTF8'), 'ck_' || lpad(i::text, 6, '0'), case when i % 100 = 0 then 'Special_100% ' else 'worker ' end || i, '{}',
-       to_timestamp(${START / 1_000} + i / 5), case when i % 2 = 0 then now() end from generate_series(100000, 109999) i`,
+     select 'ws_2', 'key_' || to_hex(i), convert_to('m' || i, 'UTF8'), 'ck_' || lpad(i::text, 6, '0'),
+       case when i % 100 = 0 then 'Special_100% ' else 'worker ' end || i, '{}',
+       to_timestamp(${START / 1_000} + i / 5), case when i % 2 = 0 then now() end
+     from generate_series(100000, 109999) i`,
   );
   const keys = createKeys(pool);
   const collect = async (request: { search?: string; activeOnly?: boolean }) => {
@@ -221,14 +228,14 @@ test("many keys are listed page by page and found by what their names or secrets
   assert.equal(new Set(await collect({})).size, 10_000);
   assert.equal((await collect({ activeOnly: true })).length, 5_000);
   assert.equal((await collect({ search: "sPECIAL_100%" })).length, 100);
-  assert.equal((await collect({ search: "special%" })).length, 0, "% is a character like others");
+  assert.equal((await collect({ search: "special%" })).length, 0, "% is no wildcard");
   assert.equal((await collect({ search: "worker 10000", activeOnly: true })).length, 5);
   assert.deepEqual(await collect({ search: "ck_104321" }), ["worker 104321"]);
   const { secret, name } = await keys.create(OPERATOR, { workspace: "two", name: "by secret" });
   assert.deepEqual(await collect({ search: secret }), [name]);
 });
 
-test("a key's last use and figures, and the keys that used most, come from the rollups", async (t) => {
+test("reads a key's last use, its figures and the top keys from the rollups", async (t) => {
   const { pool, usage } = await open(t, 1);
   const now = Date.UTC(2026, 10, 20, 12, 34, 56);
   const add = (unit: string, start: string, key: string, credits: number) =>
@@ -256,7 +263,7 @@ test("a key's last use and figures, and the keys that used most, come from the r
   });
   assert.deepEqual(use.get("key_2")?.lastUsedAt, new Date("2025-01-01T00:00:00Z"));
   assert.equal(use.get("key_2")?.charged, 0n);
-  assert.equal(use.get("key_4")?.lastUsedAt, null, "another workspace's use is not told");
+  assert.equal(use.get("key_4")?.lastUsedAt, null, "does not show the use of another workspace");
 
   const month = { workspaceId: "ws_1", from: new Date(now - 30 * 86_400_000), to: new Date(now) };
   const top = await usage.topKeys({ ...month, count: 0 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { amountText, MAX_AMOUNT, parseAmount } from "../../src/accounts/amount.ts";
 
-test("amounts are exact in both directions", () => {
+test("converts amounts exactly in both directions", () => {
   const amounts: [string, bigint, string?][] = [
     ["0.1", 100_000n],
     ["0.000001", 1n],
@@ -24,7 +24,7 @@ test("amounts are exact in both directions", () => {
   );
 });
 
-test("anything else is refused by the name of its field", () => {
+test("refuses any other text and names the field", () => {
   const wrong = [
     "",
     " ",

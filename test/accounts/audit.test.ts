@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "vitest";
 
-test("what is in the audit and in the ledger stays there: no statement changes or removes a row", () => {
+test("no statement updates or deletes rows of the audit or the ledger", () => {
   const src = resolve(import.meta.dirname, "../../src");
   let files = 0;
   for (const entry of readdirSync(src, { recursive: true, withFileTypes: true })) {

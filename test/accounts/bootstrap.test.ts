@@ -8,7 +8,7 @@ import { openPool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
 
-test("an empty store gets one workspace, key and operator token, however many replicas start at once", async (t) => {
+test("creates one workspace, key and operator token when several replicas start on an empty store", async (t) => {
   const { pool, url } = await testDatabase(t);
   const replicas = Array.from({ length: 5 }, () => openPool(url, { max: 1 }));
   const results = await Promise.all(replicas.map((replica) => bootstrap(replica, {})));
@@ -32,7 +32,7 @@ test("an empty store gets one workspace, key and operator token, however many re
   ]);
 });
 
-test("given secrets work exactly as given, on an empty store and on one in use, and are not given back", async (t) => {
+test("accepts given secrets unchanged, in an empty store and in a used one, and does not return them", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = createKeys(pool);
   const given = [
@@ -52,7 +52,7 @@ test("given secrets work exactly as given, on an empty store and on one in use, 
   assert.equal((await keys.list(OPERATOR, {})).keys.length, given.length);
 });
 
-test("a given key that was revoked stays revoked", async (t) => {
+test("does not restore a given key that was revoked", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = createKeys(pool);
   const apiKey = "a-key-that-will-be-revoked";
@@ -62,7 +62,7 @@ test("a given key that was revoked stays revoked", async (t) => {
   await assert.rejects(keys.authenticate(apiKey), { kind: "unauthenticated" });
 });
 
-test("a secret that cannot be used is refused by the name of its variable, without being shown", async (t) => {
+test("refuses an unusable secret, names its variable and does not show the secret", async (t) => {
   const { pool } = await testDatabase(t);
   for (const secret of ["", "fifteen-letters", "x".repeat(513), "has a space in it", "schlüssel-mit-umlaut"]) {
     const hidden = (name: string) => (error: Error) =>

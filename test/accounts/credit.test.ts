@@ -11,7 +11,7 @@ import { checkBooks } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
-/** The same for every settlement of a request, as in the service: by it a second one finds the record of the first. */
+/** The same for every settlement of a request: a repeated settlement finds the record by this time. */
 const ADMITTED_AT = new Date();
 
 const UNLIMITED = [{ name: "free", purchased: 0, limits: {} }];
@@ -21,7 +21,8 @@ async function open(t: Lifetime): Promise<{ credit: Credit; pool: Pool; id: stri
   await applyTiers(pool, UNLIMITED);
   const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
   await pool.query(
-    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, 'key_1', 'x', 'ck', '{generate}')",
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
+     values ($1, 'key_1', 'x', 'ck', '{generate}')`,
     [id],
   );
   return { credit: createCredit(pool), pool, id };
@@ -30,7 +31,10 @@ async function open(t: Lifetime): Promise<{ credit: Credit; pool: Pool; id: stri
 const book = (credit: Credit, kind: BookingKind, amount: string, reference: string, actor: Actor = OPERATOR) =>
   credit.book(actor, { workspace: "w", kind, amount, reference });
 
-/** Admits a request that holds `micro`; gives what refused it. */
+/**
+ * Admits a request that holds `micro` micro-credits.
+ * @returns the kind of the refusal; undefined when it was admitted
+ */
 async function hold(pool: Pool, id: string, request: string, micro: number): Promise<string | undefined> {
   const item = { request_id: request, key_id: "key_1", input_tokens: 1, hold_micro: String(micro) };
   const [row] = await pool.query<{ v: { refusal?: string }[] }>("select open_leases($1, 'r', $2) as v", [
@@ -60,7 +64,7 @@ async function settle(pool: Pool, id: string, request: string, micro: number): P
   await pool.query("select settle_leases($1, $2)", [id, JSON.stringify([row])]);
 }
 
-test("grants and purchases are booked, and stand in the ledger and the audit", async (t) => {
+test("books grants, purchases and adjustments and records them in the ledger and the audit", async (t) => {
   const { credit, pool, id } = await open(t);
   const grant = await book(credit, "grant", "10.5", "welcome");
   assert.deepEqual(grant, {
@@ -92,7 +96,7 @@ test("grants and purchases are booked, and stand in the ledger and the audit", a
   await checkBooks(pool, id);
 });
 
-test("a reference is booked once, however often and however simultaneously it is sent", async (t) => {
+test("books a reference once when it is sent again or several times at once", async (t) => {
   const { credit, pool } = await open(t);
   const bookings = await Promise.all(Array.from({ length: 8 }, () => book(credit, "purchase", "5", "p")));
   for (const booking of bookings) assert.deepEqual(booking, bookings[0]);
@@ -104,24 +108,25 @@ test("a reference is booked once, however often and however simultaneously it is
     await assert.rejects(book(credit, kind, amount, "p"), { kind: "invalid_request", field: "reference" });
   }
   const [row] = await pool.query(
-    "select purchased_micro as p, purchased_total_micro as t, (select count(*) from ledger) as l, (select count(*) from audit where action = 'credit.purchase') as a from accounts",
+    `select purchased_micro as p, purchased_total_micro as t, (select count(*) from ledger) as l,
+       (select count(*) from audit where action = 'credit.purchase') as a from accounts`,
   );
   assert.deepEqual(row, { p: 5_000_000n, t: 5_000_000n, l: 1n, a: 1n });
-  // Another workspace has references of its own.
+  // References are unique within a workspace only.
   await createWorkspaces(pool).create(OPERATOR, { name: "w2", kind: "personal" });
   const other = await credit.book(OPERATOR, { workspace: "w2", kind: "grant", amount: "1", reference: "p" });
   assert.equal(other.balance.granted, 1_000_000n);
 });
 
-test("only what is granted and neither spent nor held is taken back", async (t) => {
+test("takes back only granted credit that is neither spent nor held", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "grant", "10", "g");
   await book(credit, "purchase", "10", "p");
   assert.equal(await hold(pool, id, "r1", 4_000_000), undefined);
-  const refused = (most: string) => ({
+  const refused = (available: string) => ({
     kind: "invalid_request",
     field: "amount",
-    message: new RegExp(`^Only ${most} credits`),
+    message: new RegExp(`^Only ${available} credits`),
   });
   await assert.rejects(book(credit, "adjustment", "6.000001", "back"), refused("6"));
   assert.deepEqual((await book(credit, "adjustment", "6", "back")).balance, {
@@ -139,7 +144,7 @@ test("only what is granted and neither spent nor held is taken back", async (t) 
   await checkBooks(pool, id);
 });
 
-test("a booking that cannot be is refused by the name of its field and changes nothing", async (t) => {
+test("refuses an invalid booking, names its field and changes nothing", async (t) => {
   const { credit, pool } = await open(t);
   const wrong: [BookingKind, string, string, string][] = [
     ["grant", "0", "r", "amount"],
@@ -177,21 +182,23 @@ test("a booking that cannot be is refused by the name of its field and changes n
     await assert.rejects(book(credit, kind, "1.000001", "r"), { kind: "invalid_request", field: "amount" });
   }
   const [row] = await pool.query(
-    "select (select count(*) from bookings) as b, (select count(*) from ledger) as l, purchased_micro as p from accounts",
+    `select (select count(*) from bookings) as b, (select count(*) from ledger) as l, purchased_micro as p
+     from accounts`,
   );
   assert.deepEqual(row, { b: 0n, l: 0n, p: 0n });
 });
 
-test("pages of the ledger are newest first, complete, and stable while credit moves", async (t) => {
+test("pages through the whole ledger once, newest first, while new entries are added", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "grant", "100", "g");
   for (let i = 0; i < 6; i++) {
     assert.equal(await hold(pool, id, `r${i}`, 1_000_000), undefined);
     await settle(pool, id, `r${i}`, i % 3 === 0 ? 0 : 1_000);
   }
-  // Many movements of one moment, between two microseconds that a Date cannot tell apart.
+  // Many entries that differ by microseconds, which a Date cannot represent.
   await pool.query(
-    `insert into ledger (workspace_id, at, kind, reference) select $1, now() + i % 3 * interval '1 microsecond', 'grant', 'm' || i from generate_series(1, 30) i`,
+    `insert into ledger (workspace_id, at, kind, reference)
+     select $1, now() + i % 3 * interval '1 microsecond', 'grant', 'm' || i from generate_series(1, 30) i`,
     [id],
   );
   const all = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_000 });
@@ -223,7 +230,7 @@ test("pages of the ledger are newest first, complete, and stable while credit mo
   await assert.rejects(credit.ledger(OPERATOR, { workspace: "none" }), { kind: "unknown_entity" });
 });
 
-test("spend limits are set and cleared one by one, and bind what is admitted from then on", async (t) => {
+test("sets and clears each spend limit on its own, and applies it to the next requests", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "purchase", "10", "p");
   const owner: Actor = { kind: "owner", id: "tok_owner", workspaceId: id };
@@ -250,7 +257,7 @@ test("spend limits are set and cleared one by one, and bind what is admitted fro
   assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
 });
 
-test("the check finds each difference between ledger, accounts, leases and usage", async (t) => {
+test("finds each kind of difference between ledger, accounts, leases and usage", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "grant", "3", "g");
   await book(credit, "purchase", "4", "p");
@@ -307,7 +314,7 @@ test("the check finds each difference between ledger, accounts, leases and usage
   );
 });
 
-test("a spend limit that is lowered below what was spent is no violation", async (t) => {
+test("reports no violation when a spend limit is lowered below the amount already spent", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "purchase", "4", "p");
   assert.equal(await hold(pool, id, "r1", 2_000_000), undefined);
@@ -315,13 +322,13 @@ test("a spend limit that is lowered below what was spent is no violation", async
   assert.deepEqual(await credit.check(OPERATOR, "w"), []);
 });
 
-test("whatever is booked and run in whatever order, the account is the sum of the ledger and never below zero", async (t) => {
+test("keeps each balance at zero or above and equal to its ledger, for any bookings and requests", async (t) => {
   const { credit, pool, id } = await open(t);
   type Step =
     | { do: "book"; kind: BookingKind; micro: bigint; reference: number }
     | { do: "hold"; micro: number }
     | { do: "settle"; micro: number }
-    | { do: "die" };
+    | { do: "release" };
   const step = fc.oneof<fc.Arbitrary<Step>[]>(
     fc.record({
       do: fc.constant("book" as const),
@@ -331,7 +338,7 @@ test("whatever is booked and run in whatever order, the account is the sum of th
     }),
     fc.record({ do: fc.constant("hold" as const), micro: fc.nat(40) }),
     fc.record({ do: fc.constant("settle" as const), micro: fc.nat(40) }),
-    fc.record({ do: fc.constant("die" as const) }),
+    fc.record({ do: fc.constant("release" as const) }),
   );
   let round = 0;
   let requests = 0;
@@ -341,23 +348,26 @@ test("whatever is booked and run in whatever order, the account is the sum of th
       const booked = new Map<number, Step>();
       const run = async (of: Step): Promise<void> => {
         if (of.do === "hold") await hold(pool, id, `r${++requests}`, of.micro);
-        else if (of.do === "die") await pool.query("select release_leases($1, '{r}')", [id]);
+        else if (of.do === "release") await pool.query("select release_leases($1, '{r}')", [id]);
         else if (of.do === "settle") {
           const [lease] = await pool.query<{ request: string }>("select request_id as request from leases limit 1");
           if (lease) await settle(pool, id, lease.request, of.micro);
         } else {
-          const amount = `${of.micro < 0n ? "-" : ""}0.${String(of.micro < 0n ? -of.micro : of.micro).padStart(6, "0")}`;
+          const digits = String(of.micro < 0n ? -of.micro : of.micro).padStart(6, "0");
+          const amount = `${of.micro < 0n ? "-" : ""}0.${digits}`;
           await book(credit, of.kind, amount, `${round}-${of.reference}`).then(
             () => booked.set(of.reference, booked.get(of.reference) ?? of),
             (error: { kind: string; field: string }) => assert.equal(error.kind, "invalid_request"),
           );
         }
       };
-      // In threes at once, as they come from several replicas.
+      // Three at a time, as from several replicas.
       for (let i = 0; i < steps.length; i += 3) await Promise.all(steps.slice(i, i + 3).map(run));
       await checkBooks(pool, id);
       const [account] = await pool.query<{ ok: boolean }>(
-        "select granted_micro >= 0 and purchased_micro >= 0 and held_micro between 0 and granted_micro + purchased_micro as ok from accounts where workspace_id = $1",
+        `select granted_micro >= 0 and purchased_micro >= 0
+           and held_micro between 0 and granted_micro + purchased_micro as ok
+         from accounts where workspace_id = $1`,
         [id],
       );
       assert.equal(account?.ok, true);
@@ -370,7 +380,7 @@ test("whatever is booked and run in whatever order, the account is the sum of th
   );
 });
 
-test("with the database away every call says overloaded", async () => {
+test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
   const credit = createCredit(pool);
   const calls = [

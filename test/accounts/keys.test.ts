@@ -14,7 +14,7 @@ async function open(t: Lifetime, clock?: () => number): Promise<{ keys: Keys; po
   return { keys: createKeys(pool, clock), pool };
 }
 
-test("a key is made with what was asked; its secret is kept nowhere", async (t) => {
+test("creates a key with the requested fields and does not store its secret", async (t) => {
   const { keys, pool } = await open(t);
   const expiresAt = new Date(Date.now() + 3_600_000);
   const { secret, ...key } = await keys.create(OPERATOR, {
@@ -40,14 +40,14 @@ test("a key is made with what was asked; its secret is kept nowhere", async (t) 
   assert.deepEqual(
     (await keys.create(OPERATOR, { workspace: "one" })).scopes,
     ["generate", "metrics"],
-    "none named means all",
+    "a key has all scopes when none are named",
   );
   assert.deepEqual((await keys.list(OPERATOR, { workspace: "two" })).keys, [key]);
   const [row] = await pool.query<{ text: string }>("select string_agg(k::text, ' ') as text from api_keys k");
   assert.ok(!row?.text.includes(secret.slice(9)));
 });
 
-test("what a key cannot be is named", async (t) => {
+test("refuses invalid fields of a key and names them", async (t) => {
   const { keys } = await open(t);
   const create = keys.create;
   const refused: [Parameters<Keys["create"]>[1], object][] = [
@@ -90,12 +90,12 @@ test("what a key cannot be is named", async (t) => {
   assert.equal((await keys.list(OPERATOR, {})).keys.length, 1);
 });
 
-test("pages are newest first, complete, and stable while keys are made", async (t) => {
+test("pages through every key once, newest first, while keys are created", async (t) => {
   let now = Date.UTC(2026, 0, 1);
   const { keys } = await open(t, () => now);
   const made: string[] = [];
   for (let i = 0; i < 25; i++) {
-    now += i % 3; // several keys of one moment
+    now += i % 3; // several keys with the same time
     made.push((await keys.create(OPERATOR, { workspace: i % 5 === 0 ? "two" : "one", name: String(i) })).id);
   }
   const seen: string[] = [];
@@ -120,7 +120,7 @@ test("pages are newest first, complete, and stable while keys are made", async (
   assert.equal(
     (await keys.list(OPERATOR, { workspace: "two", pageSize: 5 })).nextPageToken,
     undefined,
-    "no page follows a full last one",
+    "no empty page after a full last page",
   );
   for (const pageSize of [-1, 1_001, 1.5])
     await assert.rejects(keys.list(OPERATOR, { pageSize }), { kind: "invalid_request", field: "page_size" });
@@ -134,7 +134,7 @@ test("pages are newest first, complete, and stable while keys are made", async (
   await assert.rejects(keys.list(OPERATOR, { workspace: "three" }), { kind: "unknown_entity" });
 });
 
-test("revoking is done once, and an unknown identifier is not repeated", async (t) => {
+test("revokes a key once, and does not repeat an unknown identifier in the error", async (t) => {
   let now = Date.now();
   const { keys } = await open(t, () => now);
   const { id, secret } = await keys.create(OPERATOR, { workspace: "one" });
@@ -151,7 +151,7 @@ test("revoking is done once, and an unknown identifier is not repeated", async (
   }
 });
 
-test("a key is renamed, and given another end or none, here at once", async (t) => {
+test("renames a key and changes or removes its expiry, with immediate effect on the same replica", async (t) => {
   let now = Date.UTC(2026, 0, 1);
   const { keys, pool } = await open(t, () => now);
   const made = await keys.create(OPERATOR, { workspace: "one", name: "a", expiresAt: new Date(now + 1_000) });
@@ -191,7 +191,7 @@ test("a key is renamed, and given another end or none, here at once", async (t) 
   ]);
 });
 
-test("an owner reaches the keys of the own workspace alone", async (t) => {
+test("gives an owner access only to the keys of the owner's workspace", async (t) => {
   const { keys } = await open(t);
   const owner: Actor = { kind: "owner", id: "tok_owner", workspaceId: "ws_1" };
   const own = await keys.create(owner, { workspace: "" });
@@ -214,13 +214,13 @@ test("an owner reaches the keys of the own workspace alone", async (t) => {
   await keys.revoke(owner, own.id);
 });
 
-test("a scope that is missing is named", () => {
+test("names the missing scope", () => {
   const caller = { workspaceId: "ws_1", workspace: "one", keyId: "key_1", scopes: ["generate"] as const };
   requireScope(caller, "generate");
   assert.throws(() => requireScope(caller, "metrics"), { kind: "missing_scope", message: /"metrics"/ });
 });
 
-test("with the database away every call says overloaded", async () => {
+test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
   const keys = createKeys(pool);
   const calls = [

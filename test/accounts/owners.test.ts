@@ -13,7 +13,7 @@ const REFUSED = {
   message: "The call needs a valid operator or owner token, as Authorization: Bearer <token>.",
 };
 
-test("an operator's token does for everything, an owner's for what owners may do in their workspace", async (t) => {
+test("accepts operator tokens for every call and owner tokens only for calls that owners may make", async (t) => {
   const { pool } = await testDatabase(t);
   const owners = createOwners(pool);
   const operator = createSecret("op_");
@@ -34,7 +34,7 @@ test("an operator's token does for everything, an owner's for what owners may do
   }
 });
 
-test("a new owner token ends the earlier one at once, and only its hash is kept", async (t) => {
+test("replaces the earlier owner token at once and stores only its hash", async (t) => {
   const { pool } = await testDatabase(t);
   const owners = createOwners(pool);
   await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
@@ -45,13 +45,14 @@ test("a new owner token ends the earlier one at once, and only its hash is kept"
   for (const { token } of made) await assert.rejects(owners.authenticate(token, "owner"), REFUSED);
   await owners.authenticate(last.token, "owner");
   const [row] = await pool.query<{ text: string }>(
-    "select (select string_agg(o::text, ' ') from owner_tokens o) || (select string_agg(a::text, ' ') from audit a) as text",
+    `select (select string_agg(o::text, ' ') from owner_tokens o)
+       || (select string_agg(a::text, ' ') from audit a) as text`,
   );
   for (const { token } of [...made, last]) assert.ok(!row?.text.includes(token.slice(9)));
   assert.ok(row?.text.includes(last.id));
 });
 
-test("an owner token expires", async (t) => {
+test("refuses an owner token from its expiry on", async (t) => {
   const { pool } = await testDatabase(t);
   let now = Date.UTC(2026, 0, 1);
   const owners = createOwners(pool, () => now);
@@ -71,7 +72,7 @@ test("an owner token expires", async (t) => {
   await assert.rejects(owners.createToken(OPERATOR, { workspace: "none" }), { kind: "unknown_entity" });
 });
 
-test("with the database away every call says overloaded", async () => {
+test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
   const owners = createOwners(pool);
   await assert.rejects(owners.authenticate("x", "owner"), { kind: "overloaded" });

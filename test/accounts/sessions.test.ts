@@ -17,7 +17,7 @@ async function open(t: Lifetime) {
   const workspaces = createWorkspaces(pool);
   await workspaces.create(OPERATOR, { name: "one", kind: "personal" });
   const { token, workspace } = await owners.createToken(OPERATOR, { workspace: "one" });
-  // As on two replicas.
+  // One per replica.
   const sessions = createSessions(pool, () => clock.now);
   const others = createSessions(pool, () => clock.now);
   return { pool, clock, owners, sessions, others, token, workspaceId: workspace };
@@ -25,7 +25,7 @@ async function open(t: Lifetime) {
 
 const ended = { kind: "unauthenticated", message: "Nobody is signed in, or the session has ended. Sign in." };
 
-test("a session works on every replica until it is closed on one of them", async (t) => {
+test("accepts a session on every replica until it is closed on one of them", async (t) => {
   const { pool, sessions, others, token, workspaceId } = await open(t);
   const { session, secret } = await sessions.open(token, "here");
   assert.equal(session.caller.workspaceId, workspaceId);
@@ -42,7 +42,7 @@ test("a session works on every replica until it is closed on one of them", async
   );
 });
 
-test("a session ends after an hour without a call, and after eight hours whatever happens", async (t) => {
+test("ends a session after one hour without a call, and after eight hours in any case", async (t) => {
   const { clock, sessions, token } = await open(t);
   const idle = await sessions.open(token, "here");
   clock.now += HOUR - 60_000;
@@ -62,7 +62,7 @@ test("a session ends after an hour without a call, and after eight hours whateve
   await assert.rejects(sessions.authenticate(busy.secret), ended);
 });
 
-test("a session ends with the owner token that opened it", async (t) => {
+test("ends a session when the owner token that opened it ends", async (t) => {
   const { clock, owners, sessions, token } = await open(t);
   const { secret } = await sessions.open(token, "here");
   const expiresAt = new Date(clock.now + HOUR / 2);
@@ -74,13 +74,13 @@ test("a session ends with the owner token that opened it", async (t) => {
   await assert.rejects(sessions.open(next.token, "here"), { kind: "unauthenticated" });
 });
 
-test("texts that are no secret of a session do not reach the store", async (t) => {
+test("refuses texts that are not the secret of a session", async (t) => {
   const { sessions } = await open(t);
   for (const text of [undefined, "", "nonsense", `cs_${"0".repeat(33)}`, "x".repeat(100_000)])
     await assert.rejects(sessions.authenticate(text), ended);
 });
 
-test("a workspace has fifty sessions at most, and those that have expired are gone", async (t) => {
+test("keeps at most fifty sessions of a workspace and deletes expired ones", async (t) => {
   const { pool, clock, sessions, token } = await open(t);
   const first = await sessions.open(token, "here");
   for (let i = 0; i < 50; i++) {
@@ -95,7 +95,7 @@ test("a workspace has fifty sessions at most, and those that have expired are go
   assert.equal(await count(), 1);
 });
 
-test("every session of a workspace has the same key for its playground, which nobody can change or use", async (t) => {
+test("gives all sessions of a workspace one playground key, which cannot be changed or revoked", async (t) => {
   const { pool, clock, sessions, token } = await open(t);
   const made = await Promise.all([1, 2, 3].map(() => sessions.open(token, "here")));
   const ids = new Set(made.map(({ session }) => session.caller.keyId));

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { createAttempts } from "../../src/accounts/sign-in-attempts.ts";
 import { Failure } from "../../src/failure.ts";
 
-test("ten attempts at once, then one in six seconds; the stated wait is the one that helps", () => {
+test("allows ten attempts at once, then one every six seconds, and states the exact wait", () => {
   let now = 1_000_000;
   const attempts = createAttempts(() => now);
   for (let i = 0; i < 10; i++) attempts.take("a", `other ${i}`);
@@ -17,7 +17,7 @@ test("ten attempts at once, then one in six seconds; the stated wait is the one 
       assert.equal(error.limit, "sign_in_attempts");
       return error.retryAfterMs ?? 0;
     }
-    return assert.fail("it was let through");
+    return assert.fail("the attempt was allowed");
   };
   assert.equal(refusal(), 6_000);
   now += 5_999;
@@ -27,12 +27,12 @@ test("ten attempts at once, then one in six seconds; the stated wait is the one 
   assert.equal(refusal(), 6_000);
 });
 
-test("an attempt that went well is taken back", () => {
+test("does not count an attempt that succeeded", () => {
   const attempts = createAttempts(() => 0);
   for (let i = 0; i < 100; i++) attempts.take("a", "b")();
 });
 
-test("nobody gets through more often than ten times and once in six seconds, whatever else happens", () => {
+test("never allows one name more than ten attempts and one every six seconds, for any order of attempts", () => {
   fc.assert(
     fc.property(fc.array(fc.record({ name: fc.constantFrom("a", "b", "c"), wait: fc.nat(20_000) })), (tries) => {
       let now = 0;
@@ -50,7 +50,7 @@ test("nobody gets through more often than ten times and once in six seconds, wha
   );
 });
 
-test("what is remembered is bounded: the quietest are forgotten", () => {
+test("bounds its memory: forgets the names with the oldest attempts", () => {
   const attempts = createAttempts(() => 0);
   for (let i = 0; i < 10; i++) attempts.take("first");
   for (let i = 0; i < 10_000; i++) attempts.take(`flood ${i}`);

@@ -17,7 +17,7 @@ const TIERS = [
   { name: "partner", limits: {} },
 ];
 
-/** Workspaces in the order of their identifiers. */
+/** Tier and limits of each workspace, ordered by identifier. */
 async function inForce(pool: Pool): Promise<unknown[]> {
   const rows = await pool.query<{ tier: string; limits: object }>(
     "select tier, limits from accounts order by workspace_id",
@@ -25,7 +25,7 @@ async function inForce(pool: Pool): Promise<unknown[]> {
   return rows.map(({ tier, limits }) => [tier, limits]);
 }
 
-test("each workspace is in the last tier whose threshold it has reached, at once when a purchase is booked", async (t) => {
+test("moves a workspace to the last tier whose threshold it has reached as soon as a purchase is booked", async (t) => {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
   const credit = createCredit(pool);
@@ -44,7 +44,7 @@ test("each workspace is in the last tier whose threshold it has reached, at once
   }
 });
 
-test("grants raise no tier, and what was purchased counts after it is spent", async (t) => {
+test("does not raise the tier for grants, and counts purchased credit after it is spent", async (t) => {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
   const credit = createCredit(pool);
@@ -57,16 +57,17 @@ test("grants raise no tier, and what was purchased counts after it is spent", as
   assert.deepEqual(await inForce(pool), [["1", TIERS[1]?.limits]]);
 });
 
-test("a new configuration reaches every workspace, with its override and its tier given by hand", async (t) => {
+test("applies a new configuration to every workspace and keeps overrides of limits and tiers", async (t) => {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
-  // More than are done together.
+  // More than one batch.
   await pool.query(
     "insert into accounts (workspace_id) select 'ws_' || lpad(i::text, 5, '0') from generate_series(1, 1203) i",
   );
   await pool.query("update accounts set purchased_total_micro = 10000000 where workspace_id > 'ws_01200'");
   await pool.query(
-    `update accounts set overrides = '{"requests_per_minute": 7, "concurrent_requests": null}' where workspace_id = 'ws_01201'`,
+    `update accounts set overrides = '{"requests_per_minute": 7, "concurrent_requests": null}'
+     where workspace_id = 'ws_01201'`,
   );
   await pool.query("update accounts set tier_override = 'partner' where workspace_id = 'ws_01202'");
   await applyTiers(pool, TIERS);
@@ -92,10 +93,10 @@ test("a new configuration reaches every workspace, with its override and its tie
   ]);
   const rows = await pool.query(versions);
   await applyTiers(pool, changed);
-  assert.deepEqual(await pool.query(versions), rows, "a start that changes nothing writes no account");
+  assert.deepEqual(await pool.query(versions), rows, "writes no account when nothing changes");
 });
 
-test("a limit of zero, whichever it is, refuses every request by its name", async (t) => {
+test("refuses every request for each limit that is zero, and names the limit", async (t) => {
   const { pool } = await testDatabase(t);
   const workspaces = createWorkspaces(pool);
   const { id } = await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
@@ -118,7 +119,7 @@ test("a limit of zero, whichever it is, refuses every request by its name", asyn
   assert.deepEqual(await take("last"), {});
 });
 
-test("several replicas start at once, while purchases are booked", async (t) => {
+test("applies tiers when several replicas start at once while purchases are booked", async (t) => {
   const { pool, url } = await testDatabase(t);
   const credit = createCredit(pool);
   const workspaces = createWorkspaces(pool);

@@ -12,7 +12,10 @@ interface Row {
   streamed?: boolean;
 }
 
-/** Settles requests as the service does. Each has 10 input, 4 cached and 5 output tokens and costs 1.5 credits, unless it failed. */
+/**
+ * Settles requests as the service does. Each has 10 input, 4 cached and 5 output tokens. It costs 1.5 credits if its
+ * outcome is `ok`, else nothing.
+ */
 async function record(pool: Pool, workspace: string, rows: readonly Row[]): Promise<void> {
   await pool.query(
     "insert into accounts (workspace_id, granted_micro) values ($1, 1000000000) on conflict do nothing",
@@ -90,7 +93,7 @@ async function settle(pool: Pool, id: string, at: Date, outputTokens: number, mi
   await pool.query("select settle_leases('ws_1', $1, $2)", [JSON.stringify([{ ...item, ...end }]), at]);
 }
 
-test("quotas show the limits in force, their use, what runs and the credit; what does not exist is null", async (t) => {
+test("returns limits, usage, running requests and credit, and null for a limit that is not set", async (t) => {
   const { pool } = await testDatabase(t);
   await addAccount(pool, {
     granted_micro: 100,
@@ -139,7 +142,7 @@ test("quotas show the limits in force, their use, what runs and the credit; what
   });
 });
 
-test("each window begins anew to the millisecond, in UTC, whatever the database's time zone; weeks on Monday", async (t) => {
+test("starts windows on the exact millisecond in UTC in any database time zone, and weeks on Monday", async (t) => {
   const { pool, url } = await testDatabase(t);
   await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'Pacific/Auckland'`);
   const own = openPool(url, { max: 1 });
@@ -159,7 +162,7 @@ test("each window begins anew to the millisecond, in UTC, whatever the database'
   assert.deepEqual(await used("2026-06-01T00:00:00.000Z"), [0, 0, 0, 0, 0, 0]);
   await take(own, "2", new Date("2026-06-01T00:00:00.000Z"), 10, 500_000);
   assert.deepEqual(await used("2026-06-01T00:00:59.999Z"), [1, 1, 1, 0, 0, 0]);
-  // A request that runs over the end of a window counts its output in the next one.
+  // The output of a request counts in the window in which the request ends.
   await settle(own, "2", new Date("2026-06-01T00:01:00.000Z"), 7, 500_000);
   assert.deepEqual(await used("2026-06-01T00:01:00.000Z"), [0, 1, 1, 0.5, 0.5, 0.5]);
   assert.equal((await usage.quotas("ws_1")).windows.minute.outputTokens.used, 7);
@@ -170,16 +173,16 @@ test("each window begins anew to the millisecond, in UTC, whatever the database'
   assert.deepEqual(ends, ["2026-07-02", "2026-07-06", "2026-08-01"]);
 });
 
-test("a workspace without an account, and one that has used nothing, have zeros", async (t) => {
+test("returns zeros for a workspace without an account and for one without usage", async (t) => {
   const { pool } = await testDatabase(t);
   const { tier, windows, credit, spendLimits, asOf } = await createUsage(pool).quotas("ws_none");
   assert.equal(tier, "free");
   assert.deepEqual(windows.day.requests, { limit: null, used: 0 });
   assert.deepEqual({ credit, spendLimits }, { credit: { balance: 0, held: 0, available: 0 }, spendLimits: [] });
-  assert.ok(Math.abs(asOf.getTime() - Date.now()) < 60_000, "the database's own clock");
+  assert.ok(Math.abs(asOf.getTime() - Date.now()) < 60_000, "uses the clock of the database");
 });
 
-test("metrics have totals and points by interval and key; what gave no answer counts as failed", async (t) => {
+test("returns totals and points by interval and key, and counts requests without an answer as failed", async (t) => {
   const { pool } = await testDatabase(t);
   await record(pool, "ws_1", [
     { at: "2026-03-01T10:00:00Z" },
@@ -233,8 +236,8 @@ interface Generation {
   credits_micro: bigint;
 }
 
-/** What metrics must say, from the record of each request. */
-function naive(rows: Generation[], from: Date, to: Date, interval: Interval, byKey: boolean) {
+/** Expected metrics, computed from the record of each request. */
+function expectedMetrics(rows: Generation[], from: Date, to: Date, interval: Interval, byKey: boolean) {
   const length = { minute: 16, hour: 13, day: 10, month: 7 }[interval];
   const rest = "0001-01-01T00:00:00.000Z";
   const start = (at: Date): string => at.toISOString().slice(0, length) + rest.slice(length);
@@ -269,15 +272,16 @@ function naive(rows: Generation[], from: Date, to: Date, interval: Interval, byK
   return { totals: all, series };
 }
 
-test("metrics are the sum over the records of single requests, for any period, interval and grouping", async (t) => {
+test("sums the records of single requests into metrics for any period, interval and grouping", async (t) => {
   const { pool, url } = await testDatabase(t);
-  // Parts of two months, so that some rows are in a part and some in the rest.
+  // Partitions for two months, so that some rows are in a monthly partition and some in the default one.
   for (const [month, next] of [
     ["2026-02", "2026-03"],
     ["2026-03", "2026-04"],
   ]) {
     await pool.query(
-      `create table usage_${month?.replace("-", "_")} partition of usage for values from ('minute', '${month}-01Z') to ('minute', '${next}-01Z')`,
+      `create table usage_${month?.replace("-", "_")} partition of usage
+       for values from ('minute', '${month}-01Z') to ('minute', '${next}-01Z')`,
     );
   }
   await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'America/St_Johns'`);
@@ -295,14 +299,14 @@ test("metrics are the sum over the records of single requests, for any period, i
     .tuple(fc.constantFrom(...edges), fc.integer({ min: -200, max: 200 }))
     .map(([edge, minutes]) => Date.parse(edge) + minutes * 60_000);
   const far = fc.integer({ min: Date.UTC(2025, 10, 1), max: Date.UTC(2026, 4, 1) });
-  const moment = fc.oneof(near, far).map((ms) => new Date(ms));
+  const time = fc.oneof(near, far).map((ms) => new Date(ms));
   const row = fc.record({
-    at: moment.map((at) => at.toISOString()),
+    at: time.map((at) => at.toISOString()),
     key: fc.constantFrom("key_1", "key_2", "key_3"),
     outcome: fc.constantFrom("ok", "cut_short", "caller_gone", "timed_out"),
     streamed: fc.boolean(),
   });
-  const period = fc.tuple(moment, moment, fc.constantFrom<Interval>("minute", "hour", "day", "month"), fc.boolean());
+  const period = fc.tuple(time, time, fc.constantFrom<Interval>("minute", "hour", "day", "month"), fc.boolean());
   let workspaces = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -321,7 +325,7 @@ test("metrics are the sum over the records of single requests, for any period, i
             name: start.toISOString() + (keyId === undefined ? "" : ` ${keyId}`),
             ...point,
           }));
-          assert.deepEqual({ totals, series: named }, naive(records, from, end, interval, byKey));
+          assert.deepEqual({ totals, series: named }, expectedMetrics(records, from, end, interval, byKey));
         }
       },
     ),
@@ -329,7 +333,7 @@ test("metrics are the sum over the records of single requests, for any period, i
   );
 });
 
-test("a period that is empty or has too many points is refused by name", async (t) => {
+test("refuses a period that is empty or has too many points and names the field", async (t) => {
   const { pool } = await testDatabase(t);
   const { metrics } = createUsage(pool);
   const at = (text: string): Date => new Date(text);
@@ -343,7 +347,7 @@ test("a period that is empty or has too many points is refused by name", async (
   await ask("0001-01-01", "0400-12-31", "month");
 });
 
-test("with the database away usage says overloaded", async () => {
+test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
   const usage = createUsage(pool);
   await assert.rejects(usage.quotas("ws_1"), { kind: "overloaded" });

@@ -21,7 +21,7 @@ async function open(t: Lifetime): Promise<{ workspaces: Workspaces; pool: Pool }
   return { workspaces: createWorkspaces(pool), pool };
 }
 
-test("a workspace is made with its account, and found by name and identifier", async (t) => {
+test("creates a workspace with its account and finds it by name and by identifier", async (t) => {
   const { workspaces, pool } = await open(t);
   const made = await workspaces.create(OPERATOR, { name: "Acme.eu", kind: "organization" });
   assert.match(made.id, /^ws_[0-9a-f]{24}$/);
@@ -54,7 +54,7 @@ test("a workspace is made with its account, and found by name and identifier", a
   ]);
 });
 
-test("a name that cannot be is refused, and nothing is left of it", async (t) => {
+test("refuses an invalid or taken name and writes nothing", async (t) => {
   const { workspaces, pool } = await open(t);
   const names = [
     "",
@@ -85,30 +85,32 @@ test("a name that cannot be is refused, and nothing is left of it", async (t) =>
     if (result.status === "rejected") assert.equal(result.reason.field, "name");
   }
   const [counts] = await pool.query(
-    "select (select count(*) from workspaces) as w, (select count(*) from accounts) as a, (select count(*) from audit) as n",
+    `select (select count(*) from workspaces) as w, (select count(*) from accounts) as a,
+       (select count(*) from audit) as n`,
   );
   assert.deepEqual(counts, { w: 2n, a: 2n, n: 2n });
 });
 
-test("what is unknown and what is another owner's cannot be told apart", async (t) => {
+test("gives an owner the same error for an unknown workspace and for another owner's", async (t) => {
   const { workspaces } = await open(t);
   const own = await workspaces.create(OPERATOR, { name: "own", kind: "personal" });
   const other = await workspaces.create(OPERATOR, { name: "other", kind: "personal" });
   const owner: Actor = { kind: "owner", id: "tok_owner", workspaceId: own.id };
-  for (const asked of ["", "own", own.id]) assert.equal((await workspaces.get(owner, asked)).id, own.id);
-  const unknown = (asked: string) => ({
+  for (const nameOrId of ["", "own", own.id]) assert.equal((await workspaces.get(owner, nameOrId)).id, own.id);
+  const unknown = (nameOrId: string) => ({
     kind: "unknown_entity",
     field: "workspace",
-    message: `There is no workspace "${asked}".`,
+    message: `There is no workspace "${nameOrId}".`,
   });
-  for (const asked of ["other", other.id, "none"]) await assert.rejects(workspaces.get(owner, asked), unknown(asked));
-  for (const asked of ["none", "' or 1=1 --", "ws_"])
-    await assert.rejects(workspaces.get(OPERATOR, asked), unknown(asked));
+  for (const nameOrId of ["other", other.id, "none"])
+    await assert.rejects(workspaces.get(owner, nameOrId), unknown(nameOrId));
+  for (const nameOrId of ["none", "' or 1=1 --", "ws_"])
+    await assert.rejects(workspaces.get(OPERATOR, nameOrId), unknown(nameOrId));
   await assert.rejects(workspaces.get(OPERATOR, "a\0"), { kind: "unknown_entity" });
   await assert.rejects(workspaces.get(OPERATOR, ""), { kind: "invalid_request", field: "workspace" });
 });
 
-test("pages are in the order of names, complete, and stable while workspaces are made", async (t) => {
+test("pages through every workspace once, ordered by name", async (t) => {
   const { workspaces } = await open(t);
   const names = ["b", "A", "a", "a-b", "a.b", "a_b", "Z", "0", "c1", "c10", "c2"];
   for (const name of names) await workspaces.create(OPERATOR, { name, kind: "personal" });
@@ -132,7 +134,7 @@ test("pages are in the order of names, complete, and stable while workspaces are
     await assert.rejects(workspaces.list({ pageToken }), { kind: "invalid_request", field: "page_token" });
 });
 
-test("a tier by hand is in force at once, until it is taken back", async (t) => {
+test("applies an overriding tier at once, until the override is removed", async (t) => {
   const { workspaces, pool } = await open(t);
   await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
   const given = await workspaces.setTier(OPERATOR, "w", "unlimited");
@@ -151,7 +153,7 @@ test("a tier by hand is in force at once, until it is taken back", async (t) => 
   ]);
 });
 
-test("limits are overridden one by one, down to zero, and put back", async (t) => {
+test("overrides single limits, also with zero, and restores their defaults", async (t) => {
   const { workspaces } = await open(t);
   await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
   const set = async (...changes: LimitChange[]) => {
@@ -179,7 +181,7 @@ test("limits are overridden one by one, down to zero, and put back", async (t) =
   ]);
 });
 
-test("overrides are made all or none, and what is wrong is named", async (t) => {
+test("applies all overrides or none, and names the invalid one", async (t) => {
   const { workspaces, pool } = await open(t);
   const before = await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
   const good: LimitChange = { name: "requests_per_minute", to: 1n };
@@ -200,7 +202,7 @@ test("overrides are made all or none, and what is wrong is named", async (t) => 
   assert.equal((await pool.query("select from audit")).length, 1);
 });
 
-test("with the database away every call says overloaded", async () => {
+test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
   const workspaces = createWorkspaces(pool);
   const calls = [

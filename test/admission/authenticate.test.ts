@@ -14,7 +14,7 @@ const UNAUTHENTICATED = {
   message: "The request needs a valid API key in the header X-API-Key.",
 };
 
-/** A pool that counts its statements. */
+/** Wraps a pool to count its statements. */
 function counted(pool: Pool): Pool & { statements: number } {
   const counter: Pool & { statements: number } = {
     ...pool,
@@ -32,7 +32,7 @@ async function workspace(pool: Pool): Promise<Keys> {
   return createKeys(pool);
 }
 
-test("a good key tells who calls; every other secret fails in the same words", async (t) => {
+test("identifies the caller of a valid key and refuses every other secret with the same message", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
   const key = await keys.create(OPERATOR, { workspace: "one", scopes: ["metrics"] });
@@ -44,7 +44,8 @@ test("a good key tells who calls; every other secret fails in the same words", a
   });
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes, revoked_at, expires_at)
-     values ('ws_1', 'key_r', sha256('revoked'), '', '{generate}', now(), null), ('ws_1', 'key_e', sha256('expired'), '', '{generate}', null, now())`,
+     values ('ws_1', 'key_r', sha256('revoked'), '', '{generate}', now(), null),
+       ('ws_1', 'key_e', sha256('expired'), '', '{generate}', null, now())`,
   );
   const wrong = [
     undefined,
@@ -61,7 +62,7 @@ test("a good key tells who calls; every other secret fails in the same words", a
   for (const secret of wrong) await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED, secret?.slice(0, 40));
 });
 
-test("a key that is revoked by SQL alone stops working on another replica within a second, under constant use", async (t) => {
+test("refuses a key within a second after it was revoked in the database, under constant use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
   const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
@@ -81,10 +82,10 @@ test("a key that is revoked by SQL alone stops working on another replica within
   await pool.query("update api_keys set revoked_at = null where id = $1", [id]);
   const restored = performance.now();
   await until(works);
-  assert.ok(performance.now() - restored < 1_000, "what is not a key is not remembered for longer either");
+  assert.ok(performance.now() - restored < 1_000, "a refused key is cached no longer than a valid one");
 });
 
-test("revoking through one replica works there at once", async (t) => {
+test("refuses a key at once on the replica that revoked it", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
   const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
@@ -93,7 +94,7 @@ test("revoking through one replica works there at once", async (t) => {
   await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED);
 });
 
-test("expiry is judged at each use, and a look-up is trusted for half a second and shared by all who wait", async (t) => {
+test("checks expiry at each use, caches a look-up for 500 ms and shares it between concurrent calls", async (t) => {
   const { pool } = await testDatabase(t);
   const setUp = await workspace(pool);
   const start = Date.now();
@@ -109,21 +110,21 @@ test("expiry is judged at each use, and a look-up is trusted for half a second a
   now += 1;
   await authenticate(secret);
   assert.equal(counter.statements, 2, "looked up again in the background");
-  // Time for its answer.
+  // Time for the look-up to finish.
   await sleep(50);
   now += 500;
   await authenticate(secret);
   assert.equal(counter.statements, 3);
   now -= 10_000;
   await authenticate(secret);
-  assert.equal(counter.statements, 4, "a clock that was set back does not lengthen the trust");
+  assert.equal(counter.statements, 4, "a clock that is set back does not extend the cache time");
   now = start + 59_999;
   await authenticate(secret);
   now += 1;
   await assert.rejects(authenticate(secret), UNAUTHENTICATED);
 });
 
-test("a flood of made-up keys costs few statements and pushes no good key out", async (t) => {
+test("sends few statements for a flood of unknown keys and keeps valid keys in the cache", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
   const { secret } = await keys.create(OPERATOR, { workspace: "one" });
@@ -140,14 +141,14 @@ test("a flood of made-up keys costs few statements and pushes no good key out", 
   assert.ok(counter.statements <= 20, String(counter.statements));
   const before = counter.statements;
   await authenticate(secret);
-  assert.equal(counter.statements, before, "the good key is still remembered");
+  assert.equal(counter.statements, before, "the valid key is still cached");
   await assert.rejects(authenticate("made-up 1 5999"));
-  assert.equal(counter.statements, before, "a late one too");
+  assert.equal(counter.statements, before, "a recent unknown key is still cached");
   await assert.rejects(authenticate("made-up 0 0"));
-  assert.equal(counter.statements, before + 1, "an early one was forgotten");
+  assert.equal(counter.statements, before + 1, "an early unknown key was evicted");
 });
 
-test("with the database away keys are good for half a second more, then callers are told to wait; it recovers by itself", async (t) => {
+test("accepts cached keys for 500 ms without the database, then fails with overloaded, and recovers", async (t) => {
   const { pool, url } = await testDatabase(t);
   const setUp = await workspace(pool);
   const { secret } = await setUp.create(OPERATOR, { workspace: "one" });
@@ -167,7 +168,7 @@ test("with the database away keys are good for half a second more, then callers 
   away = true;
   now += 499;
   await authenticate(secret);
-  // Time for the look-up in the background to fail.
+  // Time for the background look-up to fail.
   await sleep(10);
   now += 1;
   await assert.rejects(authenticate(secret), { kind: "overloaded", retryAfterMs: 1_000 });
@@ -176,7 +177,7 @@ test("with the database away keys are good for half a second more, then callers 
   await authenticate(secret);
 });
 
-test("lost connections are noticed and replaced", async (t) => {
+test("replaces lost connections", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
   const { secret } = await keys.create(OPERATOR, { workspace: "one" });
@@ -185,7 +186,8 @@ test("lost connections are noticed and replaced", async (t) => {
   const { authenticate, forget } = createAuthenticator(own, Date.now);
   for (let round = 0; round < 5; round++) {
     await pool.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
     );
     forget(hashSecret(secret));
     const failure = await authenticate(secret).then(
@@ -194,7 +196,7 @@ test("lost connections are noticed and replaced", async (t) => {
     );
     assert.ok(failure === undefined || failure === "overloaded", failure);
   }
-  // The store is asked again only once it has been found to be back.
+  // The store refuses queries until a probe finds the database reachable.
   await until(() =>
     authenticate(secret).then(
       () => true,

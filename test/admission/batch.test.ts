@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { createBatcher } from "../../src/admission/batch.ts";
 
-test("what arrives during a batch goes together in the next, in order, up to the largest batch", async () => {
+test("collects items that arrive during a batch into the next one, in order, up to the maximum size", async () => {
   const batches: number[][] = [];
   const double = createBatcher(
     async (_: string, items: number[]) => {
@@ -19,7 +19,7 @@ test("what arrives during a batch goes together in the next, in order, up to the
   assert.equal(await double("a", 7), 14);
 });
 
-test("a batch that fails takes only its own items with it", async () => {
+test("fails only the items of the batch that fails", async () => {
   const run = createBatcher(
     async (_: string, items: string[]) => {
       await tick();
@@ -35,7 +35,7 @@ test("a batch that fails takes only its own items with it", async () => {
   );
 });
 
-test("beyond the items that may wait, one more is refused at once", async () => {
+test("refuses an item at once when the maximum number of items is waiting", async () => {
   const gate = Promise.withResolvers<void>();
   const run = createBatcher(
     async (_: string, items: number[]) => {
@@ -44,13 +44,13 @@ test("beyond the items that may wait, one more is refused at once", async () => 
     },
     { maxItems: 10, maxWaiting: 2 },
   );
-  const work = [run("a", 0), run("a", 1), run("a", 2)];
+  const pending = [run("a", 0), run("a", 1), run("a", 2)];
   await assert.rejects(run("b", 3), { kind: "overloaded" });
   gate.resolve();
-  assert.deepEqual(await Promise.all(work), [0, 1, 2]);
+  assert.deepEqual(await Promise.all(pending), [0, 1, 2]);
 });
 
-test("every item gets its own result, however items arrive", async () => {
+test("gives every item its own result for any timing of arrivals", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.nat(5), { maxLength: 40 }),
@@ -63,13 +63,13 @@ test("every item gets its own result, however items arrive", async () => {
           },
           { maxItems, maxWaiting: 1_000 },
         );
-        const work: Promise<string>[] = [];
+        const results: Promise<string>[] = [];
         for (const [i, pause] of pauses.entries()) {
-          work.push(run("a", i));
+          results.push(run("a", i));
           if (pause === 0) await tick();
         }
         assert.deepEqual(
-          await Promise.all(work),
+          await Promise.all(results),
           pauses.map((_, i) => String(i)),
         );
       },

@@ -21,7 +21,7 @@ async function numbersIn(folder: string): Promise<number[]> {
     .sort((a, b) => a - b);
 }
 
-test("what is appended is on the disk, and is there again after a restart", async (t) => {
+test("writes appended entries to disk and reads them after a restart", async (t) => {
   const folder = join(await makeFolder(t), "not", "there", "yet");
   const journal = await openJournal(folder, QUIET);
   assert.deepEqual(await readdir(folder), []);
@@ -29,7 +29,7 @@ test("what is appended is on the disk, and is there again after a restart", asyn
   assert.deepEqual(await numbersIn(folder), [1, 2]);
   await journal.append(entries(3));
   assert.deepEqual(journal.pending(), entries(1, 2, 3));
-  // A process that is killed closes nothing.
+  // As after a kill: the first journal is not closed.
   const next = await openJournal(folder, QUIET);
   assert.deepEqual(next.pending(), entries(1, 2, 3));
   await next.drop(next.pending().slice(0, 1));
@@ -53,7 +53,7 @@ test("what is appended is on the disk, and is there again after a restart", asyn
   await journal.close();
 });
 
-test("a process whose journal was taken over while it lives keeps all that it has on the disk", async (t) => {
+test("keeps the entries of a running process on disk after another process took over its journal", async (t) => {
   const folder = await makeFolder(t);
   const one = await openJournal(folder, QUIET);
   await one.append(entries(1));
@@ -69,37 +69,37 @@ test("a process whose journal was taken over while it lives keeps all that it ha
   await two.close();
 });
 
-test("whatever processes take over from each other at whatever time, nothing that was appended is lost", async (t) => {
+test("loses no appended entry when processes take over journals from each other in any order", async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom("append", "open", "drop"), { maxLength: 12 }), async (steps) => {
       const folder = await makeFolder(t);
       const journals = [await openJournal(folder, QUIET)];
-      const owed = new Set<number>();
+      const appended = new Set<number>();
       const dropped = new Set<number>();
       let n = 0;
-      const work: Promise<unknown>[] = [];
+      const pending: Promise<unknown>[] = [];
       for (const [i, step] of steps.entries()) {
         const journal = journals[i % journals.length];
         if (step === "append") {
           const number = n++;
-          work.push(journal?.append(entries(number)).then(() => owed.add(number)) ?? Promise.resolve());
+          pending.push(journal?.append(entries(number)).then(() => appended.add(number)) ?? Promise.resolve());
         } else if (step === "open") journals.push(await openJournal(folder, QUIET));
         else {
-          const gone = journal?.pending() ?? [];
-          for (const { row } of gone) dropped.add((row as { n: number }).n);
-          work.push(journal?.drop(gone) ?? Promise.resolve());
+          const entriesToDrop = journal?.pending() ?? [];
+          for (const { row } of entriesToDrop) dropped.add((row as { n: number }).n);
+          pending.push(journal?.drop(entriesToDrop) ?? Promise.resolve());
         }
       }
-      await Promise.all(work);
-      const there = new Set(await numbersIn(folder));
-      for (const number of owed) assert.ok(dropped.has(number) || there.has(number), `${number} is lost`);
+      await Promise.all(pending);
+      const onDisk = new Set(await numbersIn(folder));
+      for (const number of appended) assert.ok(dropped.has(number) || onDisk.has(number), `${number} is lost`);
       for (const journal of journals) await journal.close();
     }),
     { numRuns: 60 },
   );
 });
 
-test("a line that a crash cut off was never confirmed, and is left out; one that cannot be read stays in its file", async (t) => {
+test("skips a line that a crash cut off, and keeps the file of a line that cannot be parsed", async (t) => {
   const folder = await makeFolder(t);
   const lines = entries(1, 2).map((each) => JSON.stringify(each));
   await writeFile(join(folder, "old.jsonl"), `${lines[0]}\n${lines[1]?.slice(0, 20)}`);
@@ -118,12 +118,12 @@ test("a line that a crash cut off was never confirmed, and is left out; one that
   await next.close();
 });
 
-test("a write that fails is reported, nothing waits because of it, and the next one works again", async (t) => {
+test("rejects a failed write, leaves nothing pending for it, and writes again afterwards", async (t) => {
   const folder = await makeFolder(t);
   const journal = await openJournal(folder, QUIET);
   await journal.append(entries(1));
   const [name = ""] = await journalFiles(folder);
-  // Taken over, so that a new file is needed; and the folder is not there to have one.
+  // The journal needs a new file after the takeover, and cannot create it without the folder.
   await rename(folder, `${folder}.gone`);
   t.onTestFinished(() => rm(`${folder}.gone`, { recursive: true, force: true }));
   await assert.rejects(journal.append(entries(2)), { code: "ENOENT" });
@@ -136,7 +136,7 @@ test("a write that fails is reported, nothing waits because of it, and the next 
   await journal.close();
 });
 
-test("what the database will never take is set aside, readable by its owner only", async (t) => {
+test("moves entries that the database refuses to a file that only its owner can read", async (t) => {
   const folder = await makeFolder(t);
   const journal = await openJournal(folder, QUIET);
   await journal.append(entries(1, 2));

@@ -9,7 +9,7 @@ const KEY = "0a".repeat(32);
 const BODY = "0b".repeat(32);
 const DAY = 86_400_000;
 
-/** What `ask` holds and `answered` costs, in micro-credits. */
+/** Hold of `ask` and price of `answered`, in micro-credits. */
 const COST = 41_000n;
 
 async function setUp(t: Lifetime, limits = {}) {
@@ -29,7 +29,7 @@ function withAnswer(text: string): Settlement {
   return answered({ response: (credits) => Buffer.from(`${text} for ${credits}`) });
 }
 
-test("the same key and request gives the same answer for 24 hours, charged once", async (t) => {
+test("returns the same answer for the same key and request for 24 hours and charges it once", async (t) => {
   const { pool, clock, replica } = await setUp(t, { requests_per_month: 2 });
   const first = keyed();
   await (await replica.take(first)).settle(withAnswer("one"));
@@ -45,17 +45,17 @@ test("the same key and request gives the same answer for 24 hours, charged once"
   clock.now += 1;
   await (await replica.take(keyed({ body: "0c".repeat(32) }))).settle(withAnswer("two"));
   assert.equal((await accountOf(pool, "ws_1")).granted, 8n * COST);
-  // A kept answer needs neither limit nor credit.
+  // A replayed answer needs neither quota nor credit.
   await pool.query("select book_credit('ws_1', 'grant', 'back', $1)", [-8n * COST]);
   assert.ok("replay" in (await replica.admission.open(keyed({ body: "0c".repeat(32) }))));
   await assert.rejects(replica.take(ask("ws_1")), { limit: "requests_per_month" });
-  // But it does need a key that works.
+  // It needs a valid API key.
   await pool.query("update api_keys set revoked_at = now()");
   await assert.rejects(replica.admission.open(keyed({ body: "0c".repeat(32) })), { kind: "unauthenticated" });
   await checkBooks(pool);
 });
 
-test("another request under the same key is refused, whether the first runs or has ended", async (t) => {
+test("refuses another request under the same key while the first runs and after it ended", async (t) => {
   const { pool, replica } = await setUp(t);
   const lease = await replica.take(keyed());
   const reused = { kind: "idempotency_key_reused" };
@@ -63,12 +63,12 @@ test("another request under the same key is refused, whether the first runs or h
   await lease.settle(withAnswer("one"));
   await assert.rejects(replica.take(keyed({ body: "0c".repeat(32) })), reused);
   await replica.take(keyed({ key: "0d".repeat(32), body: "0c".repeat(32) }));
-  // Keys are a workspace's own.
+  // Idempotency keys are unique within a workspace only.
   await makeAccount(pool, "ws_2", { granted: COST });
   await replica.take(keyed({ workspace: "ws_2", body: "0c".repeat(32) }));
 });
 
-test("while the first one runs the second is told to wait, also when both arrive together", async (t) => {
+test("refuses a repeated request while the first runs, also when both arrive together", async (t) => {
   const { pool, clock, replica } = await setUp(t);
   const results = await Promise.allSettled([
     replica.take(ask("ws_1")),
@@ -91,7 +91,7 @@ test("while the first one runs the second is told to wait, also when both arrive
   assert.equal((await accountOf(pool, "ws_1")).running, 2);
 });
 
-test("after a failure, a crash or an answer that was not kept, the same key runs anew", async (t) => {
+test("runs the request again after a failure, a crash or an answer that was not kept", async (t) => {
   const { pool, replica } = await setUp(t);
   await (await replica.take(keyed())).settle(FAILED);
   await (await replica.take(keyed())).settle(answered({ outcome: "cut_short" }));
@@ -105,7 +105,7 @@ test("after a failure, a crash or an answer that was not kept, the same key runs
   await checkBooks(pool);
 });
 
-test("an answer whose lease was released is kept after all; a second run under its key is the one that is charged", async (t) => {
+test("keeps an answer whose lease was released, and charges only the second run if there is one", async (t) => {
   const { pool, replica } = await setUp(t);
   const late = keyed();
   const lease = await replica.take(late);

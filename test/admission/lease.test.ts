@@ -20,7 +20,7 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 const RICH = { granted: 1_000_000_000_000 };
 const UNITS = ["minute", "day", "month"] as const;
 
-/** One workspace `ws_1`, one replica, and a clock that the test drives. */
+/** One workspace `ws_1`, one replica, and a clock that the test sets. */
 async function setUp(t: Lifetime, account: Account = RICH, at = "2026-05-06T07:08:09.123Z") {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", account);
@@ -29,10 +29,10 @@ async function setUp(t: Lifetime, account: Account = RICH, at = "2026-05-06T07:0
   return { pool, clock, replica };
 }
 
-/** Kind, limit and wait of a refusal. */
-async function refused(work: Promise<unknown>): Promise<Record<string, unknown>> {
-  const error = await work.then(
-    () => assert.fail("it was admitted"),
+/** Returns kind, limit and wait of the refusal that `request` ends with. */
+async function refused(request: Promise<unknown>): Promise<Record<string, unknown>> {
+  const error = await request.then(
+    () => assert.fail("the request was admitted"),
     (error) => error,
   );
   assert.equal(error.name, "Failure", error.stack);
@@ -44,7 +44,7 @@ async function runThrough(replica: Replica, outputTokens = 100): Promise<void> {
   await (await replica.take(ask("ws_1"))).settle(answered({ outputTokens }));
 }
 
-test("requests per minute, day and month are counted as admitted, until their window is over", async (t) => {
+test("counts requests per minute, day and month at admission, until their window ends", async (t) => {
   for (const [unit, rest] of [
     ["minute", 29_750],
     ["day", 29_750],
@@ -56,7 +56,7 @@ test("requests per minute, day and month are counted as admitted, until their wi
       "2028-02-28T23:59:30.250Z",
     );
     await runThrough(replica);
-    // One that fails counts as well.
+    // A failed request counts too.
     await (await replica.take(ask("ws_1"))).settle(FAILED);
     const refusal = { kind: "rate_limited", limit: `requests_per_${unit}`, retryAfterMs: rest };
     assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
@@ -69,7 +69,7 @@ test("requests per minute, day and month are counted as admitted, until their wi
   }
 });
 
-test("input tokens count whole at admission: what fits is admitted, what does not is refused", async (t) => {
+test("counts input tokens at admission and refuses a request that exceeds the rest of a window", async (t) => {
   for (const unit of UNITS) {
     const { clock, replica } = await setUp(
       t,
@@ -88,7 +88,7 @@ test("input tokens count whole at admission: what fits is admitted, what does no
   }
 });
 
-test("a window of output tokens admits while it is below its limit, and counts when answers end", async (t) => {
+test("counts output tokens when an answer ends, and admits requests below the limit", async (t) => {
   for (const unit of UNITS) {
     const { clock, replica } = await setUp(
       t,
@@ -103,14 +103,14 @@ test("a window of output tokens admits while it is below its limit, and counts w
     assert.deepEqual(await refused(replica.take(ask("ws_1"))), refusal);
     await early[1]?.settle(answered());
     clock.now += 100;
-    // It counts in the window in which it ends.
+    // The output counts in the window in which the answer ends.
     await early[2]?.settle(answered({ outputTokens: 149 }));
     await runThrough(replica, 1);
     assert.equal((await refused(replica.take(ask("ws_1")))).limit, `output_tokens_per_${unit}`);
   }
 });
 
-test("as many requests run as the limit says; each that ends makes room for one", async (t) => {
+test("admits concurrent requests up to the limit, and one more for each that ends", async (t) => {
   const { pool, replica } = await setUp(t, { ...RICH, limits: { concurrent_requests: 2 } });
   const leases = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
   const refusal = { kind: "rate_limited", limit: "concurrent_requests", retryAfterMs: 1_000 };
@@ -124,7 +124,7 @@ test("as many requests run as the limit says; each that ends makes room for one"
   await replica.take(ask("ws_1"));
 });
 
-test("waits are right to the millisecond at the ends of minutes, days, weeks, months, years and leap days", async (t) => {
+test("computes exact waits at the ends of minutes, days, weeks, months, years and leap days", async (t) => {
   const { pool } = await testDatabase(t);
   const check = async (unit: string, at: number, end: number) => {
     const [row] = await pool.query<{ rest: string }>("select ms_left_in_period($1, $2) as rest", [unit, new Date(at)]);
@@ -161,25 +161,28 @@ test("waits are right to the millisecond at the ends of minutes, days, weeks, mo
   );
 });
 
-test("windows stay in UTC when the connection has another time zone", async (t) => {
+test("keeps windows in UTC when the connection has another time zone", async (t) => {
   const { pool } = await testDatabase(t);
   await pool.query(
-    `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'Pacific/Auckland'); end $$`,
+    `do $$ begin
+       execute format('alter database %I set timezone = %L', current_database(), 'Pacific/Auckland');
+     end $$`,
   );
   await makeAccount(pool, "ws_1", { ...RICH, limits: { requests_per_day: 0, requests_per_minute: 1 } });
   const [row] = await pool.query<{ zone: string }>("show timezone");
   assert.ok(row);
   await pool.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()`,
   );
   const replica = await makeReplica(t, pool, { clock: () => Date.parse("2026-04-05T14:30:00Z") });
   let refusal: Record<string, unknown> = {};
-  // The first statements find their connections closed.
+  // The first statements fail on closed connections.
   for (let i = 0; i < 5 && refusal.kind !== "rate_limited"; i++) refusal = await refused(replica.take(ask("ws_1")));
   assert.deepEqual(refusal, { kind: "rate_limited", limit: "requests_per_day", retryAfterMs: 9.5 * 3_600_000 });
 });
 
-test("of several limits that refuse, the one with the longest wait is named", async (t) => {
+test("names the limit with the longest wait when several refuse", async (t) => {
   const all = Object.fromEntries(
     UNITS.flatMap((unit) => ["requests", "input_tokens", "output_tokens"].map((name) => [`${name}_per_${unit}`, 0])),
   );
@@ -199,8 +202,8 @@ test("of several limits that refuse, the one with the longest wait is named", as
     const [longest] = ["month", "week", "day"].filter((unit) => unit in (period?.spend_limits ?? {}));
     await pool.query("update accounts set spend_limits = spend_limits - $1::text", [longest]);
   }
-  const noon = Date.parse("2026-05-06T07:08:09.123Z");
-  const until = (end: string) => `spend_limit_reached ${Date.parse(end) - noon}`;
+  const now = Date.parse("2026-05-06T07:08:09.123Z");
+  const until = (end: string) => `spend_limit_reached ${Date.parse(end) - now}`;
   assert.deepEqual(named, [
     ...["month", "day", "minute"].flatMap((unit) =>
       ["requests", "input_tokens", "output_tokens"].map((name) => `${name}_per_${unit}`),
@@ -213,19 +216,19 @@ test("of several limits that refuse, the one with the longest wait is named", as
   ]);
 });
 
-test("a refusal says when no wait helps, and what does", async (t) => {
+test("says in a refusal whether a wait helps, and otherwise what does", async (t) => {
   const { pool, replica } = await setUp(t, { ...RICH, limits: { input_tokens_per_minute: 100, requests_per_day: 1 } });
-  const because = async (request: Parameters<typeof ask>[1]) =>
+  const refusalOf = async (request: Parameters<typeof ask>[1]) =>
     replica.take(ask("ws_1", request)).then(
       () => "admitted",
       (error: Error) => error.message,
     );
   await replica.take(ask("ws_1"));
-  assert.match(await because({}), /limit requests_per_day is reached\. Wait/);
+  assert.match(await refusalOf({}), /limit requests_per_day is reached\. Wait/);
   await pool.query(`update accounts set limits = limits - 'requests_per_day'`);
-  assert.match(await because({ inputTokens: 91 }), /limit input_tokens_per_minute is reached\. Wait/);
+  assert.match(await refusalOf({ inputTokens: 91 }), /limit input_tokens_per_minute is reached\. Wait/);
   assert.match(
-    await because({ inputTokens: 101 }),
+    await refusalOf({ inputTokens: 101 }),
     /limit input_tokens_per_minute does not allow this request, even after a wait/,
   );
   for (const limit of [
@@ -235,22 +238,23 @@ test("a refusal says when no wait helps, and what does", async (t) => {
     "concurrent_requests",
   ]) {
     await pool.query("update accounts set limits = jsonb_build_object($1::text, 0)", [limit]);
-    assert.match(await because({}), new RegExp(`limit ${limit} does not allow`));
+    assert.match(await refusalOf({}), new RegExp(`limit ${limit} does not allow`));
   }
   await pool.query(
-    `update accounts set limits = '{}', granted_micro = 1000, held_micro = 1000, purchased_micro = 100000, spend_limits = '{"day": 40000}'`,
+    `update accounts set limits = '{}', granted_micro = 1000, held_micro = 1000, purchased_micro = 100000,
+       spend_limits = '{"day": 40000}'`,
   );
-  assert.match(await because({ inputTokens: 11 }), /more than the account owner's spend limit .* Lower max_tokens/);
+  assert.match(await refusalOf({ inputTokens: 11 }), /more than the account owner's spend limit .* Lower max_tokens/);
   await pool.query("update periods set spent_micro = '{0,1,1,1}'");
-  assert.match(await because({}), /^The spend limit set by the account owner was reached\.$/);
+  assert.match(await refusalOf({}), /^The spend limit set by the account owner was reached\.$/);
   await pool.query(`update accounts set spend_limits = '{}'`);
   assert.match(
-    await because({ maxOutputTokens: 32_000 }),
+    await refusalOf({ maxOutputTokens: 32_000 }),
     /highest possible cost of this request\. Add credit or lower max_tokens/,
   );
 });
 
-test("a refused request uses up nothing", async (t) => {
+test("changes nothing when it refuses a request", async (t) => {
   const limits = { requests_per_minute: 3, input_tokens_per_day: 1_000, concurrent_requests: 2 };
   const { pool, replica } = await setUp(t, { granted: 100_000, limits });
   const running = await replica.take(ask("ws_1"));
@@ -277,7 +281,7 @@ test("a refused request uses up nothing", async (t) => {
   await checkBooks(pool);
 });
 
-test("requests that arrive together are admitted in one statement, in their order, as far as the limits go", async (t) => {
+test("admits requests that arrive together in one statement, in order, up to the limits", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { ...RICH, limits: { requests_per_minute: 61 } });
   let statements = 0;
@@ -303,7 +307,7 @@ test("requests that arrive together are admitted in one statement, in their orde
   assert.equal((await accountOf(pool, "ws_1")).running, 0);
 });
 
-test("a key counts as it is at admission: revoked, expired, unknown and foreign ones are refused at once", async (t) => {
+test("refuses a key at admission that is revoked, expired, unknown or of another workspace", async (t) => {
   const { pool, clock, replica } = await setUp(t);
   await makeAccount(pool, "ws_2", RICH);
   const unauthenticated = { kind: "unauthenticated" };
@@ -326,7 +330,7 @@ test("a key counts as it is at admission: revoked, expired, unknown and foreign 
   await replica.take(ask("ws_2"));
 });
 
-test("a change of limits counts from the next request on", async (t) => {
+test("applies changed limits from the next request on", async (t) => {
   const { pool, replica } = await setUp(t, { ...RICH, limits: { requests_per_minute: 1 } });
   await replica.take(ask("ws_1"));
   assert.equal((await refused(replica.take(ask("ws_1")))).limit, "requests_per_minute");
@@ -336,7 +340,7 @@ test("a change of limits counts from the next request on", async (t) => {
   assert.equal((await refused(replica.take(ask("ws_1")))).limit, "concurrent_requests");
 });
 
-test("a clock that is set back a little does not begin a period again; one that was far ahead does", async (t) => {
+test("keeps a period when the clock is set back a little, and starts a new one when it is set back far", async (t) => {
   const limits = { requests_per_minute: 1 };
   const { clock, replica } = await setUp(t, { ...RICH, limits }, "2026-05-06T07:08:00.100Z");
   await replica.take(ask("ws_1"));
@@ -350,7 +354,7 @@ test("a clock that is set back a little does not begin a period again; one that 
   assert.equal((await refused(replica.take(ask("ws_1")))).retryAfterMs, 59_900);
 });
 
-test("figures of any size the accounts can hold are counted exactly", async (t) => {
+test("counts exactly up to the largest amounts that an account can hold", async (t) => {
   const most = 10n ** 18n;
   const limits = { input_tokens_per_month: Number.MAX_SAFE_INTEGER, requests_per_day: Number.MAX_SAFE_INTEGER };
   const { pool, replica } = await setUp(t, { granted: most, purchased: most, limits });
@@ -358,7 +362,7 @@ test("figures of any size the accounts can hold are counted exactly", async (t) 
   assert.equal((await accountOf(pool, "ws_1")).held, 10n ** 15n);
   assert.equal((await huge.settle(answered({ outputTokens: 0 }))).credits, 1e9);
   assert.equal((await accountOf(pool, "ws_1")).granted, most - 10n ** 15n);
-  // More than any account can have is refused, not an overflow.
+  // Amounts beyond the range of an account are refused and do not overflow.
   const refusal = await refused(replica.take(ask("ws_1", { inputTokens: 2 ** 53, maxOutputTokens: 2 ** 53 })));
   assert.equal(refusal.limit, "input_tokens_per_month");
   await pool.query("update accounts set limits = '{}'");
@@ -369,7 +373,7 @@ test("figures of any size the accounts can hold are counted exactly", async (t) 
   await checkBooks(pool);
 });
 
-test("prices are exact and rounded half up once", () => {
+test("computes prices exactly and rounds half up once", () => {
   assert.equal(priceOf({ input: 0.145, cached: 0, output: 0 }, { input: 100, cached: 0, output: 0 }), 15n);
   assert.equal(priceOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 2, cached: 1, output: 2 }), 0n);
   assert.equal(priceOf({ input: 0.1, cached: 0.1, output: 0.1 }, { input: 3, cached: 1, output: 2 }), 1n);

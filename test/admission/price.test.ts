@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { isCharged, maxPriceOf } from "../../src/admission/price.ts";
 import { FAILURES, type FailureKind } from "../../src/failure.ts";
 
-test("charges whole answers, and what the caller of a stream took before it left", () => {
+test("charges complete answers, and streams whose caller left", () => {
   assert.equal(isCharged("ok", false), true);
   assert.equal(isCharged("ok", true), true);
   assert.equal(isCharged("caller_gone", true), true);
@@ -14,7 +14,7 @@ test("charges whole answers, and what the caller of a stream took before it left
   }
 });
 
-test("the highest price counts the input at the higher of its two rates", () => {
+test("computes the highest price with the higher of the two input rates", () => {
   assert.equal(maxPriceOf({ input: 2, cached: 1, output: 3 }, 10, 5), 35n);
   assert.equal(maxPriceOf({ input: 1, cached: 2, output: 3 }, 10, 5), 35n);
 });

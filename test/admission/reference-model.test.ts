@@ -18,13 +18,13 @@ import {
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
-/** Runs of each property; a longer search sets this. */
+/** Runs of each property; set CHORUS_TEST_RUNS for a longer search. */
 const RUNS = Number(process.env.CHORUS_TEST_RUNS ?? 30);
 
 const SPEND_UNITS = ["day", "week", "month"] as const;
 type Unit = "minute" | (typeof SPEND_UNITS)[number];
 
-/** Something that happens to a workspace. Numbers are reduced to what there is, such as one of the running requests. */
+/** An event in a workspace. `which` selects a request by its index modulo the number of requests. */
 type Step =
   | { do: "take"; input: number; output: number; replica: number }
   | { do: "settle"; which: number; output: number; charged: boolean }
@@ -101,7 +101,7 @@ interface Running {
   lease: Lease;
 }
 
-/** A workspace of its own on shared replicas, and what the steps have made of it. */
+/** Runs steps on one workspace of shared replicas and records its requests. */
 class World {
   readonly running: Running[] = [];
   readonly ended: Running[] = [];
@@ -118,7 +118,7 @@ class World {
     this.clock = clock;
   }
 
-  /** @returns how it ended: the refusal, or the charge in micro-credits */
+  /** @returns the result of the step: the verdict, the charge in micro-credits, or undefined */
   async run(step: Step): Promise<unknown> {
     switch (step.do) {
       case "take": {
@@ -146,7 +146,7 @@ class World {
       case "again": {
         const one = this.ended[step.which % (this.ended.length || 1)];
         if (!one) return undefined;
-        // A second process that has the same in its journal.
+        // As a second process would that has the same settlement in its journal.
         const [row] = await this.pool.query("select * from generations where workspace_id = $1 and request_id = $2", [
           this.id,
           one.request.requestId,
@@ -178,7 +178,7 @@ class World {
         return undefined;
       case "spend":
         await this.set("spend_limits", step.unit, step.amount);
-        // As setSpendLimit does: check_books() reads it, because a new limit does not bind what was spent before.
+        // As setSpendLimit does. check_books() reads it, because a new limit does not apply to earlier spending.
         await this.pool.query(
           `insert into audit (workspace_id, at, actor_kind, actor_id, action, details)
            values ($1, $2, 'owner', 'test', 'spend_limit.set', jsonb_build_object('period', $3::text))`,
@@ -196,14 +196,15 @@ class World {
 
   private async set(column: "overrides" | "spend_limits", name: string, to: number | null): Promise<void> {
     await this.pool.query(
-      `update accounts set ${column} = jsonb_strip_nulls(${column} || jsonb_build_object($2::text, $3::bigint)) where workspace_id = $1`,
+      `update accounts set ${column} = jsonb_strip_nulls(${column} || jsonb_build_object($2::text, $3::bigint))
+       where workspace_id = $1`,
       [this.id, name, to],
     );
     await this.pool.query("select refresh_limits($1)", [this.id]);
   }
 }
 
-/** What the contract says must come of each step, one after the other; written apart from the service's own rules. */
+/** Models the contract for sequential steps, independently of the service's SQL. */
 function createModel(clock: { now: number }) {
   let granted = 0;
   let purchased = 0;
@@ -265,10 +266,10 @@ function createModel(clock: { now: number }) {
     return "admitted";
   }
 
-  function settle(at: number, asked: number, charged: boolean): unknown {
+  function settle(at: number, requested: number, charged: boolean): unknown {
     const [one] = running.splice(at % (running.length || 1), 1);
     if (!one) return undefined;
-    const output = Math.min(asked, one.most);
+    const output = Math.min(requested, one.most);
     let charge = charged ? one.input * RATES.input + output * RATES.output : 0;
     if (one.released) {
       const room = SPEND_UNITS.map((unit) => (spendLimits[unit] ?? Number.POSITIVE_INFINITY) - window(unit).spent);
@@ -327,7 +328,7 @@ function createModel(clock: { now: number }) {
 
 async function setUp(t: Lifetime) {
   const { pool } = await testDatabase(t);
-  // Tiers have no limits here, so that a purchase brings none.
+  // Tiers have no limits here: a purchase must not add any.
   await pool.query("update tiers set limits = '{}'");
   const clock = { now: Date.parse("2027-12-27T23:58:30.500Z") };
   const replicas: Replica[] = [];
@@ -340,7 +341,7 @@ async function setUp(t: Lifetime) {
   };
 }
 
-test("one after the other, whatever happens comes out as the contract says", async (t) => {
+test("matches the model of the contract for any sequence of steps", async (t) => {
   const newWorld = await setUp(t);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
@@ -360,7 +361,7 @@ test("one after the other, whatever happens comes out as the contract says", asy
   );
 });
 
-test("all at once, no balance is below zero, no cap is passed, the ledger is the account, and no hold survives", async (t) => {
+test("keeps balances, caps, ledger and holds correct for concurrent steps", async (t) => {
   const newWorld = await setUp(t);
   const wave = fc.array(step, { minLength: 1, maxLength: 30 });
   await fc.assert(
@@ -373,7 +374,7 @@ test("all at once, no balance is below zero, no cap is passed, the ledger is the
       for (const unit of SPEND_UNITS) await world.run({ do: "spend", unit, amount: 90_000 });
       const caps = await capsOf(world);
       for (const steps of waves) {
-        // Limits that change while others run bind only what comes after, so they change between the waves.
+        // A changed limit applies only to later requests, so limits change between the waves.
         const [alone, together] = [steps.filter(isChange), steps.filter((step) => !isChange(step))];
         for (const step of alone) await world.run(step);
         if (alone.length > 0) Object.assign(caps, await capsOf(world));
@@ -398,7 +399,10 @@ function isChange({ do: what }: Step): boolean {
   return what === "limit" || what === "spend" || what === "wait" || what === "grant" || what === "purchase";
 }
 
-/** What is used of each cap with everything that runs at its worst, and how far that may go: the limit, or what was used when it was set. */
+/**
+ * Use of each cap if every running request costs its whole hold, and the most that is allowed: the limit, or the use at
+ * the time when a lower limit was set.
+ */
 async function capsOf({ pool, id, clock }: World): Promise<Record<string, { used: number; most: number }>> {
   const [row] = await pool.query<{
     spent: bigint[];

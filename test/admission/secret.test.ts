@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { createSecret, hashSecret, isWellFormed, prefixOf } from "../../src/admission/secret.ts";
 
-test("secrets have one length, and none is like another", () => {
+test("creates unique secrets of one length", () => {
   const secrets = Array.from({ length: 1_000 }, () => createSecret("ck_"));
   assert.equal(new Set(secrets).size, 1_000);
   for (const secret of secrets) {
@@ -14,7 +14,7 @@ test("secrets have one length, and none is like another", () => {
   assert.match(createSecret("op_"), /^op_[0-9A-Za-z]{33}$/);
 });
 
-test("a typing error anywhere in a secret is noticed", () => {
+test("detects a typing error anywhere in a secret", () => {
   const secret = createSecret("ck_");
   fc.assert(
     fc.property(fc.nat(secret.length - 1), fc.constantFrom(..."0aZz_ é"), (at, character) => {
@@ -26,7 +26,7 @@ test("a typing error anywhere in a secret is noticed", () => {
     assert.equal(isWellFormed(wrong, "ck_"), false);
 });
 
-test("a secret is hashed with SHA-256, and its prefix shows at most a quarter of it", () => {
+test("hashes a secret with SHA-256, and shows at most a quarter of it as its prefix", () => {
   assert.equal(hashSecret("abc").toString("hex"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   assert.equal(prefixOf("ck_0123456789ABCDEFGHIJKLMNOPQRSTUVWXY").length, 9);
   assert.equal(prefixOf("sixteen-letters!"), "sixt");

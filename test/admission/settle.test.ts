@@ -17,7 +17,7 @@ import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
 
-/** What `ask` holds and `answered` costs, in micro-credits. */
+/** Hold of `ask` and price of `answered`, in micro-credits. */
 const COST = 41_000;
 
 async function setUp(t: Lifetime, account: Account, at = "2026-05-06T07:08:09.123Z") {
@@ -35,7 +35,7 @@ async function release(pool: Pool, ids: string[]): Promise<number> {
   return row?.n ?? -1;
 }
 
-test("an answer is charged and recorded once, with its hold given back", async (t) => {
+test("charges and records an answer once and releases its hold", async (t) => {
   const { pool, clock, replica } = await setUp(t, { granted: COST, purchased: COST });
   const request = ask("ws_1");
   const lease = await replica.take(request);
@@ -75,7 +75,8 @@ test("an answer is charged and recorded once, with its hold given back", async (
     },
   ]);
   const ledger = await pool.query(
-    "select kind, granted_micro as g, purchased_micro as p, held_micro as h from ledger where reference = $1 order by id",
+    `select kind, granted_micro as g, purchased_micro as p, held_micro as h
+     from ledger where reference = $1 order by id`,
     [request.requestId],
   );
   assert.deepEqual(ledger, [
@@ -91,7 +92,7 @@ test("an answer is charged and recorded once, with its hold given back", async (
   await checkBooks(pool);
 });
 
-test("what is not charged, or left without being settled, costs nothing and leaves no hold", async (t) => {
+test("charges nothing and leaves no hold for failed requests and for leases that were never settled", async (t) => {
   const { pool, replica, run } = await setUp(t, { granted: 10 * COST });
   for (const outcome of ["cut_short", "caller_gone", "upstream_failed"] as const) {
     assert.deepEqual(await run({}, { outcome }), { credits: 0 });
@@ -108,11 +109,11 @@ test("what is not charged, or left without being settled, costs nothing and leav
     await lease.settle(
       answered({
         response: () => {
-          throw new Error("no safe");
+          throw new Error("no response");
         },
       }),
     );
-  }, /no safe/);
+  }, /no response/);
   assert.deepEqual(
     await pool.query(
       "select outcome, credits_micro as c, finish_reason as f from generations order by request_id <> '', outcome",
@@ -129,7 +130,7 @@ test("what is not charged, or left without being settled, costs nothing and leav
   await checkBooks(pool);
 });
 
-test("a balance that is too low is told from one that running requests hold", async (t) => {
+test("distinguishes a balance that is too low from one that running requests hold", async (t) => {
   const { pool, replica } = await setUp(t, { granted: COST, purchased: COST - 1 });
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 420 })), {
     kind: "insufficient_credit",
@@ -139,7 +140,7 @@ test("a balance that is too low is told from one that running requests hold", as
   const first = await replica.take(ask("ws_1"));
   const held = { kind: "rate_limited", limit: "held_credit", retryAfterMs: 1_000 };
   await assert.rejects(replica.take(ask("ws_1")), held);
-  // One micro-credit less fits to the last.
+  // A hold of 40,000 micro-credits fits.
   const second = await replica.take(ask("ws_1", { inputTokens: 0, maxOutputTokens: 100 }));
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 10, maxOutputTokens: 0 })), held);
   // 40,600 of the 41,000.
@@ -147,13 +148,13 @@ test("a balance that is too low is told from one that running requests hold", as
   await replica.take(ask("ws_1", { inputTokens: 13, maxOutputTokens: 0 }));
   await assert.rejects(replica.take(ask("ws_1")), held);
   await second.settle(answered());
-  // 99 micro-credits beside the hold of 1,300.
+  // 99 micro-credits are left besides the hold of 1,300.
   await assert.rejects(replica.take(ask("ws_1")), { kind: "insufficient_credit" });
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 1, maxOutputTokens: 0 })), held);
   await checkBooks(pool);
 });
 
-test("with a hold at the higher of the two input rates no answer costs more than it holds", async (t) => {
+test("holds the input at the higher of its two rates, so no answer costs more than its hold", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 1_000 });
   const { createAdmission } = await import("../../src/admission/lease.ts");
@@ -165,7 +166,7 @@ test("with a hold at the higher of the two input rates no answer costs more than
   assert.deepEqual(await lease.settle(answered({ cachedTokens: 200 })), { credits: 0.001 });
 });
 
-test("spend limits count purchased credit only, granted is used first, and weeks begin on Monday", async (t) => {
+test("counts only purchased credit in spend limits, uses granted credit first, starts weeks on Monday", async (t) => {
   // A Sunday, the last day of a month.
   const { pool, clock, run } = await setUp(
     t,
@@ -173,7 +174,7 @@ test("spend limits count purchased credit only, granted is used first, and weeks
     "2026-05-31T23:59:58Z",
   );
   await run();
-  // 1,000 granted and 40,000 purchased.
+  // Uses 1,000 granted and 40,000 purchased micro-credits.
   await run();
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 0n, purchased: 4_060_000n, held: 0n, running: 0 });
   await run({ maxOutputTokens: 0 }, { outputTokens: 0 });
@@ -182,7 +183,7 @@ test("spend limits count purchased credit only, granted is used first, and weeks
     retryAfterMs: 2_000,
     limit: undefined,
   });
-  // Day, week and month are all over.
+  // A new day, week and month begin.
   clock.now += 2_000;
   await run();
   await assert.rejects(run({ inputTokens: 1, maxOutputTokens: 0 }), {
@@ -201,18 +202,18 @@ test("spend limits count purchased credit only, granted is used first, and weeks
     kind: "spend_limit_reached",
     retryAfterMs: 23 * 86_400_000,
   });
-  // A grant is no purchased credit.
+  // Granted credit does not count in spend limits.
   await pool.query("select book_credit('ws_1', 'grant', 'second', 41000)");
   await run();
   await checkBooks(pool);
 });
 
-test("what runs counts toward a spend limit at its worst, and a refusal says whether a wait for it helps", async (t) => {
+test("counts holds in a spend limit, and says in a refusal whether a wait for them helps", async (t) => {
   const { pool, replica } = await setUp(t, { granted: COST, purchased: 10 * COST, spendLimits: { week: 2 * COST } });
   const leases = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];
   const held = { kind: "rate_limited", limit: "held_credit", retryAfterMs: 1_000 };
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 1, maxOutputTokens: 0 })), held);
-  // Alone it would use 41,000 granted, and purchased credit to the limit.
+  // Without the holds it would use the granted credit and reach the spend limit exactly.
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 3 * 410, maxOutputTokens: 0 })), held);
   await assert.rejects(replica.take(ask("ws_1", { inputTokens: 3 * 410 + 1, maxOutputTokens: 0 })), {
     kind: "spend_limit_reached",
@@ -227,7 +228,7 @@ test("what runs counts toward a spend limit at its worst, and a refusal says whe
   await checkBooks(pool);
 });
 
-test("a hold that is settled in the next day counts there, before and after", async (t) => {
+test("counts a hold that is settled on the next day in the spend limit of that day", async (t) => {
   const { clock, replica, run } = await setUp(
     t,
     { purchased: 10 * COST, spendLimits: { day: 2 * COST } },
@@ -243,7 +244,7 @@ test("a hold that is settled in the next day counts there, before and after", as
   await assert.rejects(run(), { kind: "spend_limit_reached" });
 });
 
-test("1,000 concurrent requests on two replicas against a balance for exactly 100: 100 are admitted and the balance is used up", async (t) => {
+test("admits exactly 100 of 1,000 concurrent requests on two replicas with a balance for 100", async (t) => {
   const { pool, url } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 33 * COST + 1, purchased: 67 * COST - 1 });
   const other = openPool(url);
@@ -272,7 +273,7 @@ test("1,000 concurrent requests on two replicas against a balance for exactly 10
   await other.end();
 });
 
-test("settling again changes nothing, whoever does it and in whatever company", async (t) => {
+test("changes nothing when a request is settled again, alone or in a batch", async (t) => {
   const { pool, replica } = await setUp(t, { granted: 10 * COST });
   const request = ask("ws_1");
   const row = {
@@ -310,11 +311,11 @@ test("settling again changes nothing, whoever does it and in whatever company", 
   assert.equal(await release(pool, [request.requestId]), 0);
   assert.deepEqual(await accountOf(pool, "ws_1"), after);
   await checkBooks(pool);
-  // Of a workspace that does not exist nothing can be charged.
+  // Charges nothing for a workspace that does not exist.
   assert.equal(await replica.settlements.settle("ws_9", row), 0n);
 });
 
-test("an answer whose lease was released is charged as far as balance and spend limits leave room", async (t) => {
+test("charges an answer whose lease was released up to the balance and the spend limits", async (t) => {
   for (const [name, account, others, charged] of [
     ["room for all", { granted: 10 * COST }, 0, COST],
     ["held by others", { granted: 10_000, purchased: COST + 10_000 }, 1, 20_000],
@@ -332,7 +333,7 @@ test("an answer whose lease was released is charged as far as balance and spend 
     assert.deepEqual(await late.settle(answered()), { credits: charged / 1e6 }, name);
     await checkBooks(pool);
     assert.equal((await accountOf(pool, "ws_1")).running, others);
-    // The others keep what they hold, and the limits hold to the end.
+    // The other requests keep their holds, and no spend limit is exceeded.
     for (const lease of leases) assert.deepEqual(await lease.settle(answered()), { credits: COST / 1e6 }, name);
     await checkBooks(pool);
     const [spent] = await pool.query<{ spent: bigint[] }>("select spent_micro as spent from periods");
@@ -350,15 +351,16 @@ test("an answer whose lease was released is charged as far as balance and spend 
   }
 });
 
-test("what nobody knows of the cost is not recorded as nothing", async (t) => {
+test("records unknown costs as null, not as zero", async (t) => {
   const { pool, run } = await setUp(t, { granted: 10 * COST });
   await run({}, { cost: { calls: 0, inputTokens: 0, outputTokens: 0, usd: undefined } });
   await run({}, { cost: { calls: 1, inputTokens: 2, outputTokens: 3, usd: 1e-9 } });
-  // As a settlement of an earlier version, which may have waited in the journal.
+  // As a settlement of an earlier version that was in the journal.
   await run();
   assert.deepEqual(
     await pool.query(
-      "select model_calls as n, model_input_tokens as i, model_output_tokens as o, cost_usd as usd from generations order by n",
+      `select model_calls as n, model_input_tokens as i, model_output_tokens as o, cost_usd as usd
+       from generations order by n`,
     ),
     [
       { n: 0, i: 0n, o: 0n, usd: null },
@@ -369,15 +371,15 @@ test("what nobody knows of the cost is not recorded as nothing", async (t) => {
   await checkBooks(pool);
 });
 
-test("a database that finds fault with one settlement keeps the others, and its hold does not stay", async (t) => {
+test("settles the rest of a batch when the database refuses one settlement, and gives up its lease", async (t) => {
   const { pool, replica } = await setUp(t, { granted: 10 * COST });
   const requests = [ask("ws_1"), ask("ws_1"), ask("ws_1")];
   const leases = await Promise.all(requests.map((request) => replica.take(request)));
   const results = await Promise.allSettled(
-    // JSON has a character that Postgres's text has not.
+    // Postgres cannot store this character in a text.
     leases.map((lease, i) => lease.settle(answered(i === 1 ? { model: "\u0000" } : {}))),
   );
-  // The first goes alone, the others wait for it and go together.
+  // The first settlement is sent alone; the others wait and are sent together.
   assert.deepEqual(
     results.map(({ status }) => status),
     ["fulfilled", "rejected", "fulfilled"],
@@ -387,7 +389,7 @@ test("a database that finds fault with one settlement keeps the others, and its 
   await checkBooks(pool);
 });
 
-test("while the database is away settlements wait in the journal, and arrive once when it is back", async (t) => {
+test("keeps settlements in the journal during a database outage and writes each once afterwards", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 10 * COST });
   await makeAccount(pool, "ws_2", { granted: 10 * COST });
@@ -409,7 +411,7 @@ test("while the database is away settlements wait in the journal, and arrive onc
     return replica.take(request);
   };
   const leases = [await take("ws_1"), await take("ws_2"), await take("ws_1"), await take("ws_1")];
-  // The statement arrives, its answer does not.
+  // The statement is executed, but its result is lost.
   link.lose = true;
   assert.deepEqual(await leases[0]?.settle(answered()), { credits: 0.041 });
   link.away = true;
@@ -420,7 +422,7 @@ test("while the database is away settlements wait in the journal, and arrive onc
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 369_000n, purchased: 0n, held: 82_000n, running: 2 });
   link.away = false;
   link.lose = false;
-  // New ones do not wait for the old.
+  // New settlements do not wait for those in the journal.
   assert.deepEqual(await leases[3]?.settle(answered()), { credits: 0.041 });
   await until(() => !ids.some(replica.admission.holds));
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 0n, running: 0 });
@@ -428,7 +430,7 @@ test("while the database is away settlements wait in the journal, and arrive onc
   await checkBooks(pool);
 });
 
-test("what waits in the journal of a process that died is settled by the next one", async (t) => {
+test("settles entries in the journal of a process that died when the next process starts", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 10 * COST });
   const folder = await makeFolder(t);
@@ -439,11 +441,11 @@ test("what waits in the journal of a process that died is settled by the next on
       return (await pool.query(text, values)) as never;
     },
   };
-  const dying = await makeReplica(t, away, { id: "r1", folder });
+  const stopped = await makeReplica(t, away, { id: "r1", folder });
   const request = ask("ws_1");
-  const kept = await dying.take(request);
+  const kept = await stopped.take(request);
   const released = ask("ws_1");
-  const lost = await dying.take(released);
+  const lost = await stopped.take(released);
   await kept.settle(answered());
   await lost.settle(answered({ outputTokens: 50 }));
   await release(pool, [released.requestId]);

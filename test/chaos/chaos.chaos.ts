@@ -5,11 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
-import { checkCharges, startLoad, startMoodyVendor } from "../helpers/load.ts";
+import { checkCharges, startFaultyVendor, startLoad } from "../helpers/load.ts";
 import { type DatabaseServer, startServer } from "../helpers/server.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 
-/** Seconds of trouble; a longer search sets this. */
+/** Duration of the faults in seconds; set CHORUS_TEST_CHAOS_SECONDS for a longer search. */
 const SECONDS = Number(process.env.CHORUS_TEST_CHAOS_SECONDS ?? 50);
 
 /** Micro-credits. A request holds about 25,000 and costs about 4,000. */
@@ -25,17 +25,17 @@ const MOST_RUNNING = 3;
 const MOST_A_MINUTE = 40;
 const MOST_SPENT = CREDIT / 2;
 
-/** A replica that comes back, with the journal that it left. */
+/** A replica that is restarted with the same data folder, and so with the same journal. */
 interface Slot {
   dataDir: string;
   service: TestService | undefined;
-  /** Whether it takes requests; a balancer in front of it would know. */
+  /** Whether callers send it requests, as a load balancer would decide. */
   open: boolean;
 }
 
-test("whatever dies, stops or hangs: books balance, caps hold, each answer is charged once, and no hold survives", async (t) => {
+test("keeps ledger, caps and holds correct and charges each answer once under crashes, stops and hangs", async (t) => {
   const server = await startServer(t);
-  const vendor = await startMoodyVendor();
+  const vendor = await startFaultyVendor();
   t.onTestFinished(() => vendor.close());
   const account = async (id: string, rest: object) => makeAccount(server.pool, id, { secret: id, ...rest });
   await account("ws_rich", { granted: 1_000 * CREDIT });
@@ -74,7 +74,7 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
   };
   const outputs: TestService[] = [];
 
-  const troubleServices = async (slot: Slot) => {
+  const disturbReplica = async (slot: Slot) => {
     while (Date.now() < end) {
       await sleep(1_000 + Math.random() * 6_000);
       const { service } = slot;
@@ -88,22 +88,22 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
         const code = await service.stop(what as NodeJS.Signals);
         if (what === "SIGTERM") assert.equal(code, 0, service.output());
         slot.service = undefined;
-        slot.service = await comeBack(() => start(slot.dataDir));
+        slot.service = await restart(() => start(slot.dataDir));
       }
       slot.open = true;
     }
   };
-  /** One is taken for dead, and goes on where it was. */
-  const makeZombie = async (slot: Slot) => {
+  /** Pauses a replica until it is declared dead, and lets it continue. */
+  const pauseReplica = async (slot: Slot) => {
     while (Date.now() < end) {
       await sleep(3_000);
-      happened("zombie");
+      happened("long pause");
       slot.open = false;
       if (slot.service) await pause(slot.service, 19_000);
       slot.open = true;
     }
   };
-  const troubleServer = async () => {
+  const disturbDatabase = async () => {
     while (Date.now() < end) {
       await sleep(2_000 + Math.random() * 5_000);
       const what = pick(["crash", "crash", "stop", "freeze", "disconnect"]);
@@ -120,35 +120,37 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
         server.thaw();
       }
       if (what === "disconnect")
-        await patiently(() =>
+        await retryUntilDone(() =>
           server.pool.query(
-            "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+            "select pg_terminate_backend(pid) from pg_stat_activity " +
+              "where backend_type = 'client backend' and pid <> pg_backend_pid()",
           ),
         );
-      await patiently(() =>
+      await retryUntilDone(() =>
         server.pool.query("select book_credit('ws_poor', 'purchase', $1, 30000)", [`${Math.random()}`]),
       );
     }
   };
-  await Promise.all([...slots.map((slot, i) => (i === 0 ? makeZombie(slot) : troubleServices(slot))), troubleServer()]);
+  const serviceFaults = slots.map((slot, i) => (i === 0 ? pauseReplica(slot) : disturbReplica(slot)));
+  await Promise.all([...serviceFaults, disturbDatabase()]);
 
   for (const slot of slots) slot.service ??= await start(slot.dataDir);
   await load.finish();
   const ended = Date.now();
   while ((await server.pool.query("select from leases")).length > 0) {
-    assert.ok(Date.now() - ended < 30_000, "holds survive");
+    assert.ok(Date.now() - ended < 30_000, "holds were not released");
     await sleep(100);
   }
-  await t.annotate(`the last hold was gone ${Date.now() - ended} ms after the load`);
+  await t.annotate(`the last hold was released ${Date.now() - ended} ms after the load`);
   for (const { service, dataDir } of slots) {
     assert.equal(await service?.stop(), 0);
-    assert.deepEqual(await readdir(join(dataDir, "journal")), [], "settlements wait still");
+    assert.deepEqual(await readdir(join(dataDir, "journal")), [], "the journal still has settlements");
   }
   await watch.end();
   await checkBooks(server.pool);
   const counts = await checkCharges(server.pool, load, true);
   await t.annotate(
-    `faults: ${JSON.stringify(faults)}; seen: ${JSON.stringify(counts)}; caps looked at ${watch.count()} times`,
+    `faults: ${JSON.stringify(faults)}; seen: ${JSON.stringify(counts)}; caps checked ${watch.count()} times`,
   );
   for (const { workspaceId } of SENDERS) {
     const { held, running } = await accountOf(server.pool, workspaceId);
@@ -156,7 +158,8 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
   }
   const minutes = await server.pool.query<{ n: bigint }>(
     `select count(*) as n from
-       (select min(at) as at from ledger where workspace_id = 'ws_capped' and kind = 'hold' group by reference) as admitted
+       (select min(at) as at from ledger where workspace_id = 'ws_capped' and kind = 'hold' group by reference)
+         as admitted
      group by date_trunc('minute', at) order by 1 desc limit 1`,
   );
   assert.ok(Number(minutes[0]?.n) <= MOST_A_MINUTE, `${minutes[0]?.n} requests in a minute`);
@@ -164,14 +167,14 @@ test("whatever dies, stops or hangs: books balance, caps hold, each answer is ch
     assert.doesNotMatch(service.output(), /"level":(50|60)/);
 });
 
-/** Looks all the time whether a cap is passed, with everything that runs at its worst. */
+/** Checks continuously that no cap is exceeded, with every running request at its full hold. */
 function watchCaps(t: Lifetime, { pool }: DatabaseServer): { end(): Promise<void>; count(): number } {
   let ending = false;
   let count = 0;
   t.onTestFinished(() => {
     ending = true;
   });
-  const looking = (async () => {
+  const checking = (async () => {
     while (!ending) {
       const row = await pool
         .query<{ running: number; spent: bigint; balance: bigint }>(
@@ -186,16 +189,16 @@ function watchCaps(t: Lifetime, { pool }: DatabaseServer): { end(): Promise<void
       await sleep(50);
       if (!row) continue;
       count += 1;
-      assert.ok(row.running <= MOST_RUNNING, `${row.running} run`);
-      assert.ok(row.spent <= MOST_SPENT, `${row.spent} spent or exposed`);
+      assert.ok(row.running <= MOST_RUNNING, `${row.running} running requests`);
+      assert.ok(row.spent <= MOST_SPENT, `${row.spent} spent or held`);
       assert.ok(row.balance >= 0n);
     }
   })();
-  looking.catch(() => undefined);
+  checking.catch(() => undefined);
   return {
     async end() {
       ending = true;
-      await looking;
+      await checking;
     },
     count: () => count,
   };
@@ -207,8 +210,8 @@ async function pause({ process }: TestService, ms: number): Promise<void> {
   process.kill("SIGCONT");
 }
 
-/** The database may be away at a start; then an operator's supervisor tries again. */
-async function comeBack(start: () => Promise<TestService>): Promise<TestService> {
+/** Retries a start that fails because the database is unreachable, as a supervisor would. */
+async function restart(start: () => Promise<TestService>): Promise<TestService> {
   for (const until = Date.now() + 60_000; ; await sleep(200)) {
     try {
       return await start();
@@ -222,7 +225,7 @@ async function comeBack(start: () => Promise<TestService>): Promise<TestService>
   }
 }
 
-async function patiently(run: () => Promise<unknown>): Promise<void> {
+async function retryUntilDone(run: () => Promise<unknown>): Promise<void> {
   for (const until = Date.now() + 20_000; ; await sleep(100)) {
     try {
       await run();

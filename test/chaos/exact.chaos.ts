@@ -5,9 +5,9 @@ import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
-test("1,000 concurrent requests on two services against a balance for exactly 100: 100 succeed and the balance is used up", async (t) => {
+test("answers exactly 100 of 1,000 concurrent requests on two services with a balance for 100", async (t) => {
   const { pool, url } = await testDatabase(t);
-  // Longer than max_tokens, so that each answer costs what it holds.
+  // Longer than max_tokens, so each answer costs its whole hold.
   const vendor = await startVendor("openai", { text: "again and again ".repeat(40), headersMs: 200 });
   t.onTestFinished(() => vendor.close());
   const start = async () => startService(t, { databaseUrl: url, dataDir: await makeFolder(t), env: vendor.env });
@@ -39,7 +39,7 @@ test("1,000 concurrent requests on two services against a balance for exactly 10
   assert.deepEqual(others, {});
   assert.equal(paid, 100);
   assert.equal(without + held, 900);
-  await t.annotate(`refused: ${held} while others held the credit, ${without} when it was spent`);
+  await t.annotate(`refused: ${held} while other requests held the credit, ${without} after it was spent`);
   assert.deepEqual(await accountOf(pool, "ws_poor"), { granted: 0n, purchased: 0n, held: 0n, running: 0 });
   await checkBooks(pool);
 });

@@ -15,8 +15,8 @@ interface Answer {
   body: { id?: string; answer?: string; usage?: { credits: number }; code?: string };
 }
 
-/** A vendor that does what the prompt says. */
-async function startObedientVendor(t: Lifetime) {
+/** Starts a vendor that a tag in the prompt makes slow, stuck or silent. */
+async function startTaggedVendor(t: Lifetime) {
   const vendor = await startVendor("openai", ({ body }) => {
     if (body.includes("[silent]")) return { end: "silent" };
     if (body.includes("[stuck]")) return { text: ["One ", "two ", "three"], betweenMs: 20, end: "hang", after: 2 };
@@ -33,7 +33,7 @@ async function send(service: TestService, secret: string, prompt: string): Promi
   return { status: response.status, body: (await response.json()) as Answer["body"] };
 }
 
-/** Sends a request again as a caller does that lost its answer. */
+/** Sends a request again until it is answered, as a caller does that lost the answer. */
 async function retry(service: TestService, secret: string, prompt: string): Promise<Answer> {
   for (const until = Date.now() + 30_000; ; await sleep(250)) {
     const answer = await send(service, secret, prompt);
@@ -42,7 +42,10 @@ async function retry(service: TestService, secret: string, prompt: string): Prom
   }
 }
 
-/** Holds the account of a workspace, so that statements about it wait in the database, until it is let go. */
+/**
+ * Locks the account of a workspace to make statements that use it wait.
+ * @returns a function that releases the lock
+ */
 async function lock({ url }: DatabaseServer, workspaceId: string): Promise<() => Promise<void>> {
   const client = new pg.Client(url);
   await client.connect();
@@ -53,10 +56,10 @@ async function lock({ url }: DatabaseServer, workspaceId: string): Promise<() =>
 
 async function until(what: string, holds: () => Promise<boolean>, ms = 10_000): Promise<void> {
   for (const end = Date.now() + ms; !(await holds()); await sleep(10))
-    assert.ok(Date.now() < end, `not in time: ${what}`);
+    assert.ok(Date.now() < end, `timed out: ${what}`);
 }
 
-/** What a workspace was charged, in micro-credits: in all, and for single requests. */
+/** Charges of a workspace in micro-credits: the total and that of each request. */
 async function charged({ pool }: DatabaseServer, workspaceId: string): Promise<{ all: bigint; each: bigint[] }> {
   const rows = await pool.query<{ id: string; c: bigint }>(
     "select id, credits_micro as c from generations where workspace_id = $1 and credits_micro > 0",
@@ -65,9 +68,9 @@ async function charged({ pool }: DatabaseServer, workspaceId: string): Promise<{
   return { all: CREDIT - (await accountOf(pool, workspaceId)).granted, each: rows.map(({ c }) => c) };
 }
 
-test("kill -9 at each state of a request: no hold stays, and the caller's retry is charged once", async (t) => {
+test("releases holds and charges a retry once after kill -9 at each state of a request", async (t) => {
   const server = await startServer(t);
-  const vendor = await startObedientVendor(t);
+  const vendor = await startTaggedVendor(t);
   const states = {
     taking: "[slow] Killed while its lease is being taken.",
     asking: "[silent] Killed while the vendor works.",
@@ -116,14 +119,14 @@ test("kill -9 at each state of a request: no hold stays, and the caller's retry 
   const answers = Object.entries({ taking: next, asking: other, settling: next, settled: other }).map(
     async ([state, service]) => {
       const prompt = states[state as keyof typeof states];
-      // The vendor has recovered, but the request is the same, so it must not be what tells the vendor.
+      // The retry must send the same prompt, so the vendor's script changes instead.
       if (state === "asking") vendor.always({ text: "At last." });
       const { status, body } = await retry(service, state, prompt);
       assert.equal(status, 200, `${state}: ${body.code}`);
       const { all, each } = await charged(server, `ws_${state}`);
       assert.deepEqual(each, [all], state);
       assert.equal(body.usage?.credits, Number(all) / 1e6, state);
-      // And once more, for the same answer.
+      // Another retry returns the same answer.
       const again = await retry(next, state, prompt);
       assert.equal(again.body.id, body.id);
       assert.equal((await charged(server, `ws_${state}`)).all, all);
@@ -139,9 +142,9 @@ test("kill -9 at each state of a request: no hold stays, and the caller's retry 
   await checkBooks(server.pool);
 });
 
-test("killed with settlements in its journal: they arrive after the restart, and a retry gets the answer that was paid for", async (t) => {
+test("writes journaled settlements after a kill and restart, and a retry returns the charged answer", async (t) => {
   const server = await startServer(t);
-  const vendor = await startObedientVendor(t);
+  const vendor = await startTaggedVendor(t);
   await makeAccount(server.pool, "ws_1", { secret: "waiting", granted: CREDIT });
   const dataDir = await makeFolder(t);
   const start = () => startService(t, { databaseUrl: server.url, dataDir, env: vendor.env });

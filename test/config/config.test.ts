@@ -7,7 +7,7 @@ import { afterAll, test } from "vitest";
 import { ConfigError, envToConfig } from "../../src/config/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "chorus-config-"));
-// Away from the repository, so that no catalogue file of a developer is picked up.
+// Outside the repository, because a developer's catalogue file there would be read.
 process.chdir(folder);
 afterAll(() => {
   process.chdir("/");
@@ -31,7 +31,7 @@ function catalogue(value: unknown): Record<string, string> {
   return { CHORUS_MODELS: path };
 }
 
-test("an empty environment gives the documented defaults", () => {
+test("returns the documented defaults for an empty environment", () => {
   const config = envToConfig({});
   assert.deepEqual(
     config.models.map(({ vendor, tier }) => [vendor, tier]),
@@ -67,7 +67,7 @@ test("an empty environment gives the documented defaults", () => {
   );
 });
 
-test("an empty variable is an unset one", () => {
+test("treats an empty variable as unset", () => {
   const names =
     "HOST PORT RPC_HOST RPC_PORT DATABASE_URL DATA_DIR BOOTSTRAP_API_KEY OPERATOR_TOKEN OPENAI_API_KEY CHORUS_MODELS";
   const more = "CHORUS_RATES CHORUS_DEADLINES_MS CHORUS_DRAIN_MS CHORUS_STREAM_MS CHORUS_BODY_BUDGET_BYTES LOG_LEVEL";
@@ -75,7 +75,7 @@ test("an empty variable is an unset one", () => {
   assert.deepEqual(envToConfig(env), envToConfig({}));
 });
 
-test("a value that cannot be used names its variable, and what was expected", () => {
+test("refuses an invalid value and names its variable and the expected values", () => {
   for (const name of ["PORT", "RPC_PORT"]) {
     for (const value of ["-1", "65536", "80.5", "8e3", "0x50", " 80", "http"])
       refused({ [name]: value }, name, "65535");
@@ -88,7 +88,7 @@ test("a value that cannot be used names its variable, and what was expected", ()
     for (const value of ["1", "[]", "null", "{", '"x"']) refused({ [name]: value }, name, "JSON object");
     refused({ [name]: '{"nope":1}' }, name, '"nope"');
   }
-  // Node's timers fire at once beyond 2^31 - 1 milliseconds, and 0 is no patience at all.
+  // Node's timers fire at once beyond 2^31 - 1 milliseconds, and with 0 every request times out.
   for (const value of [0, -1, 2 ** 31, 1e300, '"1"']) {
     refused({ CHORUS_STREAM_MS: `{"stallMs":${value}}` }, "CHORUS_STREAM_MS", '"stallMs"');
     refused({ CHORUS_DEADLINES_MS: `{"low":${value}}` }, "CHORUS_DEADLINES_MS", '"low"');
@@ -97,13 +97,13 @@ test("a value that cannot be used names its variable, and what was expected", ()
   refused({ OPENAI_API_KEY: "a", OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL");
 });
 
-test("the levels rise", () => {
+test("requires the thresholds of the levels to increase", () => {
   assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.212 });
   refused({ CHORUS_LEVELS: '{"medium":0.22}' }, "CHORUS_LEVELS", '"medium"', "above");
   refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
 });
 
-test("the web is searched with what the catalogue or the environment names", () => {
+test("takes the search backend from the catalogue or the environment", () => {
   assert.equal(envToConfig({ BRAVE_API_KEY: "key" }).search?.backend, "brave");
   const models = [{ name: "a", vendor: "offline", tier: "fast" }];
   const env = { ...catalogue({ models, search: { backend: "tavily" } }), TAVILY_API_KEY: "t", BRAVE_API_KEY: "b" };
@@ -112,7 +112,7 @@ test("the web is searched with what the catalogue or the environment names", () 
   refused({ SEARXNG_BASE_URL: "ftp://x" }, "SEARXNG_BASE_URL");
 });
 
-test("figures that are left out keep their default", () => {
+test("keeps the default of each member that is left out", () => {
   assert.deepEqual(envToConfig({ CHORUS_RATES: '{"output":0.5}' }).rates, { input: 100, cached: 10, output: 0.5 });
   assert.deepEqual(envToConfig({ CHORUS_STREAM_MS: '{"stallMs":1}' }).stream, {
     headersMs: 2_000,
@@ -121,7 +121,7 @@ test("figures that are left out keep their default", () => {
   });
 });
 
-test("each vendor's key brings a fast and a strong model", () => {
+test("adds a fast and a strong model for each vendor with a key", () => {
   const { models } = envToConfig({
     OPENAI_API_KEY: "o",
     ANTHROPIC_API_KEY: "a",
@@ -141,7 +141,7 @@ test("each vendor's key brings a fast and a strong model", () => {
   );
 });
 
-test("a catalogue replaces the built-in list, with the vendor's own key unless it names another", () => {
+test("replaces the built-in models with the catalogue and uses the vendor's key unless it names another", () => {
   const env = catalogue({
     models: [
       { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1/v1/", tier: "fast" },
@@ -199,7 +199,7 @@ test("a catalogue replaces the built-in list, with the vendor's own key unless i
   ]);
 });
 
-test("a catalogue that cannot be used says where and why", () => {
+test("refuses an invalid catalogue and says where and why", () => {
   const good = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
   refused({ CHORUS_MODELS: join(folder, "nope.json") }, "CHORUS_MODELS", "cannot be read");
   for (const [value, ...parts] of [
@@ -230,7 +230,7 @@ test("a catalogue that cannot be used says where and why", () => {
   }
 });
 
-test("no text makes it throw anything but a ConfigError", () => {
+test("throws only ConfigError, for any text", () => {
   const names = [
     "PORT",
     "DATABASE_URL",

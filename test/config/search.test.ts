@@ -9,7 +9,7 @@ const WHERE = "The catalogue m.json (CHORUS_MODELS): search";
 const parse = (given: unknown, env: Record<string, string> = {}) => parseSearch(given, env, WHERE);
 const DEFAULTS = { results: 6, timeoutMs: 5_000 };
 
-test("nothing configured: no search", () => {
+test("returns no search when nothing is configured", () => {
   assert.equal(parse(undefined), undefined);
   assert.equal(
     parse(undefined, { BRAVE_API_KEY: "", SEARXNG_BASE_URL: "", TAVILY_BASE_URL: "https://t.example" }),
@@ -17,7 +17,7 @@ test("nothing configured: no search", () => {
   );
 });
 
-test("the environment alone: an own SearXNG first, then Brave, then Tavily", () => {
+test("chooses SearXNG before Brave before Tavily from the environment", () => {
   const env = { SEARXNG_BASE_URL: "http://127.0.0.1:8888/", BRAVE_API_KEY: "b", TAVILY_API_KEY: "t" };
   assert.deepEqual(parse(undefined, env), { backend: "searxng", baseUrl: "http://127.0.0.1:8888", ...DEFAULTS });
   assert.deepEqual(parse(undefined, { ...env, SEARXNG_BASE_URL: "" }), { backend: "brave", apiKey: "b", ...DEFAULTS });
@@ -29,7 +29,7 @@ test("the environment alone: an own SearXNG first, then Brave, then Tavily", () 
   });
 });
 
-test("the catalogue file comes before the environment, which fills in keys and addresses", () => {
+test("prefers the catalogue and takes missing keys and addresses from the environment", () => {
   const env = { SEARXNG_BASE_URL: "http://127.0.0.1:8888", BRAVE_API_KEY: "b", OWN: "own" };
   assert.deepEqual(parse({ backend: "brave" }, env), { backend: "brave", apiKey: "b", ...DEFAULTS });
   assert.deepEqual(parse({ backend: "searxng" }, env), {
@@ -47,7 +47,7 @@ test("the catalogue file comes before the environment, which fills in keys and a
   });
 });
 
-test("what is wrong is named with its place, and no secret is repeated", () => {
+test("names the place of each error and repeats no secret", () => {
   const key = { BRAVE_API_KEY: "k" };
   const wrong: [unknown, Record<string, string>, RegExp][] = [
     [null, {}, /: search must be a JSON object/],
@@ -87,7 +87,7 @@ test("what is wrong is named with its place, and no secret is repeated", () => {
   }
 });
 
-test("docs/web-search.md shows configurations that can be read, and names each member and default", () => {
+test("accepts the configurations in docs/web-search.md, which lists every member and default", () => {
   const doc = readFileSync(resolve(import.meta.dirname, "../../docs/web-search.md"), "utf8");
   const shown = [...doc.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => JSON.parse(text).search);
   assert.ok(shown.length > 0);

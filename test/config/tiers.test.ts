@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { ConfigError, envToConfig } from "../../src/config/config.ts";
 import { LIMIT_NAMES, MAX_LIMIT, parseTiers } from "../../src/config/tiers.ts";
 
-test("the default tiers rise in every figure and can be written down as they are read", () => {
+test("has default tiers whose limits increase and which parse again from their JSON", () => {
   const tiers = parseTiers(undefined);
   assert.deepEqual(
     tiers.map(({ name }) => name),
@@ -21,11 +21,11 @@ test("the default tiers rise in every figure and can be written down as they are
       name,
     );
   }
-  // The largest prompt is 200,000 characters; even with one token for each it fits into a minute.
+  // The largest prompt has 200,000 characters and at most as many tokens. It must fit into a minute.
   assert.ok((tiers[0]?.limits.input_tokens_per_minute ?? 0) >= 200_000);
 });
 
-test("docs/configuration.md lists the default tiers", () => {
+test("has the default tiers that docs/configuration.md lists", () => {
   const doc = readFileSync(resolve(import.meta.dirname, "../../docs/configuration.md"), "utf8");
   const [, table = ""] = /^\| tier \| purchased .*\n\| --- .*\n((?:\|.*\n)+)/m.exec(doc) ?? [];
   const documented = table
@@ -50,7 +50,7 @@ test("docs/configuration.md lists the default tiers", () => {
   assert.deepEqual(documented, coded);
 });
 
-test("tiers of one's own replace them; zero is a limit, absence is none", () => {
+test("replaces the default tiers with configured ones; a missing limit is no limit, zero is one", () => {
   const own = [
     { name: "start", purchased: 0, limits: { requests_per_minute: 0, input_tokens_per_month: MAX_LIMIT } },
     { name: "friends", limits: {} },
@@ -59,7 +59,7 @@ test("tiers of one's own replace them; zero is a limit, absence is none", () => 
   assert.deepEqual(envToConfig({ CHORUS_TIERS: JSON.stringify(own) }).tiers, own);
 });
 
-test("what is wrong in CHORUS_TIERS is named with its place", () => {
+test("names the place of each error in CHORUS_TIERS", () => {
   const free = { name: "free", purchased: 0, limits: {} };
   const wrong: [unknown, RegExp][] = [
     ["{", /^CHORUS_TIERS must be a JSON list/],

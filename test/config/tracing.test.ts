@@ -5,7 +5,7 @@ import { readTracing } from "../../src/config/tracing.ts";
 
 const ON = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" };
 
-test("traces are recorded only where a collector is named", () => {
+test("records traces only if a collector is configured", () => {
   assert.equal(readTracing({}), undefined);
   assert.equal(readTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: "", OTEL_TRACES_SAMPLER: "nonsense" }), undefined);
   assert.equal(readTracing({ ...ON, OTEL_SDK_DISABLED: "TRUE" }), undefined);
@@ -15,7 +15,7 @@ test("traces are recorded only where a collector is named", () => {
   assert.deepEqual(readTracing({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://traces.example/v1/traces" }), standard);
 });
 
-test("samplers have the names that OpenTelemetry gives them", () => {
+test("accepts the sampler names of OpenTelemetry", () => {
   const sampling = (sampler: string, arg?: string) => {
     const { ratio, parentBased } =
       readTracing({ ...ON, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg }) ?? assert.fail();
@@ -28,12 +28,12 @@ test("samplers have the names that OpenTelemetry gives them", () => {
   assert.deepEqual(sampling("parentbased_traceidratio"), [1, true]);
 });
 
-test("a batch is no larger than the queue", () => {
+test("limits a batch to the size of the queue", () => {
   const { maxQueueSize, maxBatchSize } = readTracing({ ...ON, OTEL_BSP_MAX_QUEUE_SIZE: "100" }) ?? assert.fail();
   assert.deepEqual([maxQueueSize, maxBatchSize], [100, 100]);
 });
 
-test("what cannot be used is named, without its secrets", () => {
+test("names an invalid variable without showing its value", () => {
   for (const [name, value] of [
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:hidden"],
     ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "hidden"],

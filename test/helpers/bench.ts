@@ -8,12 +8,12 @@ import { readEvents, type SseEvent, startService } from "./service.ts";
 import { until } from "./until.ts";
 import { startVendor } from "./vendors.ts";
 
-/** Credits per million tokens, chosen so that nothing comes out even. */
+/** Credits per million tokens, chosen so that prices are not round numbers. */
 export const RATES = { input: 1.5, cached: 0.25, output: 7.3 };
 
 type Row = Record<string, unknown>;
 
-/** Starts a service with two scripted vendors, short times and odd rates, and gives functions to use and inspect it. */
+/** Starts a service with two scripted vendors and short timeouts, and returns functions to call and inspect it. */
 async function startBench(t: Lifetime) {
   const openai = await startVendor("openai");
   const anthropic = await startVendor("anthropic");
@@ -25,7 +25,7 @@ async function startBench(t: Lifetime) {
     ...openai.env,
     ...anthropic.env,
     CHORUS_RATES: JSON.stringify(RATES),
-    // `medium` is the effort for those who want to be cut short.
+    // Tests of deadlines use the effort `medium`.
     CHORUS_DEADLINES_MS: '{"low":60000,"medium":750,"high":60000}',
     CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":1000}',
     LOG_LEVEL: "trace",
@@ -44,7 +44,7 @@ async function startBench(t: Lifetime) {
     tokenizer,
     count: (text: string) => tokenizer.count(text),
     auth: { "X-API-Key": service.apiKey, "Content-Type": "application/json" },
-    /** The whole answer to a request that succeeds. */
+    /** Sends a request that must succeed, and returns the answer. */
     async ask(body: object) {
       const response = await service.post("/v1/generate", body);
       const text = await response.text();
@@ -60,7 +60,7 @@ async function startBench(t: Lifetime) {
 
 export type Bench = Awaited<ReturnType<typeof startBench>>;
 
-/** `test` with a bench that the tests of a file share. Its vendors are reset before each test. */
+/** `test` with a service and its vendors, shared by the tests of a file. The vendors are reset before each test. */
 export const test = base
   .extend("benchOfFile", { scope: "file" }, fixture(startBench))
   .extend("harness", ({ benchOfFile }) => {
@@ -80,7 +80,7 @@ export function lastOf(events: SseEvent[]): SseEvent {
   return events.at(-1) ?? assert.fail("no events");
 }
 
-/** The answer that the deltas of a stream make. */
+/** The concatenated text of the deltas of a stream. */
 export function textOf(events: SseEvent[]): string {
   return events
     .filter(({ event }) => event === "delta")
@@ -94,7 +94,11 @@ export async function rowOf(pool: Pool, id: unknown): Promise<Row> {
   return row ?? assert.fail(`no row for ${id}`);
 }
 
-/** Waits for the rows of requests that nobody waits for: of this request, or of all since then. */
+/**
+ * Waits for the rows of requests whose callers do not wait for them.
+ * @param which a request identifier, or the time from which on all requests count
+ * @param expected number of rows to wait for
+ */
 export async function settled(pool: Pool, which: string | Date, expected = 1): Promise<Row[]> {
   const column = typeof which === "string" ? "request_id =" : "created_at >=";
   let rows: Row[] = [];

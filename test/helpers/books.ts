@@ -18,7 +18,7 @@ import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-/** Credits per million tokens, which is micro-credits per token. */
+/** Credits per million tokens, equal to micro-credits per token. */
 export const RATES = { input: 100, cached: 10, output: 400 };
 
 export const QUIET: Log = pino({ level: "silent" });
@@ -33,17 +33,19 @@ export interface Account {
   spendLimits?: Record<string, number>;
 }
 
-/** Makes a workspace with one key, `key_` and its identifier's end, and books its credit. */
+/** Creates a workspace `ws_…` with the API key `key_…` and books its credit. */
 export async function makeAccount(pool: Pool, id: string, account: Account = {}): Promise<void> {
   const { secret = randomUUID(), granted = 0, purchased = 0, limits = {}, spendLimits = {} } = account;
   await pool.query("insert into workspaces (id, name) values ($1, $2)", [id, id.replace("_", "-")]);
   await pool.query(
-    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, $2, $3, 'ck_', '{generate,metrics}')",
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
+     values ($1, $2, $3, 'ck_', '{generate,metrics}')`,
     [id, keyOf(id), hashSecret(secret)],
   );
-  // Without a tier's limits, also once a service has written its tiers.
+  // The override removes the limits of tiers, also after a service has written its tiers.
   await pool.query(
-    "insert into accounts (workspace_id, tier_override, overrides, limits, spend_limits) values ($1, 'unlimited', $2, $2, $3)",
+    `insert into accounts (workspace_id, tier_override, overrides, limits, spend_limits)
+     values ($1, 'unlimited', $2, $2, $3)`,
     [id, JSON.stringify(limits), JSON.stringify(spendLimits)],
   );
   if (granted) await pool.query("select book_credit($1, 'grant', 'first grant', $2)", [id, granted]);
@@ -99,14 +101,20 @@ export interface Replica {
   take(request: LeaseRequest): Promise<Lease>;
 }
 
-/** What a process has of admission, under the name `id`. Its journal is in a folder of its own, unless one is given. */
+/** Creates the admission and settlements of a replica. Its journal is in `folder`, by default a new temporary one. */
 export async function makeReplica(
   t: Lifetime,
   pool: Pool,
   { id = "r1", folder, clock }: { id?: string; folder?: string; clock?: () => number } = {},
 ): Promise<Replica> {
-  const own = folder ?? (await makeFolder(t));
-  const settlements = createSettlements(pool, await openJournal<SettlementRow>(own, QUIET), QUIET, undefined, clock);
+  const journalFolder = folder ?? (await makeFolder(t));
+  const settlements = createSettlements(
+    pool,
+    await openJournal<SettlementRow>(journalFolder, QUIET),
+    QUIET,
+    undefined,
+    clock,
+  );
   t.onTestFinished(() => settlements.close());
   const admission = createAdmission(pool, settlements, RATES, id, clock);
   return {
@@ -114,7 +122,7 @@ export async function makeReplica(
     settlements,
     async take(request) {
       const opened = await admission.open(request);
-      assert.ok(!("replay" in opened), "the answer was kept");
+      assert.ok(!("replay" in opened), "the request was already answered");
       return opened;
     },
   };
@@ -143,7 +151,7 @@ export async function accountOf(pool: Pool, workspaceId: string): Promise<Figure
   return row;
 }
 
-/** Fails unless ledger, accounts, leases and usage agree, in one workspace or in all. They agree at any moment. */
+/** Fails unless ledger, accounts, leases and usage agree, in one workspace or in all. They agree at any time. */
 export async function checkBooks(pool: Pool, workspaceId?: string): Promise<void> {
   assert.deepEqual(await pool.query("select * from check_books($1)", [workspaceId ?? null]), []);
 }

@@ -2,9 +2,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 
-/** What a browser does for a page of the console: it keeps the cookie and says where the page is from. */
+/** Acts as a browser for a page of the console: keeps the cookie and sends the origin of the page. */
 export interface Browser {
-  /** Sends the owner token; the cookie of a good answer is kept. */
+  /** Signs in with an owner token and keeps the cookie of the response. */
   signIn(token: string): Promise<Response>;
   fetch(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Response>;
   /** The generated client, as the page uses it. */

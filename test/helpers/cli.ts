@@ -12,7 +12,7 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Runs the command line as a process of its own, with nothing of the environment but `env`, and `input` as its standard input. */
+/** Runs the command line in a child process with CHILD_ENV and `env` as environment and `input` as standard input. */
 export async function runCli(
   args: string[],
   env: Record<string, string> = {},
@@ -23,7 +23,7 @@ export async function runCli(
     env: { ...CHILD_ENV, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
-  // What does not read its input may have ended by now.
+  // A process that does not read its input may have ended already.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);

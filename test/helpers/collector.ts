@@ -4,7 +4,7 @@ import protobuf from "protobufjs";
 import type { Lifetime } from "./lifetime.ts";
 import { until } from "./until.ts";
 
-/** One span as the collector got it. */
+/** One span as the collector received it. */
 export interface CollectedSpan {
   traceId: string;
   spanId: string;
@@ -15,7 +15,7 @@ export interface CollectedSpan {
   kind: "INTERNAL" | "SERVER" | "CLIENT";
   status: "UNSET" | "OK" | "ERROR";
   attributes: Record<string, unknown>;
-  /** Of the process that sent it. */
+  /** Attributes of the process that sent the span. */
   resource: Record<string, unknown>;
   /** Milliseconds since 1970. */
   startedMs: number;
@@ -25,17 +25,17 @@ export interface CollectedSpan {
 export interface Collector {
   url: string;
   spans: CollectedSpan[];
-  /** Of each request that came. */
+  /** Every request that was received. */
   requests: Array<{ path: string; headers: IncomingHttpHeaders }>;
-  /** Connections that were made so far. */
+  /** Number of connections since the start. */
   readonly connections: number;
-  /** What it answers from now on; 200 at first. */
+  /** Status of the responses. Default: 200. */
   status: number;
-  /** Waits for the span of a trace that has no parent here, which is the last one to end, and gives all of that trace. */
+  /** Waits for the server span that matches, which ends last in its trace, and returns all spans of the trace. */
   trace(matches: (span: CollectedSpan) => boolean): Promise<CollectedSpan[]>;
 }
 
-/** The part of opentelemetry/proto/collector/trace/v1/trace_service.proto and of what it imports that the tests look at. */
+/** The part of opentelemetry/proto/collector/trace/v1/trace_service.proto and its imports that the tests read. */
 const Request = protobuf
   .parse(`
     syntax = "proto3";
@@ -44,14 +44,18 @@ const Request = protobuf
     message Resource { repeated KeyValue attributes = 1; }
     message ScopeSpans { repeated Span spans = 2; }
     message Span {
-      bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; Kind kind = 6;
-      fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9; Status status = 15;
+      bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5;
+      Kind kind = 6; fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
+      repeated KeyValue attributes = 9; Status status = 15;
       enum Kind { UNSPECIFIED = 0; INTERNAL = 1; SERVER = 2; CLIENT = 3; }
     }
     message Status { Code code = 3; enum Code { UNSET = 0; OK = 1; ERROR = 2; } }
     message KeyValue { string key = 1; AnyValue value = 2; }
     message AnyValue {
-      oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; ArrayValue array_value = 5; }
+      oneof value {
+        string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
+        ArrayValue array_value = 5;
+      }
     }
     message ArrayValue { repeated AnyValue values = 1; }
   `)
@@ -70,7 +74,7 @@ interface Spans {
   }>;
 }
 
-/** Starts an OpenTelemetry collector (OTLP over HTTP, protobuf) that remembers what it gets. */
+/** Starts an OpenTelemetry collector (OTLP over HTTP, protobuf) that records spans and requests. */
 export async function startCollector(t: Lifetime): Promise<Collector> {
   let connections = 0;
   const server = createServer(async (request, response) => {
@@ -132,11 +136,11 @@ function hex(base64 = ""): string {
 }
 
 function record(attributes: Attributes): Record<string, unknown> {
-  return Object.fromEntries(attributes.map(({ key, value }) => [key, plain(value)]));
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, attributeValue(value)]));
 }
 
-function plain(value: Value): unknown {
-  if (value.value === "arrayValue") return value.arrayValue?.values.map(plain);
+function attributeValue(value: Value): unknown {
+  if (value.value === "arrayValue") return value.arrayValue?.values.map(attributeValue);
   const given = value.value && value[value.value];
   return value.value === "intValue" ? Number(given) : given;
 }

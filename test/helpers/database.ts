@@ -7,18 +7,18 @@ import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-/** Environment variable that tells the processes of the test files where to ask for the Postgres of the run. */
+/** Environment variable with the address at which test processes ask for the Postgres of the run. */
 export const SERVER_VARIABLE = "CHORUS_TEST_SERVER";
 
 export interface TestServer {
-  /** Address of a database from which others can be made. */
+  /** Address of the database that statements like `create database` are sent to. */
   url: string;
   /** Name of a migrated, empty database. */
   template: string;
   close(): Promise<void>;
 }
 
-/** Takes the Postgres at TEST_DATABASE_URL, or starts one in a temporary folder, and makes the template database. */
+/** Uses the Postgres at TEST_DATABASE_URL, or starts one in a temporary folder, and creates the template database. */
 export async function openTestServer(): Promise<TestServer> {
   const given = process.env.TEST_DATABASE_URL;
   const { url, stop } = given ? { url: given, stop: async () => undefined } : await startTemporary();
@@ -38,9 +38,9 @@ export async function openTestServer(): Promise<TestServer> {
 }
 
 /**
- * Creates an empty, migrated database and a pool on it, in about 50 ms. Both are removed at the end of `t`. A connection
- * that is still open then makes the test fail.
- * Postgres's default strategy is as fast here as file_copy and forces no checkpoints on other tests.
+ * Creates an empty, migrated database and a pool on it, in about 50 ms. Both are removed at the end of `t`. The test
+ * fails if another connection is still open then.
+ * Uses Postgres's default copy strategy: file_copy is no faster here and forces checkpoints on other tests.
  */
 export async function testDatabase(t: Lifetime): Promise<{ url: string; pool: Pool }> {
   const server = await currentServer();
@@ -69,7 +69,7 @@ async function startTemporary(): Promise<{ url: string; stop(): Promise<void> }>
   const folder = await mkdtemp(join(tmpdir(), "chorus-test-"));
   await chmod(folder, 0o711);
   const server = await startEmbedded(folder, () => undefined);
-  // Nobody needs these databases after a power failure, and they are made and dropped by the dozen.
+  // Test databases need no durability, and creating them is faster without fsync.
   await administer(server.url, "alter system set fsync = off", "select pg_reload_conf()");
   return {
     url: server.url,

@@ -5,8 +5,8 @@ import { startService } from "./service.ts";
 import { type Reply, startVendor } from "./vendors.ts";
 
 /**
- * `test` with what most files share. The tests of a file share one service, one database and one vendor, which start
- * when a test first names them. A test must leave them as it found them.
+ * `test` with the fixtures that most files need. The tests of a file share one service, one database and one vendor,
+ * which start when a test first uses them. A test must leave them unchanged.
  */
 export const test = base
   /** The lifetime of the test, for helpers that start something. */
@@ -14,14 +14,14 @@ export const test = base
   .extend("database", { scope: "file" }, fixture(testDatabase))
   /** Further environment of the service; a file may replace it by extending `env`. */
   .extend("env", { scope: "file" }, {} as Record<string, string>)
-  /** What the vendor does unless a test says otherwise; a file may replace it too. */
+  /** Default reply of the vendor; a file may replace it by extending `script`. */
   .extend("script", { scope: "file" }, {} as Reply)
   .extend("vendorOfFile", { scope: "file" }, async ({ script }, { onCleanup }) => {
     const vendor = await startVendor("openai", script);
     onCleanup(() => vendor.close());
     return vendor;
   })
-  /** The one vendor of the service. Each test finds it without calls and with the script of the file. */
+  /** The vendor of the service. Before each test its calls are cleared and its script is reset. */
   .extend("vendor", ({ vendorOfFile }) => {
     vendorOfFile.reset();
     return vendorOfFile;
@@ -35,5 +35,5 @@ export const test = base
     return serviceOfFile;
   });
 
-/** Environment of a service that has no vendor, and answers from the offline models. */
+/** Environment of a service without a vendor, which uses the offline models. */
 export const OFFLINE = { OPENAI_API_KEY: "" };

@@ -10,7 +10,7 @@ export interface Block {
   text: string;
 }
 
-/** The fenced blocks of a page, in order; of one language if that is given. Continued lines of commands are joined. */
+/** Returns the fenced blocks of a page in order, or only those of `language`. Joins continued command lines. */
 export async function blocks(page: string, language?: string): Promise<Block[]> {
   const text = await readFile(join(ROOT, page), "utf8");
   return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
@@ -18,7 +18,7 @@ export async function blocks(page: string, language?: string): Promise<Block[]> 
     .filter((block) => language === undefined || block.language === language);
 }
 
-/** Every page that people read. */
+/** Paths of all documentation pages. */
 export async function pages(): Promise<string[]> {
   const names = await readdir(join(ROOT, "docs"), { recursive: true });
   return [

@@ -9,7 +9,7 @@ import { CHILD_ENV } from "./environment.ts";
 
 const VITEST = resolve(import.meta.dirname, "../../node_modules/vitest/vitest.mjs");
 
-test("a file that leaves resources open fails, with their kinds and counts", async () => {
+test("fails a file that leaves resources open, and names their kinds and counts", async () => {
   const child = spawn(process.execPath, [VITEST, "run", "--config", "test/helpers/leaky/vitest.config.ts"], {
     cwd: resolve(import.meta.dirname, "../.."),
     env: { ...CHILD_ENV, CHORUS_TEST_LEAK_MS: "200" },

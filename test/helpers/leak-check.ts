@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { aroundAll } from "vitest";
 
-/** Longest wait, in milliseconds, for resources that are closing. Generous, because the machine may be busy. */
+/** Longest wait for resources that are closing, in milliseconds. It is long because the machine may be busy. */
 const LONGEST_WAIT_MS = Number(process.env.CHORUS_TEST_LEAK_MS ?? 10_000);
 
-/** Threads and processes are tracked too, because they may be left behind without keeping this process alive. */
+/** Threads and processes are tracked separately, because an unreferenced one does not keep this process alive. */
 const running = { Worker: new Set<Worker>(), ChildProcess: new Set<ChildProcess>() };
 
 subscribe("worker_threads", (message) => track(running.Worker, (message as { worker: Worker }).worker));
@@ -26,7 +26,7 @@ function resources(): Map<string, number> {
   return counts;
 }
 
-/** Resources that were not there before the file, as "2 Timeout, 1 TCPServerWrap". */
+/** Resources that were opened since `before`, as "2 Timeout, 1 TCPServerWrap". */
 function opened(before: Map<string, number>): string {
   return [...resources()]
     .map(([kind, count]) => [count - (before.get(kind) ?? 0), kind] as const)
@@ -36,7 +36,7 @@ function opened(before: Map<string, number>): string {
     .join(", ");
 }
 
-// Around the whole file, so that its own hooks and fixtures have been cleaned up when it looks.
+// Runs around the whole file, so the check follows the cleanup of the hooks and fixtures of the file.
 aroundAll(async (runFile) => {
   const before = resources();
   await runFile();

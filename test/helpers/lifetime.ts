@@ -1,5 +1,5 @@
 /**
- * Where a helper registers what must be undone: the context of a test, or a fixture that lives longer.
+ * A test or a fixture, in which helpers register their cleanup functions.
  * The functions run in reverse order of registration: a service ends before the database that it uses is dropped.
  */
 export interface Lifetime {
@@ -13,7 +13,7 @@ export function lifetimeOf(onCleanup: (undo: () => Promise<void>) => void): Life
   return { onTestFinished: (undo) => stack.defer(undo) };
 }
 
-/** Function of a fixture that needs no other one and is undone when its scope ends. */
+/** Turns `start` into a fixture that uses no other fixture and is cleaned up when its scope ends. */
 export function fixture<T>(start: (t: Lifetime) => T | Promise<T>) {
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures that it needs here
   return async ({}: object, { onCleanup }: { onCleanup: (undo: () => Promise<void>) => void }): Promise<T> =>

@@ -6,9 +6,9 @@ import type { Lifetime } from "./lifetime.ts";
 import type { TestService } from "./service.ts";
 import { type ScriptedVendor, startVendor } from "./vendors.ts";
 
-/** What a caller saw of one request. */
+/** Result of one request as its caller saw it. */
 export interface Seen {
-  /** `answered`: the whole answer. `left`: the caller went away in the middle of a stream. `lost`: the connection broke. */
+  /** `answered`: the complete answer. `left`: the caller closed the stream early. `lost`: the connection broke. */
   outcome: "answered" | "refused" | "failed" | "left" | "lost";
   streamed: boolean;
   workspaceId: string;
@@ -21,20 +21,20 @@ export interface Seen {
 /** A workspace that sends requests; its key's secret is its identifier. */
 export interface Sender {
   workspaceId: string;
-  /** Share of its requests: the first one that is left when a number from 0 to 1 is used up. */
+  /** Share of each kind of request; the shares sum to 1. */
   mix: { unary: number; stream: number; leave: number; keyed: number };
 }
 
 export interface Load {
   readonly seen: readonly Seen[];
-  /** Ends the load, and gives an answer to every request with an idempotency key that has none yet. */
+  /** Ends the load. Waits until every request with an idempotency key is answered. */
   finish(): Promise<void>;
-  /** Requests with an idempotency key, each of which was answered in the end, and the generation that answered it. */
+  /** Answered idempotency keys, each with the generation that answered it. */
   readonly keyed: ReadonlyMap<string, { workspaceId: string; generationId: string }>;
 }
 
-/** A vendor that does what a word of the prompt says: it is slow, fails, breaks off in the middle, or answers. */
-export function startMoodyVendor(): Promise<ScriptedVendor> {
+/** Starts a vendor that a tag in the prompt makes fail, break the connection or wait; it answers other prompts. */
+export function startFaultyVendor(): Promise<ScriptedVendor> {
   return startVendor("openai", ({ body, streamed }) => {
     if (body.includes("[fail]")) return { status: 400, error: { message: "no" } };
     if (body.includes("[break]"))
@@ -47,8 +47,8 @@ export function startMoodyVendor(): Promise<ScriptedVendor> {
 }
 
 /**
- * Sends requests of many kinds from `clients` callers at once until it is finished.
- * @param services gives those that can be asked at the moment
+ * Sends requests of many kinds from `clients` concurrent callers until `finish` is called.
+ * @param services returns the services that accept requests now
  */
 export function startLoad(
   t: Lifetime,
@@ -69,7 +69,7 @@ export function startLoad(
     while (!ending) {
       const one = await send(sender);
       if (one) seen.push(one);
-      // A caller that is refused does not hammer.
+      // A refused caller waits before its next request.
       await sleep(one?.outcome === "refused" ? 50 : one?.outcome === "lost" ? 100 : 0);
     }
   });
@@ -120,7 +120,7 @@ export function startLoad(
     }
   }
 
-  /** Tries again, anywhere, until there is an answer: that is what the key is for. */
+  /** Retries one idempotency key on any service until it is answered. */
   async function sendKeyed(workspaceId: string): Promise<undefined> {
     const key = randomUUID();
     const body = JSON.stringify({
@@ -137,7 +137,7 @@ export function startLoad(
           method: "POST",
           headers: { "x-api-key": workspaceId, "content-type": "application/json", "idempotency-key": key },
           body,
-          // A caller without patience: it goes away, and asks again.
+          // The caller gives up after this time and retries.
           signal: AbortSignal.timeout(pick([300, 1_000, 5_000]) ?? 0),
         });
         const { id } = (await response.json()) as { id?: string };
@@ -145,7 +145,7 @@ export function startLoad(
         keyed.set(key, { workspaceId, generationId: id });
         return undefined;
       } catch {
-        // It may have been answered, or not.
+        // The request may have been answered or not.
       }
     }
   }
@@ -187,10 +187,10 @@ async function readStream(
 }
 
 /**
- * Holds what callers saw to what they were charged: each answer its price, the part of an answer its part, each refusal and failure
- * nothing, each idempotency key once.
- * @param killed whether services were killed: what they had delivered in part is not charged then
- * @returns how many requests there were of each outcome, for people
+ * Compares the results that callers saw with their charges: the price for an answer, the price of the delivered part
+ * for a stream whose caller left, nothing for a refusal or failure, and one charge for each idempotency key.
+ * @param killed whether services were killed; parts that they had delivered are not charged then
+ * @returns the number of requests of each outcome, for the test report
  */
 export async function checkCharges(pool: Pool, load: Load, killed = false): Promise<Record<string, number>> {
   const rows = await pool.query<{
@@ -200,7 +200,7 @@ export async function checkCharges(pool: Pool, load: Load, killed = false): Prom
     outcome: string;
     micro: bigint;
   }>("select id, request_id, workspace_id, outcome, credits_micro as micro from generations");
-  // A lease that was released and taken again, by an answer that came after all: charged as far as there was credit.
+  // Requests that were answered after their lease was released: charged up to the credit that was left.
   const late = await pool.query<{ id: string }>(
     "select reference as id from ledger where kind = 'hold' group by reference having count(*) > 1",
   );
@@ -222,7 +222,7 @@ export async function checkCharges(pool: Pool, load: Load, killed = false): Prom
     } else if (one.outcome === "refused" || one.outcome === "failed") {
       assert.ok(!row || row.micro === 0n, `failed and charged: ${facts}`);
     } else if (one.outcome === "left" && !killed) {
-      assert.ok(row, `delivered in part and not recorded: ${facts}`);
+      assert.ok(row, `partly delivered and not recorded: ${facts}`);
       assert.equal(row.micro > 0n, row.outcome === "ok" || row.outcome === "caller_gone", facts);
     }
   }

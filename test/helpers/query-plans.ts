@@ -6,11 +6,11 @@ export interface Scan {
   type: string;
   table: string;
   index: string | undefined;
-  /** What the index was searched for. */
+  /** Search condition of the index. */
   condition: string;
 }
 
-/** A statement that ran, inside functions too, and what it read. */
+/** An executed statement, which may be inside a function, and its scans. */
 export interface Plan {
   statement: string;
   scans: Scan[];
@@ -26,8 +26,8 @@ interface PlanNode {
 }
 
 /**
- * Runs statements on a connection of its own and gives the plan of each, those inside functions included, as executed. It needs a
- * superuser, for Postgres' module auto_explain.
+ * Runs statements on a separate connection and returns the executed plan of each, including those inside functions.
+ * Needs a superuser for Postgres's module auto_explain.
  */
 export async function plansOf(url: string, run: (client: pg.Client) => Promise<void>): Promise<Plan[]> {
   const client = new pg.Client(url);
@@ -43,8 +43,9 @@ export async function plansOf(url: string, run: (client: pg.Client) => Promise<v
     plans.push({ statement, scans: scansOf(root) });
   });
   try {
-    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
-      set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_format = json; set client_min_messages = log`);
+    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0;
+      set auto_explain.log_nested_statements = on; set auto_explain.log_analyze = on;
+      set auto_explain.log_timing = off; set auto_explain.log_format = json; set client_min_messages = log`);
     await run(client);
   } finally {
     await client.end();
@@ -53,7 +54,7 @@ export async function plansOf(url: string, run: (client: pg.Client) => Promise<v
 }
 
 function scansOf(node: PlanNode): Scan[] {
-  // A bitmap heap scan names the table, the index scan below it the index.
+  // A bitmap heap scan has the table; the index scan below it has the index.
   const { "Node Type": type, "Relation Name": table, "Index Name": index, "Index Cond": condition = "" } = node;
   const below = (node.Plans ?? []).flatMap(scansOf);
   if (node["Actual Loops"] === 0) return [];

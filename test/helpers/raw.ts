@@ -8,15 +8,15 @@ export interface RawResponse {
   body: string;
 }
 
-/** One HTTP/1.1 connection, byte by byte: for what no well-behaved client does. */
+/** One HTTP/1.1 connection for sending arbitrary bytes, also invalid requests. */
 export interface RawConnection {
   readonly socket: Socket;
   send(data: string | Buffer): void;
   /** Reads one whole response. @throws Error when the connection ends first. */
   read(): Promise<RawResponse>;
-  /** Reads until the text so far, the head included, contains `part`, and takes nothing of it. */
+  /** Waits until the received text, including headers, contains `part`. Returns that text without consuming it. */
   until(part: string): Promise<string>;
-  /** Resolves once the connection is closed, by whichever side. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export async function openRaw(t: Lifetime, url: string): Promise<RawConnection> 
     wake.resolve();
     wake = Promise.withResolvers<void>();
   };
-  // Bytes as characters, so that lengths are those of the wire.
+  // One character per byte, so that lengths are byte counts.
   socket.setEncoding("latin1");
   socket.on("data", (chunk: string) => {
     data += chunk;
@@ -57,9 +57,9 @@ export async function openRaw(t: Lifetime, url: string): Promise<RawConnection> 
     return taken;
   }
 
-  async function takeThrough(mark: string): Promise<string> {
-    while (!data.includes(mark)) await more();
-    return take(data.indexOf(mark) + mark.length);
+  async function takeThrough(delimiter: string): Promise<string> {
+    while (!data.includes(delimiter)) await more();
+    return take(data.indexOf(delimiter) + delimiter.length);
   }
 
   async function takeExactly(length: number): Promise<string> {
@@ -101,7 +101,7 @@ export async function openRaw(t: Lifetime, url: string): Promise<RawConnection> 
   };
 }
 
-/** The head of a request, to be sent over a raw connection. */
+/** The request line and headers of a request, as text for a raw connection. */
 export function head(method: string, target: string, headers: Record<string, string | number> = {}): string {
   const lines = Object.entries({ Host: "test", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;

@@ -10,7 +10,7 @@ import { type Listener, listenBoth } from "../../src/transport/listen.ts";
 import { createRpcHandler } from "../../src/transport/rpc/server.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-/** Every way that a Connect client can speak to the internal listener, by name. */
+/** Transports of a Connect client to the internal listener, by name: every protocol and HTTP version. */
 export function transports(baseUrl: string) {
   return {
     "Connect over HTTP/1.1": createConnectTransport({ baseUrl, httpVersion: "1.1" }),
@@ -34,7 +34,7 @@ export interface RpcFailure {
   metadata: Headers;
 }
 
-/** The failure that a call ends with. @throws Error when it ends well, or with something else than a ConnectError. */
+/** Returns the failure of a call. @throws Error when the call succeeds or throws anything but a ConnectError */
 export async function rpcFailure(call: Promise<unknown> | AsyncIterable<unknown>): Promise<RpcFailure> {
   try {
     if (Symbol.asyncIterator in call) for await (const _ of call);
@@ -47,7 +47,10 @@ export async function rpcFailure(call: Promise<unknown> | AsyncIterable<unknown>
   throw new Error("The call did not fail.");
 }
 
-/** Serves the internal face in this process, over the given services; every key and token is good unless `services` says otherwise. */
+/**
+ * Serves the internal listener in this process with the given services. Every key and token is valid unless `services`
+ * has its own `authorize` functions.
+ */
 export async function serveRpc(
   t: Lifetime,
   services: { [K in keyof Services]?: Partial<Services[K]> },

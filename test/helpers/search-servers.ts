@@ -3,20 +3,20 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SearchBackend, SearchConfig } from "../../src/config/search.ts";
 
-/** One page as a scripted backend knows it; `extra` are Brave's extra snippets. */
+/** One page of a scripted backend; `extra` are Brave's extra snippets. */
 export interface ScriptedPage {
   title?: string;
   url?: string;
   text?: string;
   extra?: readonly string[];
-  /** In the backend's own spelling. */
+  /** Date in the backend's format. */
   published?: string;
 }
 
 /** One scripted answer. Without any field: two pages, `FOUND`. */
 export interface SearchReply {
   pages?: readonly ScriptedPage[];
-  /** Default 200; anything else has an error of the backend as its body. */
+  /** Default: 200. Any other status has an error of the backend as its body. */
   status?: number;
   headers?: Record<string, string>;
   /** Body in place of the backend's format. */
@@ -24,8 +24,8 @@ export interface SearchReply {
   /** Wait before the headers, in milliseconds. */
   headersMs?: number;
   /**
-   * How it ends. `whole` (default); `silent`: no headers ever; `hang`: half of the body, then nothing more; `reset`: half of the body,
-   * then the connection breaks; `endless`: a body without an end.
+   * How the reply ends. `whole` (default): completely; `silent`: without headers; `hang`: after half of the body, with
+   * the connection open; `reset`: after half of the body, with a broken connection; `endless`: never.
    */
   end?: "whole" | "silent" | "hang" | "reset" | "endless";
 }
@@ -38,7 +38,7 @@ export interface SearchCall {
   path: string;
   headers: IncomingHttpHeaders;
   body: string;
-  /** The query, wherever the wire format has it. */
+  /** The search query, from the URL or the body. */
   query: string;
   /** `answered` once the whole reply is out, `aborted` once the caller has closed the connection before that. */
   ended: Promise<"answered" | "aborted">;
@@ -49,23 +49,23 @@ export interface SearchServer {
   /** Address without a path. */
   url: string;
   calls: SearchCall[];
-  /** Scripts for the next calls, one each, before the standing one holds again. */
+  /** Queues one script for each of the next calls. Later calls use the default script. */
   reply(...scripts: SearchScript[]): void;
-  /** Changes the standing script. */
+  /** Changes the default script. */
   always(script: SearchScript): void;
-  /** Connections that are open now. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** A configuration that leads here. */
+  /** Returns a configuration that uses this server. */
   config(overrides?: Partial<SearchConfig>): SearchConfig;
-  /** Environment that makes a service search here. */
+  /** Environment of a service that uses this server. */
   env: Record<string, string>;
   close(): Promise<void>;
 }
 
-/** The key that the scripted backends demand. */
+/** The API key that the scripted backends require. */
 export const SEARCH_KEY = "search-secret-key";
 
-/** What is found where the script does not say. */
+/** Pages that are found unless the script has others. */
 export const FOUND: readonly ScriptedPage[] = [
   { title: "First page", url: "https://one.example/a", text: "The first page tells of apples and their many kinds." },
   { title: "Second page", url: "https://two.example/b", text: "Quite another text, which is about pears." },
@@ -81,7 +81,7 @@ interface Wire {
   error(status: number): unknown;
 }
 
-/** As the documentation that src/search/backends.ts names has them, with members that nobody reads. */
+/** Wire formats from the documentation that src/search/backends.ts links, including members that Chorus ignores. */
 const WIRES: Record<SearchBackend, Wire> = {
   searxng: {
     method: "GET",
@@ -123,7 +123,7 @@ const WIRES: Record<SearchBackend, Wire> = {
       type: "search",
       query: { original: query, more_results_available: false },
       mixed: { type: "mixed", main: [], top: [], side: [] },
-      // Left out where nothing was found.
+      // Brave omits `web` when nothing was found.
       ...(pages.length === 0
         ? {}
         : {
@@ -172,12 +172,12 @@ const WIRES: Record<SearchBackend, Wire> = {
   },
 };
 
-/** Starts an HTTP server that speaks a search backend's wire format and does what the scripts say. */
+/** Starts an HTTP server that replies in a search backend's wire format as scripted. */
 export async function startSearchServer(backend: SearchBackend, script: SearchScript = {}): Promise<SearchServer> {
   const wire = WIRES[backend];
   const calls: SearchCall[] = [];
   const queue: SearchScript[] = [];
-  let standing = script;
+  let defaultScript = script;
   let connections = 0;
 
   const server = createServer({ keepAliveTimeout: 300_000 }, async (request, response) => {
@@ -185,7 +185,7 @@ export async function startSearchServer(backend: SearchBackend, script: SearchSc
     const call = await read(wire, request, response).catch(() => undefined);
     if (!call) return;
     calls.push(call);
-    const next = queue.shift() ?? standing;
+    const next = queue.shift() ?? defaultScript;
     const reply = !wire.accepts(request.headers) ? { status: 401 } : typeof next === "function" ? next(call) : next;
     const known = call.method === wire.method && new URL(call.path, "http://host").pathname === wire.path;
     await play(wire, call, known ? reply : { status: 404 }, response);
@@ -204,7 +204,7 @@ export async function startSearchServer(backend: SearchBackend, script: SearchSc
     calls,
     reply: (...scripts) => void queue.push(...scripts),
     always(next) {
-      standing = next;
+      defaultScript = next;
     },
     get connections() {
       return connections;
@@ -214,7 +214,7 @@ export async function startSearchServer(backend: SearchBackend, script: SearchSc
       baseUrl: url,
       ...(backend === "searxng" ? {} : { apiKey: SEARCH_KEY }),
       results: 6,
-      // Long enough for a loaded machine; what waits for it sets its own.
+      // Long enough for a loaded machine; tests of timeouts set a shorter one.
       timeoutMs: 20_000,
       ...overrides,
     }),
@@ -254,7 +254,7 @@ async function play(wire: Wire, call: SearchCall, reply: SearchReply, response: 
   if (end === "reset") setTimeout(() => response.socket?.resetAndDestroy(), 10).unref();
   const piece = "x".repeat(64 * 1024);
   while (end === "endless" && !response.destroyed) {
-    // Each piece waits for the reader, as a socket whose buffer is full does.
+    // Waits for the reader before the next piece, as with a full socket buffer.
     await new Promise<void>((resolve) => response.write(piece, () => resolve()));
   }
 }

@@ -12,21 +12,21 @@ import { openPool, type Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { until } from "./until.ts";
 
-/** A Postgres that a test may ill-treat. Its commits are durable, as in service. */
+/** A Postgres that a test may stop, crash or freeze. Its commits are durable, as in production. */
 export interface DatabaseServer {
   readonly url: string;
   readonly pool: Pool;
   start(): Promise<void>;
-  /** Ends it in order. */
+  /** Shuts it down cleanly. */
   stop(): Promise<void>;
-  /** Ends it as a crash does: nothing is written any more, and recovery runs at the next start. */
+  /** Crashes it: it writes nothing more, and recovery runs at the next start. */
   crash(): Promise<void>;
-  /** It keeps its connections and takes new ones, but does nothing, until it is thawed. */
+  /** Suspends its processes until `thaw`: connections stay open and new ones are accepted, without any answer. */
   freeze(): Promise<void>;
   thaw(): void;
 }
 
-/** Starts a migrated Postgres on a port of its own, and removes it after the test. */
+/** Starts a migrated Postgres on a free port and removes it after the test. */
 export async function startServer(t: Lifetime): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-server-"));
   await chmod(folder, 0o711);

@@ -20,30 +20,30 @@ export interface TestService {
   readonly databaseUrl: string;
   readonly dataDir: string;
   readonly process: ChildProcess;
-  /** What the service has printed so far, standard output and log together. */
+  /** Standard output and log of the service so far. */
   output(): string;
-  /** Sends a signal and gives the exit code, or the signal that ended it. */
+  /** Sends a signal (default: SIGTERM) and returns the exit code, or the signal that ended the process. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
-  /** POSTs a JSON body (a string is sent as it is) with the API key. */
+  /** POSTs a JSON body with the API key. A string is sent unchanged. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
 export interface TestServiceOptions {
   env?: Record<string, string>;
-  /** Default: a database of its own, dropped after the test. */
+  /** Default: a new database, dropped after the test. */
   databaseUrl?: string;
   dataDir?: string;
 }
 
-/** Starts the real service as a process of its own, on free ports, and ends it after the test. */
+/** Starts the service in a child process on free ports and ends it after the test. */
 export async function startService(t: Lifetime, options: TestServiceOptions = {}): Promise<TestService> {
   const databaseUrl = options.databaseUrl ?? (await testDatabase(t)).url;
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
   const apiKey = "test-key-0123456789abcdef";
   const operatorToken = "test-operator-0123456789abcdef";
   const child = spawn(process.execPath, [MAIN], {
-    // Away from the repository, so that no catalogue file of a developer is picked up.
+    // Outside the repository, because a developer's catalogue file there would be read.
     cwd: dataDir,
     env: {
       ...CHILD_ENV,
@@ -55,14 +55,14 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
       BOOTSTRAP_API_KEY: apiKey,
       OPERATOR_TOKEN: operatorToken,
       LOG_LEVEL: "warn",
-      // Limits are the matter of their own tests.
+      // Tests of limits set their own tiers.
       CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
       ...options.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  // When its output has arrived too.
+  // `close` comes after the last output.
   const exited = once(child, "close");
   t.onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
@@ -79,7 +79,7 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
     exited.then(() => reject(new Error(`the service ended before it was ready:\n${output}`)));
   });
   await ready;
-  if (databaseUrl !== "" && options.env?.CHORUS_TIERS === undefined) await enrich(databaseUrl);
+  if (databaseUrl !== "" && options.env?.CHORUS_TIERS === undefined) await grantCredit(databaseUrl);
   const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
   const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
   return {
@@ -106,8 +106,8 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
   };
 }
 
-/** Credit and limits are the matter of their own tests, which name the tiers. */
-async function enrich(databaseUrl: string): Promise<void> {
+/** Grants the default workspace enough credit for any test. Tests of credit set CHORUS_TIERS and skip this. */
+async function grantCredit(databaseUrl: string): Promise<void> {
   const pool = openPool(databaseUrl, { max: 1 });
   await pool.query("select book_credit(id, 'grant', 'test', 1000000000000) from workspaces where name = 'default'");
   await pool.end();
@@ -125,14 +125,14 @@ export async function readEvents(response: Response): Promise<SseEvent[]> {
   return events;
 }
 
-/** The same as they come; leaving the iteration closes the connection. */
+/** Yields server-sent events as they arrive. Leaving the iteration closes the connection. */
 export async function* eventsOf(response: Response): AsyncGenerator<SseEvent> {
   let text = "";
   for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     const blocks = (text + piece).split("\n\n");
     text = blocks.pop() ?? "";
     for (const block of blocks) {
-      // Only line feeds part lines here; a regular expression would take U+2028 for one as well.
+      // Splits at line feeds only, unlike a regular expression with `m`, which also splits at U+2028.
       const lines = block.split("\n");
       const event = lines.find((line) => line.startsWith("event: "))?.slice(7);
       const data = lines.find((line) => line.startsWith("data: "))?.slice(6);

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
 
 /**
- * Runs once before all test files, in vitest's own process. Starts one Postgres for the whole run when a test first
- * asks for it: tests without a database do not wait for one. The processes of the test files inherit the address of
- * the HTTP server that starts it.
+ * Runs once before all test files, in the main process of vitest. Starts an HTTP server, which starts one Postgres for
+ * the whole run at the first request, so tests without a database do not wait for it. The processes of the test files
+ * inherit the address of the HTTP server.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   let server: Promise<TestServer> | undefined;

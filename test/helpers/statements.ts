@@ -4,7 +4,7 @@ import { type ESTree, parseSync, Visitor } from "vite";
 
 const SRC = resolve(import.meta.dirname, "../../src");
 
-/** Folders that send SQL; `test/imports.test.ts` keeps it out of the others. */
+/** Folders that send SQL. `test/imports.test.ts` checks that no other folder does. */
 const FOLDERS = ["store", "admission", "accounts"];
 
 /** A call of `query` in the product's code. */
@@ -12,7 +12,7 @@ export interface CallSite {
   /** Such as `admission/settle.ts:105`. */
   place: string;
   /**
-   * The text of the statement, where it is constant; between its parts stand texts that are only known at run time.
+   * Constant parts of the statement, in order; texts that are known only at run time go between them.
    * Undefined when the argument is no string or template literal.
    */
   parts: string[] | undefined;
@@ -21,7 +21,7 @@ export interface CallSite {
 interface Module {
   /** Initial values of the constants at the top of the file. */
   constants: Map<string, ESTree.Expression>;
-  /** Names that are imported from a file of ours: local name → that file and the name in it. */
+  /** Names that are imported from another file of the project: local name → the file and the exported name. */
   imports: Map<string, { file: string; name: string }>;
   program: ESTree.Program;
   text: string;
@@ -116,7 +116,7 @@ function constantOf(
   }
   if (node.type !== "Identifier") return undefined;
   const imported = module.imports.get(node.name);
-  const home = imported ? load(imported.file) : module;
-  const init = home.constants.get(imported?.name ?? node.name);
-  return init && constantOf(init, home, load);
+  const owner = imported ? load(imported.file) : module;
+  const init = owner.constants.get(imported?.name ?? node.name);
+  return init && constantOf(init, owner, load);
 }

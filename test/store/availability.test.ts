@@ -4,18 +4,18 @@ import { test } from "vitest";
 import { createAvailability } from "../../src/store/availability.ts";
 import { until } from "../helpers/until.ts";
 
-/** A closed gate asks every 250 ms. */
-const LONGER_THAN_A_ROUND_MS = 300;
+/** Longer than the 250 ms between two probes. */
+const LONGER_THAN_AN_INTERVAL_MS = 300;
 
 test("fails checks while the server does not answer, and runs one probe at a time", async () => {
-  let asked = 0;
-  let answered = 0;
-  let there = true;
+  let probes = 0;
+  let results = 0;
+  let reachable = true;
   const availability = createAvailability(async () => {
-    asked++;
+    probes++;
     await setImmediate();
-    answered++;
-    if (!there) throw new Error("away");
+    results++;
+    if (!reachable) throw new Error("away");
   });
   const isClosed = () => {
     try {
@@ -29,37 +29,37 @@ test("fails checks while the server does not answer, and runs one probe at a tim
   availability.reportFailure();
   availability.reportFailure();
   availability.check();
-  await until(() => answered === 1);
+  await until(() => results === 1);
   availability.check();
-  assert.equal(asked, 1);
+  assert.equal(probes, 1);
 
-  there = false;
+  reachable = false;
   availability.reportFailure();
   availability.check();
   await until(isClosed);
   availability.reportFailure();
-  assert.equal(asked, 2);
-  await until(() => asked >= 3);
+  assert.equal(probes, 2);
+  await until(() => probes >= 3);
   assert.throws(() => availability.check(), /away/);
-  there = true;
+  reachable = true;
   await until(() => !isClosed());
-  const last = asked;
-  await sleep(LONGER_THAN_A_ROUND_MS);
-  assert.equal(asked, last);
+  const last = probes;
+  await sleep(LONGER_THAN_AN_INTERVAL_MS);
+  assert.equal(probes, last);
   availability.close();
 });
 
-test("once ended it asks no more", async () => {
-  let asked = 0;
+test("sends no probe after it is closed", async () => {
+  let probes = 0;
   const availability = createAvailability(async () => {
-    asked++;
+    probes++;
     throw new Error("away");
   });
   availability.reportFailure();
-  await until(() => asked === 1);
+  await until(() => probes === 1);
   availability.close();
-  await sleep(LONGER_THAN_A_ROUND_MS);
-  assert.equal(asked, 1);
+  await sleep(LONGER_THAN_AN_INTERVAL_MS);
+  assert.equal(probes, 1);
   availability.reportFailure();
-  assert.equal(asked, 1);
+  assert.equal(probes, 1);
 });

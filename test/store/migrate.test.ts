@@ -9,15 +9,15 @@ import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
-const OURS = join(import.meta.dirname, "../../src/store");
-const NEWEST = readdirSync(join(OURS, "migrations")).length;
+const STORE = join(import.meta.dirname, "../../src/store");
+const NEWEST = readdirSync(join(STORE, "migrations")).length;
 
 /** Name of a migration that comes `count` after the newest. */
 function later(count: number): string {
   return `migrations/${String(NEWEST + count).padStart(6, "0")}_test.sql`;
 }
 
-test("several replicas start at once on an empty database: all succeed, and each migration runs once", async (t) => {
+test("runs each migration once when several replicas start at the same time on an empty database", async (t) => {
   const { pool, url } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
@@ -31,9 +31,9 @@ test("several replicas start at once on an empty database: all succeed, and each
   await migrate(pool);
 });
 
-test("a migration is applied whole or not at all, and a later start tries it again", async (t) => {
+test("applies a migration completely or not at all, and tries it again at the next start", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await copyOfOurs(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });
+  const folder = await copyMigrations(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });
   await assert.rejects(migrate(pool, folder), /division by zero/);
   assert.deepEqual(await pool.query("select to_regclass('half') as half"), [{ half: null }]);
   await writeFile(join(folder, later(1)), "create table half (id integer);");
@@ -41,11 +41,14 @@ test("a migration is applied whole or not at all, and a later start tries it aga
   assert.deepEqual(await pool.query("select to_regclass('half')::text as half"), [{ half: "half" }]);
 });
 
-test("a program refuses a database that has seen a breaking migration it does not know, and no other", async (t) => {
+test("refuses a database only if a breaking migration that it does not know has run there", async (t) => {
   const { pool } = await testDatabase(t);
-  await migrate(pool, await copyOfOurs(t, { [later(1)]: "create table extra (id integer);" }));
+  await migrate(pool, await copyMigrations(t, { [later(1)]: "create table extra (id integer);" }));
   await migrate(pool);
-  await migrate(pool, await copyOfOurs(t, { [later(1)]: "", [later(2)]: "--! breaking-change\ndrop table extra;" }));
+  await migrate(
+    pool,
+    await copyMigrations(t, { [later(1)]: "", [later(2)]: "--! breaking-change\ndrop table extra;" }),
+  );
   await assert.rejects(
     migrate(pool),
     new RegExp(
@@ -56,7 +59,7 @@ test("a program refuses a database that has seen a breaking migration it does no
 
 test("applies a function when its text has changed, and only then", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await copyOfOurs(t, { "functions/one.sql": one("1") });
+  const folder = await copyMigrations(t, { "functions/one.sql": one("1") });
   await migrate(pool, folder);
   assert.equal(await resultOf(pool), 1);
   const before = await versionsOf(pool);
@@ -72,7 +75,7 @@ test("applies a function when its text has changed, and only then", async (t) =>
 
 test("replaces a function whose parameters or return type have changed", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await copyOfOurs(t, {});
+  const folder = await copyMigrations(t, {});
   for (const sql of [
     one("1"),
     "create or replace function one(n int default 2) returns int language sql as 'select n'",
@@ -86,9 +89,9 @@ test("replaces a function whose parameters or return type have changed", async (
   assert.deepEqual(await pool.query("select one()"), [{ one: "3" }]);
 });
 
-test("drops a function whose file is gone", async (t) => {
+test("drops a function whose file was removed", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await copyOfOurs(t, { "functions/one.sql": one("1") });
+  const folder = await copyMigrations(t, { "functions/one.sql": one("1") });
   await migrate(pool, folder);
   await rm(join(folder, "functions/one.sql"));
   await migrate(pool, folder);
@@ -99,28 +102,34 @@ test("drops a function whose file is gone", async (t) => {
 test("creates a function before another one that it calls", async (t) => {
   const { pool } = await testDatabase(t);
   const calls = "create or replace function a() returns int language sql as 'select z()'";
-  const folder = await copyOfOurs(t, { "functions/a.sql": calls, "functions/z.sql": one("4").replace("one()", "z()") });
+  const folder = await copyMigrations(t, {
+    "functions/a.sql": calls,
+    "functions/z.sql": one("4").replace("one()", "z()"),
+  });
   await migrate(pool, folder);
   assert.deepEqual(await pool.query("select a()"), [{ a: 4 }]);
 });
 
 test("changes nothing when one function cannot be created", async (t) => {
   const { pool } = await testDatabase(t);
-  const folder = await copyOfOurs(t, { [later(1)]: "create table extra ()", "functions/one.sql": "create nonsense" });
+  const folder = await copyMigrations(t, {
+    [later(1)]: "create table extra ()",
+    "functions/one.sql": "create nonsense",
+  });
   await assert.rejects(migrate(pool, folder), /syntax error/);
   assert.deepEqual(await pool.query("select to_regclass('extra') as extra"), [{ extra: null }]);
 });
 
 test("leaves the functions of a newer schema alone", async (t) => {
   const { pool } = await testDatabase(t);
-  await migrate(pool, await copyOfOurs(t, { [later(1)]: "", "functions/one.sql": one("1") }));
+  await migrate(pool, await copyMigrations(t, { [later(1)]: "", "functions/one.sql": one("1") }));
   await migrate(pool);
   assert.equal(await resultOf(pool), 1);
 });
 
 test("applies changed functions once when several replicas start at the same time", async (t) => {
   const { pool, url } = await testDatabase(t);
-  const folder = await copyOfOurs(t, {
+  const folder = await copyMigrations(t, {
     "functions/one.sql": one("1"),
     "functions/two.sql": one("2").replace("one", "two"),
   });
@@ -134,15 +143,15 @@ test("applies changed functions once when several replicas start at the same tim
   assert.deepEqual(await pool.query("select from pg_proc where proname = 'two'"), []);
 });
 
-test("each function has the name of its file and a body that fits the tables", async (t) => {
+test("names each function after its file, and its body matches the tables", async (t) => {
   const { pool } = await testDatabase(t);
-  const files = readdirSync(join(OURS, "functions"));
+  const files = readdirSync(join(STORE, "functions"));
   const found = await pool.query<{ name: string }>(
     "select proname as name from pg_proc where pronamespace = 'public'::regnamespace order by 1",
   );
   assert.deepEqual(found.map(({ name }) => `${name}.sql`).sort(), files.sort());
-  // Postgres checks the bodies here, which it does not do during a migration.
-  for (const file of files) await pool.query(readFileSync(join(OURS, "functions", file), "utf8"));
+  // Postgres checks the bodies here. It does not check them during a migration.
+  for (const file of files) await pool.query(readFileSync(join(STORE, "functions", file), "utf8"));
 });
 
 test("says that the database cannot be reached", async () => {
@@ -153,7 +162,7 @@ test("says that the database cannot be reached", async () => {
   }
 });
 
-test("tables that grow with use lead with the workspace in their primary keys", async (t) => {
+test("starts the primary keys of growing tables with the workspace", async (t) => {
   const { pool } = await testDatabase(t);
   const rows = await pool.query<{ name: string; first: string }>(
     `select c.relname as name, a.attname as first from pg_index i join pg_class c on c.oid = i.indrelid
@@ -166,7 +175,7 @@ test("tables that grow with use lead with the workspace in their primary keys", 
   );
 });
 
-/** A function `one` that returns a number. */
+/** SQL of a function `one` that returns a number. */
 function one(result: string): string {
   return `create or replace function one() returns int language sql as 'select ${result}'`;
 }
@@ -184,11 +193,11 @@ async function versionsOf(pool: Pool): Promise<Map<string, string>> {
   return new Map(rows.map(({ proname, xmin }) => [proname, xmin]));
 }
 
-/** A copy of the project's migrations and functions, with files added. */
-async function copyOfOurs(t: Lifetime, added: Record<string, string>): Promise<string> {
+/** Copies the project's migrations and functions to a temporary folder and adds files. */
+async function copyMigrations(t: Lifetime, added: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-migrations-"));
   t.onTestFinished(() => rm(folder, { recursive: true }));
-  for (const name of ["migrations", "functions"]) await cp(join(OURS, name), join(folder, name), { recursive: true });
+  for (const name of ["migrations", "functions"]) await cp(join(STORE, name), join(folder, name), { recursive: true });
   for (const [name, sql] of Object.entries(added)) await writeFile(join(folder, name), sql);
   return folder;
 }

@@ -11,7 +11,7 @@ import { until } from "../helpers/until.ts";
 const NOW = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
 const DAY = 86_400_000;
 
-async function parts(pool: Pool): Promise<string[]> {
+async function partitions(pool: Pool): Promise<string[]> {
   const rows = await pool.query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent in ('generations'::regclass, 'usage'::regclass, 'ledger'::regclass) order by 1`,
@@ -24,8 +24,9 @@ const months = (...names: string[]): string[] =>
 
 async function writeGeneration(pool: Pool, at: string, id: string): Promise<void> {
   await pool.query(
-    `insert into generations (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level, input_tokens, output_tokens,
-       cached_tokens, credits_micro, outcome, latency_ms) values ('ws_1', $1, $2, $2, 'key_1', false, 'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 1)`,
+    `insert into generations (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
+       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, latency_ms)
+     values ('ws_1', $1, $2, $2, 'key_1', false, 'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 1)`,
     [at, id],
   );
 }
@@ -33,14 +34,15 @@ async function writeGeneration(pool: Pool, at: string, id: string): Promise<void
 async function addWorkspace(pool: Pool, id: string): Promise<void> {
   await pool.query("insert into workspaces (id, name) values ($1, $1)", [id]);
   await pool.query(
-    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) values ($1, 'key_' || $1, convert_to($1, 'UTF8'), '', '{}')",
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
+     values ($1, 'key_' || $1, convert_to($1, 'UTF8'), '', '{}')`,
     [id],
   );
   await pool.query("insert into accounts (workspace_id, granted_micro) values ($1, 1000000)", [id]);
 }
 
 /** Admits and settles one request. */
-async function answer(pool: Pool, workspace: string, at: Date, n: number): Promise<void> {
+async function runRequest(pool: Pool, workspace: string, at: Date, n: number): Promise<void> {
   const ids = { request_id: `req_${n}`, key_id: `key_${workspace}` };
   await pool.query("select open_leases($1, 'r', $2, $3)", [
     workspace,
@@ -74,22 +76,26 @@ async function writeUse(pool: Pool, unit: string, at: string): Promise<void> {
 
 async function places(pool: Pool, table: string, column: string): Promise<string[]> {
   const rows = await pool.query<{ place: string }>(
-    `select tableoid::regclass || ' ' || to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as place from ${table} order by ${column}`,
+    `select tableoid::regclass || ' ' || to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as place
+     from ${table} order by ${column}`,
   );
   return rows.map(({ place }) => place);
 }
 
-test("the current month and the next two have parts; another round changes nothing", async (t) => {
+test("creates partitions for the current month and the next two, and changes nothing in another round", async (t) => {
   const { pool } = await testDatabase(t);
   for (let round = 0; round < 2; round++) {
     await arrangePartitions(pool, NOW, 400);
-    assert.deepEqual(await parts(pool), [...months("2026_11", "2026_12", "2027_01"), "usage_day", "usage_hour"].sort());
+    assert.deepEqual(
+      await partitions(pool),
+      [...months("2026_11", "2026_12", "2027_01"), "usage_day", "usage_hour"].sort(),
+    );
   }
   await arrangePartitions(pool, NOW + 1, 400);
-  assert.ok((await parts(pool)).includes("ledger_2027_02"));
+  assert.ok((await partitions(pool)).includes("ledger_2027_02"));
 });
 
-test("what waits in the rest moves to the part of its month; old months go, hours, days and the ledger stay", async (t) => {
+test("moves rows from the default partition to their month, and drops old months", async (t) => {
   const { pool } = await testDatabase(t);
   const times = ["2025-10-26", "2025-10-31", "2025-11-01", "2026-11-30", "2026-12-01", "2027-02-01"];
   for (const [i, time] of times.entries()) {
@@ -105,7 +111,7 @@ test("what waits in the rest moves to the part of its month; old months go, hour
     "generations_2026_12 2026-12-01 00:00",
     "generations_rest 2027-02-01 00:00",
   ];
-  // October 2025 ended 395 days before, but for a millisecond.
+  // October 2025 ended one millisecond less than 395 days before.
   await arrangePartitions(pool, NOW, 394);
   assert.deepEqual(await places(pool, "generations", "created_at"), kept);
   const minutes = (await places(pool, "usage", "start")).filter((place) => place.startsWith("usage_minute"));
@@ -122,13 +128,13 @@ test("what waits in the rest moves to the part of its month; old months go, hour
 
   await writeGeneration(pool, "2025-11-02T00:00:00Z", "gen_9");
   await arrangePartitions(pool, NOW, 365);
-  assert.ok((await parts(pool)).includes("generations_2025_11"), "it ended 364 days and a second before");
+  assert.ok((await partitions(pool)).includes("generations_2025_11"), "the month ended 364 days and a second before");
   await arrangePartitions(pool, NOW + 2 * DAY, 365);
-  assert.ok(!(await parts(pool)).includes("generations_2025_11"));
+  assert.ok(!(await partitions(pool)).includes("generations_2025_11"));
   assert.equal((await places(pool, "generations", "created_at")).length, 3);
 });
 
-test("several replicas may do it at once, while requests of the same month are admitted and settled", async (t) => {
+test("arranges partitions on several replicas while requests of the same month are admitted and settled", async (t) => {
   const { pool, url } = await testDatabase(t);
   const replicas = Array.from({ length: 3 }, () => openPool(url, { max: 2 }));
   t.onTestFinished(async () => {
@@ -139,13 +145,13 @@ test("several replicas may do it at once, while requests of the same month are a
   const worker = async (workspace: string): Promise<void> => {
     await addWorkspace(pool, workspace);
     while (working) {
-      await answer(pool, workspace, new Date(NOW - (settled % 2) * 2 * DAY), settled);
+      await runRequest(pool, workspace, new Date(NOW - (settled % 2) * 2 * DAY), settled);
       settled++;
     }
   };
   const workers = [worker("ws_1"), worker("ws_2")];
   let rounds = 0;
-  for (; rounds < 50 && !(await parts(pool)).includes("usage_minute_2026_11"); rounds++) {
+  for (; rounds < 50 && !(await partitions(pool)).includes("usage_minute_2026_11"); rounds++) {
     await sleep(20);
     await Promise.allSettled(replicas.map((replica) => arrangePartitions(replica, NOW, 400)));
   }
@@ -153,9 +159,11 @@ test("several replicas may do it at once, while requests of the same month are a
   await Promise.all(workers);
   await arrangePartitions(pool, NOW, 400);
   const [counts] = await pool.query(
-    `select (select count(*) from generations) as generations, (select sum(requests) from usage_minute_2026_11) as minutes,
-       (select sum(requests) from usage_day) as days, (select count(*) from ledger_2026_11) as movements,
-       (select count(*) from generations_rest) + (select count(*) from usage_minute_rest) + (select count(*) from ledger_rest) as rest`,
+    `select (select count(*) from generations) as generations,
+       (select sum(requests) from usage_minute_2026_11) as minutes, (select sum(requests) from usage_day) as days,
+       (select count(*) from ledger_2026_11) as movements,
+       (select count(*) from generations_rest) + (select count(*) from usage_minute_rest)
+         + (select count(*) from ledger_rest) as rest`,
   );
   const all = BigInt(settled);
   assert.deepEqual(counts, {
@@ -167,7 +175,7 @@ test("several replicas may do it at once, while requests of the same month are a
   });
 });
 
-test("a lock that is not to be had holds up nobody for long, and the next round makes up for it", async (t) => {
+test("gives up waiting for a lock after a short time and succeeds in the next round", async (t) => {
   const { pool, url } = await testDatabase(t);
   const reader = new pg.Client(url);
   await reader.connect();
@@ -188,11 +196,11 @@ test("a lock that is not to be had holds up nobody for long, and the next round 
   assert.deepEqual(await places(pool, "generations", "created_at"), ["generations_2026_11 2026-11-15 00:00"]);
 });
 
-test("the keeper does it at once, goes on by itself, survives a database that is away, and stops", async (t) => {
+test("arranges partitions at the start, tolerates an unreachable database, and stops", async (t) => {
   const { pool } = await testDatabase(t);
   const log = createLog("silent");
   const keeper = await keepPartitions(pool, { retentionDays: 400, log, clock: () => NOW });
-  assert.equal((await parts(pool)).length, 14);
+  assert.equal((await partitions(pool)).length, 14);
   await keeper.stop();
 
   const away = openPool("postgres://nobody@127.0.0.1:1/none");

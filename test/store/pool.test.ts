@@ -14,10 +14,12 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 
 const URL = "postgres://user:p%23w@db.example:5433/chorus";
 
-test("columns arrive with the types that are promised", async (t) => {
+test("converts columns to the documented types", async (t) => {
   const { pool } = await testDatabase(t);
   const [row] = await pool.query(
-    "select 9223372036854775807 as big, 7 as small, '2026-01-02T03:04:05.678Z'::timestamptz as at, $1::text[] as list, application_name as app from pg_stat_activity where pid = pg_backend_pid()",
+    `select 9223372036854775807 as big, 7 as small, '2026-01-02T03:04:05.678Z'::timestamptz as at, $1::text[] as list,
+       application_name as app
+     from pg_stat_activity where pid = pg_backend_pid()`,
     [["a", "b,c"]],
   );
   assert.deepEqual(row, {
@@ -29,7 +31,7 @@ test("columns arrive with the types that are promised", async (t) => {
   });
 });
 
-test("a transaction is kept when its work resolves and undone when it throws", async (t) => {
+test("commits a transaction when its function resolves and rolls it back when it throws", async (t) => {
   const { pool } = await testDatabase(t);
   await pool.query("create table things (id integer primary key)");
   assert.equal(await pool.tx(async (query) => (await query("insert into things values (1)")).length), 0);
@@ -47,12 +49,13 @@ test("a transaction is kept when its work resolves and undone when it throws", a
   assert.deepEqual(await pool.query("select id from things"), [{ id: 1 }]);
 });
 
-test("a pool survives the loss of its connections, idle and in use", async (t) => {
+test("replaces lost connections, idle and in use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const killer = openPool(url, { max: 1 });
   t.onTestFinished(() => killer.end());
   const kill =
-    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+    "select pg_terminate_backend(pid) from pg_stat_activity " +
+    "where datname = current_database() and pid <> pg_backend_pid()";
   await Promise.all([pool.query("select pg_sleep(0.01)"), pool.query("select pg_sleep(0.01)")]);
   const inUse = pool.query("select pg_sleep(30)");
   const inTransaction = pool.tx(async (query) => {
@@ -60,16 +63,16 @@ test("a pool survives the loss of its connections, idle and in use", async (t) =
     await killer.query(kill);
     return query("select 1");
   });
-  // Both fail at the same moment, so both must be listened to beforehand.
+  // Both fail at the same time, so both need a handler first.
   const failures = await Promise.all([failure(inUse), failure(inTransaction)]);
   assert.deepEqual(failures.map(isUnavailable), [true, true]);
   await killer.query(kill);
-  // The pool notices a dead connection when its end arrives.
+  // The pool sees a dead connection when the socket closes.
   await sleep(50);
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
 });
 
-test("a statement that takes too long fails, and its connection is not used again", async (t) => {
+test("fails a statement that takes too long and does not reuse its connection", async (t) => {
   const { url } = await testDatabase(t);
   const pool = openPool(url, { max: 1, timeoutMs: 100 });
   t.onTestFinished(() => pool.end());
@@ -78,7 +81,7 @@ test("a statement that takes too long fails, and its connection is not used agai
   assert.equal((await pool.tx((query) => query("select pg_sleep(0.2)"), { timeoutMs: 5_000 })).length, 1);
 });
 
-test("a database that is away is unavailable, whether it refuses, is silent or is unknown", async (t) => {
+test("fails with overloaded when the database refuses connections, does not answer or has no address", async (t) => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
   t.onTestFinished(() => {
@@ -98,7 +101,7 @@ test("a database that is away is unavailable, whether it refuses, is silent or i
   }
 });
 
-test("statements that wait are bounded", async (t) => {
+test("limits the number of waiting statements", async (t) => {
   const { url } = await testDatabase(t);
   const pool = openPool(url, { max: 1 });
   t.onTestFinished(() => pool.end());
@@ -108,7 +111,7 @@ test("statements that wait are bounded", async (t) => {
   assert.ok(refused.every(({ reason }) => reason instanceof Failure && reason.kind === "overloaded"));
 });
 
-test("a defect is not called unavailable", async (t) => {
+test("does not report a defect as unavailable", async (t) => {
   const { pool } = await testDatabase(t);
   const error = await failure(pool.query("select nonsense"));
   assert.equal(isUnavailable(error), false);
@@ -117,7 +120,7 @@ test("a defect is not called unavailable", async (t) => {
   assert.equal(isUnavailable(undefined), false);
 });
 
-test("sslmode means what it means to libpq", async (t) => {
+test("reads sslmode as libpq does", async (t) => {
   const ca = await pemFile(t);
   const off = { connectionString: URL, ssl: false };
   for (const query of ["", "?sslmode=disable", "?sslmode=allow", "?ssl=false", `?sslrootcert=${ca}`])
@@ -157,7 +160,7 @@ test("sslmode means what it means to libpq", async (t) => {
   );
 });
 
-test("TLS is asked for where the URL asks, and an unreadable address is refused without its password", async (t) => {
+test("starts TLS when the URL requires it, and does not show the password of an invalid URL", async (t) => {
   const first = Promise.withResolvers<Buffer>();
   const server = createServer((socket) =>
     socket.once("data", (bytes: Buffer) => {
@@ -168,7 +171,7 @@ test("TLS is asked for where the URL asks, and an unreadable address is refused 
   t.onTestFinished(() => void server.close());
   const pool = openPool(`postgres://u:p@127.0.0.1:${await listen(server)}/db?sslmode=require`);
   await assert.rejects(pool.query("select 1"), /does not support SSL/);
-  assert.equal((await first.promise).toString("hex"), "0000000804d2162f", "an SSLRequest and nothing before it");
+  assert.equal((await first.promise).toString("hex"), "0000000804d2162f", "the first bytes are an SSLRequest");
   await pool.end();
   assert.throws(
     () => openPool("postgres://user:se#cr/et@host:port/db"),
@@ -176,8 +179,8 @@ test("TLS is asked for where the URL asks, and an unreadable address is refused 
   );
 });
 
-async function failure(work: Promise<unknown>): Promise<unknown> {
-  return work.then(
+async function failure(result: Promise<unknown>): Promise<unknown> {
+  return result.then(
     () => assert.fail("it succeeded"),
     (error: unknown) => error,
   );

@@ -14,18 +14,23 @@ import { type Plan, plansOf } from "../helpers/query-plans.ts";
 const NOW = Date.UTC(2026, 10, 20, 12);
 const DAY = 86_400_000;
 
-/** Two years of parts, and 300 workspaces with some rows in each table. */
+/** Creates two years of partitions, and 300 workspaces with some rows in each table. */
 async function fill(pool: Pool): Promise<void> {
   for (let time = NOW - 730 * DAY; time <= NOW; time += 84 * DAY) await arrangePartitions(pool, time, 36_500);
   for (const statement of [
     "insert into workspaces (id, name) select 'ws_' || i, 'ws_' || i from generate_series(0, 299) i",
-    "insert into api_keys (workspace_id, id, secret_hash, prefix, scopes) select 'ws_' || i, 'key_' || i, convert_to('k' || i, 'UTF8'), '', '{}' from generate_series(0, 299) i",
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
+     select 'ws_' || i, 'key_' || i, convert_to('k' || i, 'UTF8'), '', '{}' from generate_series(0, 299) i`,
     "insert into accounts (workspace_id, granted_micro) select 'ws_' || i, 1000000000 from generate_series(0, 299) i",
-    "insert into periods select 'ws_' || i, now(), '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}' from generate_series(0, 299) i",
+    `insert into periods select 'ws_' || i, now(), '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}'
+     from generate_series(0, 299) i`,
     "insert into leases select 'ws_' || i % 300, 'old_' || i, 'r', 0, null, now() from generate_series(0, 2999) i",
-    `insert into generations select 'ws_' || i % 300, to_timestamp(${NOW / 1_000} - i * 6000), 'gen_old_' || i, 'req_old_' || i, 'key_' || i % 300, false,
-       'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 'stop', 1, null from generate_series(0, 9999) i`,
-    `insert into ledger (workspace_id, at, kind, reference) select workspace_id, created_at, 'grant', id from generations`,
+    `insert into generations
+     select 'ws_' || i % 300, to_timestamp(${NOW / 1_000} - i * 6000), 'gen_old_' || i, 'req_old_' || i,
+       'key_' || i % 300, false, 'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 'stop', 1, null
+     from generate_series(0, 9999) i`,
+    `insert into ledger (workspace_id, at, kind, reference)
+     select workspace_id, created_at, 'grant', id from generations`,
     `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
        from generations, unnest(array['minute', 'hour', 'day']) as unit on conflict do nothing`,
   ])
@@ -66,10 +71,10 @@ async function settle(client: pg.Client, n: number, at: Date): Promise<void> {
   await client.query("select settle_leases('ws_7', $1, $2)", [JSON.stringify(items), at]);
 }
 
-/** Tables that are spread by workspace. Keys are kept whole on each database, and found by their identifier. */
+/** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
 const GROWING = /^(accounts|periods|leases|idempotency|bookings|generations|usage|ledger)/;
 
-/** Says what is wrong with a plan: whatever is not a search of one workspace in a primary key, and parts of other months. */
+/** Lists the scans of a plan that do not search a primary key for one workspace. */
 function faults({ statement, scans }: Plan): string[] {
   const read = scans.filter(({ table, index }) => GROWING.test(table || (index ?? "")));
   const wrong = read.filter(({ index, condition }) => !index?.endsWith("_pkey") || !/workspace_id = /.test(condition));
@@ -81,15 +86,15 @@ const tables = (plans: Plan[], pattern: RegExp): string[] =>
     ...new Set(plans.flatMap(({ scans }) => scans.map(({ table }) => table)).filter((table) => pattern.test(table))),
   ].sort();
 
-test("admission and settlement read one workspace by primary keys, and one part of each table however many there are", async (t) => {
+test("reads one workspace by primary keys, and one partition per table, at admission and settlement", async (t) => {
   const { pool, url } = await testDatabase(t);
   await fill(pool);
-  const [parts] = await pool.query<{ n: bigint }>(
+  const [partitions] = await pool.query<{ n: bigint }>(
     "select count(*) as n from pg_inherits where inhparent = 'generations'::regclass",
   );
-  assert.ok(Number(parts?.n) >= 26);
+  assert.ok(Number(partitions?.n) >= 26);
   const plans = await plansOf(url, async (client) => {
-    // Postgres may change from plans for given values to general ones at the sixth time.
+    // Postgres may change to a generic plan at the sixth execution.
     for (let n = 0; n < 8; n++) {
       const at = new Date(NOW + n);
       await take(client, n, at);
@@ -102,7 +107,7 @@ test("admission and settlement read one workspace by primary keys, and one part 
   assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
 });
 
-test("quotas and metrics read one workspace by primary keys, and the parts of the period", async (t) => {
+test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async (t) => {
   const { pool, url } = await testDatabase(t);
   await fill(pool);
   const read = (from: string, to: string, interval: "minute" | "hour" | "day" | "month", byKey: boolean) =>
@@ -128,7 +133,7 @@ test("quotas and metrics read one workspace by primary keys, and the parts of th
 
 const OWNER = { kind: "owner", id: "tok_1", workspaceId: "ws_7" } as const;
 
-/** Says what is wrong with a plan of what people look up: whatever does not search one workspace, or one key, in an index. */
+/** Lists the scans of a console query that do not search an index for one workspace or one key. */
 function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>): string[] {
   const read = scans.filter(({ table, index }) =>
     /^(generations|usage|ledger|audit|api_keys)/.test(table || (index ?? "")),
@@ -140,27 +145,32 @@ function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>):
   return wrong.map((scan) => `${JSON.stringify(scan)} in ${statement.slice(0, 200)}`);
 }
 
-test("what people look up in the console reads one workspace by indexes, and the parts of the period", async (t) => {
+test("reads one workspace by indexes, and the partitions of the period, for queries of the console", async (t) => {
   const { pool, url } = await testDatabase(t);
   await fill(pool);
-  // One workspace among the others has so much that reading it whole would show.
+  // One workspace has so many rows that a full read of it appears in the plan.
   await pool.query(
-    `insert into generations select 'ws_7', to_timestamp(${NOW / 1_000} - i * 1000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300, false, 'text', 'auto', 'low', 1, 1, 0, 1,
-       case when i % 100 = 0 then 'timed_out' else 'ok' end, 'stop', 1, null from generate_series(0, 59999) i`,
+    `insert into generations
+     select 'ws_7', to_timestamp(${NOW / 1_000} - i * 1000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300,
+       false, 'text', 'auto', 'low', 1, 1, 0, 1, case when i % 100 = 0 then 'timed_out' else 'ok' end, 'stop', 1, null
+     from generate_series(0, 59999) i`,
   );
   await pool.query(
     `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
-       from generations, unnest(array['minute', 'hour', 'day']) as unit where workspace_id = 'ws_7' on conflict do nothing`,
+       from generations, unnest(array['minute', 'hour', 'day']) as unit where workspace_id = 'ws_7'
+       on conflict do nothing`,
   );
   await pool.query(
-    "insert into audit (workspace_id, actor_kind, actor_id, action) select 'ws_' || i % 300, 'owner', '', '' from generate_series(0, 29999) i",
+    `insert into audit (workspace_id, actor_kind, actor_id, action)
+     select 'ws_' || i % 300, 'owner', '', '' from generate_series(0, 29999) i`,
   );
   await pool.query(
-    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at) select 'ws_' || i % 300, 'key_m' || i, convert_to('m' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}',
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
+     select 'ws_' || i % 300, 'key_m' || i, convert_to('m' || i, 'UTF8'), 'ck_' || i, 'name ' || i, '{}',
        to_timestamp(${NOW / 1_000} - i) from generate_series(0, 29999) i`,
   );
   await pool.query("vacuum analyze");
-  const looked = (run: (own: Pool) => Promise<unknown>) =>
+  const plansOfRuns = (run: (own: Pool) => Promise<unknown>) =>
     plansOf(url, async (client) => {
       const query: Pool["query"] = async (text, values) => (await client.query(text, values && [...values])).rows;
       const own: Pool = { ...pool, query };
@@ -169,35 +179,37 @@ test("what people look up in the console reads one workspace by indexes, and the
   const from = new Date("2026-09-30T23:00:00Z");
   const to = new Date("2026-10-01T01:00:00Z");
   const list = (filter: GenerationFilter) =>
-    looked((own) => createActivity(own).generations(OWNER, { workspace: "", pageSize: 20, ...filter }));
+    plansOfRuns((own) => createActivity(own).generations(OWNER, { workspace: "", pageSize: 20, ...filter }));
   const usage = { workspaceId: "ws_7", from, to };
   const short = [
     await list({ from, to }),
     await list({ from, to, keyId: "key_7" }),
     await list({ from, to, outcome: "failed" }),
     await list({ from, to, level: "high" }),
-    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: undefined })),
-    await looked((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: "key_7" })),
-    await looked((own) => createUsage(own).metrics({ ...usage, interval: "minute", byKey: false, keyId: "key_7" })),
-    await looked((own) => createCredit(own).ledger(OWNER, { workspace: "", from, to, chargesOnly: true })),
+    await plansOfRuns((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: undefined })),
+    await plansOfRuns((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: "key_7" })),
+    await plansOfRuns((own) =>
+      createUsage(own).metrics({ ...usage, interval: "minute", byKey: false, keyId: "key_7" }),
+    ),
+    await plansOfRuns((own) => createCredit(own).ledger(OWNER, { workspace: "", from, to, chargesOnly: true })),
   ];
   const long = [
     await list({}),
     await list({ keyId: "key_7" }),
     await list({ outcome: "failed" }),
     await list({ outcome: "overloaded", keyId: "key_7" }),
-    await looked((own) => createUsage(own).topKeys({ ...usage, from: new Date("2026-09-25"), count: 10 })),
-    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20 })),
-    await looked((own) => createKeys(own).list(OWNER, { pageSize: 20, search: "name 77" })),
-    await looked(async (own) => createKeys(own).use((await createKeys(pool).list(OWNER, { pageSize: 20 })).keys)),
-    await looked((own) => createActivity(own).audit(OWNER, { workspace: "", pageSize: 20 })),
-    await looked((own) =>
+    await plansOfRuns((own) => createUsage(own).topKeys({ ...usage, from: new Date("2026-09-25"), count: 10 })),
+    await plansOfRuns((own) => createKeys(own).list(OWNER, { pageSize: 20 })),
+    await plansOfRuns((own) => createKeys(own).list(OWNER, { pageSize: 20, search: "name 77" })),
+    await plansOfRuns(async (own) => createKeys(own).use((await createKeys(pool).list(OWNER, { pageSize: 20 })).keys)),
+    await plansOfRuns((own) => createActivity(own).audit(OWNER, { workspace: "", pageSize: 20 })),
+    await plansOfRuns((own) =>
       createSessions(own)
         .authenticate(`cs_${"0".repeat(33)}`)
         .catch(() => undefined),
     ),
   ];
-  // What has a page or two is read whole, and may be.
+  // Postgres reads tables of a page or two completely, which is fine.
   const few = await pool.query<{ name: string }>(
     "select relname as name from pg_class where relkind = 'r' and reltuples < 1000",
   );

@@ -15,7 +15,7 @@ import { callSites } from "../helpers/statements.ts";
 
 const sites = callSites();
 
-test("Postgres can prepare every constant statement of the code", async (t) => {
+test("prepares every constant statement of the code", async (t) => {
   const { pool } = await testDatabase(t);
   const failed: string[] = [];
   for (const { place, parts = [] } of sites) {
@@ -32,7 +32,7 @@ test("Postgres can prepare every constant statement of the code", async (t) => {
   assert.deepEqual(failed, []);
 });
 
-test("every statement that is composed at run time runs", async (t) => {
+test("runs every statement that is composed at run time", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1");
   const sent: string[] = [];
@@ -59,7 +59,7 @@ test("every statement that is composed at run time runs", async (t) => {
   );
 });
 
-test("every statement is a literal at its call, except those that the pool and the migration pass on", () => {
+test("finds a literal at every call of query, except in the pool and the migration", () => {
   const others = sites.filter(({ parts }) => parts === undefined).map(({ place }) => place.replace(/:.*/, ""));
   assert.deepEqual(others, ["store/migrate.ts", "store/migrate.ts", "store/migrate.ts", "store/pool.ts"]);
 });
@@ -77,7 +77,7 @@ async function runComposed(pool: Pool): Promise<void> {
   await createUsage(pool).metrics({ ...usage, interval: "hour", byKey: true });
   await createUsage(pool).performance({ ...usage, interval: "hour" });
   await createUsage(pool).topKeys({ ...usage, count: 3 });
-  // Creates partitions, moves rows of a kept month out of the rest, deletes those of an old one, and drops partitions.
+  // Creates partitions, moves rows out of the default one, deletes rows of an old month, and drops partitions.
   for (const [id, at] of [
     ["gen_old", "2020-01-01"],
     ["gen_new", "2026-03-01"],

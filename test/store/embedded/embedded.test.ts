@@ -13,7 +13,7 @@ import { until } from "../../helpers/until.ts";
 const isRoot = userInfo().uid === 0;
 const EMBEDDED = join(import.meta.dirname, "../../../src/store/embedded/embedded.ts");
 const nobody = { uid: 65_534, gid: 65_534 };
-/** Some tests run a service as another user, who must be able to read this project. */
+/** Some tests run a service as another user, which needs read access to this project. */
 const canBeNobody =
   isRoot &&
   spawnSync(process.execPath, ["--eval", `fs.accessSync(${JSON.stringify(EMBEDDED)})`], {
@@ -22,14 +22,15 @@ const canBeNobody =
     env: {},
   }).status === 0;
 
-test("data, address and durability: a first start makes a database, a later one keeps it", async (t) => {
+test("creates a durable database at the first start and opens it at the next", async (t) => {
   const dataDir = await folder(t);
   const first = await start(dataDir);
   await using(first.url, async (query) => {
     await query("create table kept (text text)");
     await query("insert into kept values ('äöü')");
     const settings = await query(
-      "select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'listen_addresses', 'password_encryption') order by 1",
+      "select name, setting from pg_settings where name in " +
+        "('fsync', 'synchronous_commit', 'listen_addresses', 'password_encryption') order by 1",
     );
     assert.deepEqual(
       settings.map(({ setting }) => setting),
@@ -37,7 +38,8 @@ test("data, address and durability: a first start makes a database, a later one 
     );
     assert.deepEqual(
       await query(
-        "select current_setting('server_version_num')::integer / 10000 as major, upper('ä') as upper, current_setting('timezone') as zone",
+        "select current_setting('server_version_num')::integer / 10000 as major, upper('ä') as upper, " +
+          "current_setting('timezone') as zone",
       ),
       [{ major: 18, upper: "Ä", zone: "UTC" }],
     );
@@ -55,7 +57,7 @@ test("data, address and durability: a first start makes a database, a later one 
   await second.stop();
 });
 
-test("services that start at once on one folder share one server, and the last to stop stops it", async (t) => {
+test("shares one server between services on the same folder, and stops it with the last service", async (t) => {
   const dataDir = await folder(t);
   const services = await Promise.all(Array.from({ length: 4 }, () => start(dataDir)));
   assert.equal(new Set(services.map(({ url }) => url)).size, 1);
@@ -69,7 +71,7 @@ test("services that start at once on one folder share one server, and the last t
   assert.equal(await isServed(dataDir), false);
 });
 
-test("a server that a killed service left running is found and used", async (t) => {
+test("uses a running server that a killed service left behind", async (t) => {
   const dataDir = await folder(t);
   const { child, url } = await startChild(dataDir);
   child.kill("SIGKILL");
@@ -81,7 +83,7 @@ test("a server that a killed service left running is found and used", async (t) 
   assert.equal(await isServed(dataDir), false);
 });
 
-test("Ctrl-C in a terminal, which signals the whole group of processes, does not reach the server", async (t) => {
+test("keeps the server running after Ctrl-C, which signals the whole process group", async (t) => {
   const dataDir = await folder(t);
   const { child } = await startChild(dataDir, { detached: true });
   assert.ok(child.pid);
@@ -91,7 +93,7 @@ test("Ctrl-C in a terminal, which signals the whole group of processes, does not
   await (await start(dataDir)).stop();
 });
 
-test("a server that dies under its services is started again at the same address", async (t) => {
+test("restarts a server that dies, at the same address", async (t) => {
   const dataDir = await folder(t);
   const lines: string[] = [];
   const services = [await start(dataDir, (line) => lines.push(line)), await start(dataDir)] as const;
@@ -111,7 +113,7 @@ test("a server that dies under its services is started again at the same address
   assert.equal(await isServed(dataDir), false);
 });
 
-test("a postmaster.pid from before a crash does not matter, even when its number is another process's now", async (t) => {
+test("ignores a postmaster.pid from before a crash, even if another process has the same id", async (t) => {
   const dataDir = await folder(t);
   await (await start(dataDir)).stop();
   const data = join(dataDir, "postgres/data");
@@ -126,7 +128,7 @@ test("a postmaster.pid from before a crash does not matter, even when its number
   }
 });
 
-test("what cannot be used is named, with what to do", async (t) => {
+test("refuses an unusable folder and says what to do", async (t) => {
   const dataDir = await folder(t);
   await writeFile(join(dataDir, "file"), "");
   await assert.rejects(start(join(dataDir, "file")), /DATA_DIR cannot be used: EEXIST at .*file/);
@@ -135,14 +137,14 @@ test("what cannot be used is named, with what to do", async (t) => {
   await assert.rejects(start(dataDir), /made by Postgres 17, and this version of Chorus brings Postgres 18/);
 });
 
-test("a folder whose path is long or has spaces and quotes will do", async (t) => {
+test("accepts a folder whose path is long or has spaces and quotes", async (t) => {
   const dataDir = join(await folder(t), "a 'quoted' \"name\"", "x".repeat(200));
   const service = await start(dataDir);
   await using(service.url, async (query) => assert.equal((await query("select 1")).length, 1));
   await service.stop();
 });
 
-test("as root, the server runs as another user, even below a folder which that user may not enter", async (t) => {
+test("runs the server as another user when started by root, even below a folder closed to that user", async (t) => {
   t.skip(!isRoot, "needs root");
   const closed = await folder(t);
   await chmod(closed, 0o700);
@@ -155,7 +157,7 @@ test("as root, the server runs as another user, even below a folder which that u
   await service.stop();
 });
 
-test("an ordinary user runs the server himself, and root later runs it as that user", async (t) => {
+test("runs the server as the current user without root, and as the same user when root starts it later", async (t) => {
   t.skip(!canBeNobody, "needs root, and a folder that every user may read");
   const parent = await folder(t);
   const { uid, gid } = nobody;
@@ -171,7 +173,7 @@ test("an ordinary user runs the server himself, and root later runs it as that u
   await service.stop();
 });
 
-test("an ordinary user is told which folder is not his", async (t) => {
+test("names the folder that an ordinary user cannot access", async (t) => {
   t.skip(!canBeNobody, "needs root, and a folder that every user may read");
   const dataDir = await folder(t);
   await (await start(dataDir)).stop();
@@ -181,7 +183,7 @@ test("an ordinary user is told which folder is not his", async (t) => {
 
 const started: { stop(): Promise<void> | void }[] = [];
 
-/** Starts a service that stops after the test, should the test fail before it does so itself. */
+/** Starts a service. It is stopped after the test if the test has not done so. */
 async function start(
   dataDir: string,
   log: (line: string) => void = () => undefined,
@@ -226,7 +228,10 @@ async function isServed(dataDir: string): Promise<boolean> {
   }
 }
 
-/** A service in a process of its own; it stops when its standard input ends, and rejects with what the process said if it fails. */
+/**
+ * Starts a service in another process. It stops when its standard input ends.
+ * @throws Error with the output of the process if the start fails
+ */
 async function startChild(
   dataDir: string,
   options: { uid?: number; gid?: number; detached?: boolean } = {},
