@@ -53,7 +53,7 @@ export async function measureMemory(start: () => Promise<Contestant>, signal: Ab
     const bytesPerStream = known ? (now - idle) / count : undefined;
     results.push({ name, streams: count, opened, bytesPerStream });
     const size = bytesPerStream === undefined ? "not measured" : `${(bytesPerStream / 1_024).toFixed(1)} KB each`;
-    console.log(`  ${name}: ${opened} of ${count} streams open, ${size}`);
+    console.log(`  ${name}: ${opened} of ${count} streams opened, ${size}`);
     if (opened < count) break;
   }
   return results;

@@ -6,7 +6,7 @@ import type { LeaseLoad } from "./leases.ts";
 import type { MemoryUse } from "./memory.ts";
 import { methodText } from "./method.ts";
 import type { Options } from "./options.ts";
-import { type Kind, LATENCY_RATE, PACED_STREAMS } from "./rounds.ts";
+import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS } from "./rounds.ts";
 import { cores } from "./server.ts";
 import { figure, percent, table } from "./tables.ts";
 import { targetsTable } from "./targets.ts";
@@ -57,7 +57,7 @@ function loadTable(results: Results, kind: Kind, item: string): string {
   const relay = rowOf(results, kind, "bare relay").cpuMicros;
   const rows = namesOf(results, kind).map((name) => {
     const { rate, p50, p99, cpuMicros, driverShare } = rowOf(results, kind, name);
-    const times = timed ? [figure(p50, 1), figure(p99, 1)] : [];
+    const times = timed ? [figure(p50, 1), figure(p99, 1)] : [percent(divide(rate, PACED_RATE))];
     const busy = rate === undefined || cpuMicros === undefined ? undefined : (rate * cpuMicros) / 1e6;
     const cpu = figure(cpuMicros, timed ? 0 : 1);
     return [
@@ -70,7 +70,7 @@ function loadTable(results: Results, kind: Kind, item: string): string {
       percent(driverShare),
     ];
   });
-  const times = timed ? ["p50 ms", "p99 ms"] : [];
+  const times = timed ? ["p50 ms", "p99 ms"] : ["of the pace"];
   const head = ["", `${item}s/s`, ...times, `CPU µs per ${item}`, "÷ bare relay", "share of a core", "load + upstream"];
   return rows.length === 0 ? "" : table(head, rows);
 }
@@ -92,7 +92,8 @@ function rpcSections(results: Results): string[] {
       const { rate, cpuMicros, driverShare } = rowOf(results, kind, name);
       return [name, figure(rate), figure(cpuMicros, 1), figure(divide(cpuMicros, reference), 2), percent(driverShare)];
     });
-    const head = ["", `${item}s/s`, `CPU µs per ${item}`, `time / time of ${base}`, "load + upstream"];
+    const pace = kind === "rpc paced" ? ["of the pace"] : [];
+    const head = ["", `${item}s/s`, ...pace, `CPU µs per ${item}`, `time / time of ${base}`, "load + upstream"];
     return rows.length === 0 ? "" : table(head, rows);
   };
   const streams = `${PACED_STREAMS} paced streams at once`;

@@ -43,6 +43,8 @@ export interface Rounds {
 export const CONNECTIONS = 64;
 /** Paced streams that are open at once. */
 export const PACED_STREAMS = 300;
+/** Tokens per second that the upstream can send in these streams. */
+export const PACED_RATE = (PACED_STREAMS * 1_000) / SCRIPTS.paced.intervalMs;
 /** A rate far below the maximum of all servers, to measure the latency that each adds. */
 export const LATENCY_RATE = 200;
 /** In seconds. A server that has already been measured needs only a short warm-up. */
