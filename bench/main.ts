@@ -21,38 +21,40 @@ const TURNS = ["unary", "burst", "paced", "latency"] as const;
 async function bench(options: Options, signal: AbortSignal): Promise<void> {
   pinSelf();
   const results: Results = { samples: [], memory: [], leases: [], console: undefined };
-  const runs = (part: Part) => options.parts.includes(part);
-  {
-    console.log("Starting the upstream and Postgres.");
-    await using environment = await startEnvironment(signal);
-    if (!environment.startNginx) console.log("nginx is not installed; its figures are left out.");
-    const how: Rounds = { ...options, upstream: environment.upstream, signal };
-    if (runs("console")) {
-      console.log("Console:");
-      await using chorus = await environment.startChorus();
-      results.console = await measureConsole(chorus.server.port);
-    }
-    if (TURNS.some(runs)) results.samples.push(...(await measureTurns(environment, runs, how)));
-    if (runs("rpc")) {
-      console.log("RPC, processor time per answer or token:");
-      results.samples.push(...(await measureRpc(environment, how)));
-    }
-    if (runs("memory")) {
-      console.log("Memory for an open stream:");
-      const { startNginx, startRelay, startPortkey, startChorus } = environment;
-      for (const start of [startNginx, startRelay, startPortkey, startChorus])
-        if (start) results.memory.push(...(await measureMemory(start, signal)));
-    }
-  }
-  if (runs("leases")) {
+  if (options.parts.some((part) => part !== "leases")) await measureServers(results, options, signal);
+  if (options.parts.includes("leases")) {
     console.log("Leases:");
-    results.leases = await measureLeases(signal);
+    results.leases = await measureLeases(options.seconds, signal);
   }
   const text = report(results, options);
   console.log(`\n${text}`);
   if (options.parts.length < PARTS.length) return;
   await writeFile(RESULTS, text);
   console.log("Written to bench/results.md.");
+}
+
+/** Runs all parts that need the upstream. */
+async function measureServers(results: Results, options: Options, signal: AbortSignal): Promise<void> {
+  const runs = (part: Part) => options.parts.includes(part);
+  console.log("Starting the upstream and Postgres.");
+  await using environment = await startEnvironment(signal);
+  if (!environment.startNginx) console.log("nginx is not installed; its figures are left out.");
+  const how: Rounds = { ...options, upstream: environment.upstream, signal };
+  if (runs("console")) {
+    console.log("Console:");
+    await using chorus = await environment.startChorus();
+    results.console = await measureConsole(chorus.server.port);
+  }
+  if (TURNS.some(runs)) results.samples.push(...(await measureTurns(environment, runs, how)));
+  if (runs("rpc")) {
+    console.log("RPC, processor time per answer or token:");
+    results.samples.push(...(await measureRpc(environment, how)));
+  }
+  if (!runs("memory")) return;
+  console.log("Memory for an open stream:");
+  const { startNginx, startRelay, startPortkey, startChorus } = environment;
+  for (const start of [startNginx, startRelay, startPortkey, startChorus])
+    if (start) results.memory.push(...(await measureMemory(start, signal)));
 }
 
 async function measureTurns(environment: Environment, runs: (part: Part) => boolean, how: Rounds) {
