@@ -35,9 +35,9 @@ function chunksEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** The body of a complete message as text, with its chunks joined. */
-export function bodyText(bytes: Buffer, { bodyStart, end, chunked }: Frame): string {
-  if (!chunked) return bytes.toString("utf8", bodyStart, end);
+/** The body of a complete message, with its chunks joined. */
+export function bodyBytes(bytes: Buffer, { bodyStart, end, chunked }: Frame): Buffer {
+  if (!chunked) return bytes.subarray(bodyStart, end);
   const parts: Buffer[] = [];
   for (let at = bodyStart; at < end; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
@@ -45,5 +45,5 @@ export function bodyText(bytes: Buffer, { bodyStart, end, chunked }: Frame): str
     parts.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 2 + size + 2;
   }
-  return Buffer.concat(parts).toString();
+  return Buffer.concat(parts);
 }

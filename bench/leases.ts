@@ -19,10 +19,12 @@ export interface LeaseLoad {
   walBytes: number;
 }
 
-/** Runs bench/lease.ts in a separate process, which pins itself to one core. */
-export async function measureLeases(signal: AbortSignal): Promise<LeaseLoad[]> {
+/** Runs bench/lease.ts, for `seconds` with each number of callers, in a separate process, which pins itself to one core. */
+export async function measureLeases(seconds: number, signal: AbortSignal): Promise<LeaseLoad[]> {
   const script = fileURLToPath(new URL("lease.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [script, "--json"], { signal });
+  const { stdout } = await promisify(execFile)(process.execPath, [script, "--json", "--seconds", String(seconds)], {
+    signal,
+  });
   const results: LeaseLoad[] = JSON.parse(stdout.trim().split("\n").at(-1) ?? "[]");
   for (const { concurrency, rate } of results) console.log(`  ${concurrency} callers: ${Math.round(rate)}/s`);
   return results;

@@ -3,11 +3,11 @@ import { Pool } from "undici";
 
 /**
  * A minimal gateway in Node, the baseline of the comparison. `/v1/chat/completions` passes a JSON response through
- * without parsing it;
- * `/v1/generate:stream` parses the events of the upstream and writes its own, with one write per event.
+ * without parsing it; `/v1/generate:stream` parses the events of the upstream and writes its own, with one write per
+ * event.
  */
 function serveRelay(port: number, upstream: string): void {
-  const pool = new Pool(upstream, { connections: 256, pipelining: 1 });
+  const pool = new Pool(upstream, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on("data", (part: Buffer) => parts.push(part));

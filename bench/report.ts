@@ -1,179 +1,157 @@
 import { arch, platform } from "node:os";
-import { EVENTS } from "./answer.ts";
+import { SCRIPTS } from "./answer.ts";
 import type { ConsoleLoad } from "./console.ts";
+import { divide, namesOf, type Results, rowOf } from "./figures.ts";
 import type { LeaseLoad } from "./leases.ts";
-import type { Load } from "./load.ts";
-import { cores, pinned } from "./server.ts";
-import type { Mode } from "./targets.ts";
+import type { MemoryUse } from "./memory.ts";
+import { methodText } from "./method.ts";
+import type { Options } from "./options.ts";
+import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS } from "./rounds.ts";
+import { cores } from "./server.ts";
+import { figure, percent, table } from "./tables.ts";
+import { targetsTable } from "./targets.ts";
 
-export interface Phase extends Load {
-  name: "upstream" | "bare relay" | "Chorus" | "Chorus ungoverned" | "Portkey";
-  /** `paced`: unary at a constant rate below the maximum of all servers. */
-  mode: Mode | "paced";
-  /** CPU time of the server per response, in microseconds. */
-  cpuMicros: number | undefined;
-}
-
-/** How the figures were measured. */
-interface Method {
-  rounds: number;
-  connections: number;
-  /** Length of a round. */
-  seconds: number;
-  /** Request rate of the mode `paced`. */
-  perSecond: number;
-}
-
-/** Target ratios of the project. */
-const TARGETS = [
-  { mode: "unary", other: "bare relay", least: 0.3 },
-  { mode: "unary", other: "Portkey", least: 4 },
-  { mode: "sse", other: "bare relay", least: 0.15 },
-  { mode: "sse", other: "Portkey", least: undefined },
-  { mode: "unary", other: "Chorus ungoverned", least: 0.8 },
-  { mode: "sse", other: "Chorus ungoverned", least: 0.8 },
-] as const;
-/** Most bytes of the console's scripts, gzipped. */
-const MOST_SCRIPT = 150_000;
-/** Fewest leases per second of one workspace, with Postgres on the same core. */
-const LEAST_LEASES = 4_000;
-
-/** The report in Markdown: ratios, medians of the rounds, and the method. */
-export function report(phases: Phase[], leases: LeaseLoad[], page: ConsoleLoad, how: Method): string {
-  const row = (mode: Phase["mode"], name: Phase["name"]) => {
-    const mine = phases.filter((phase) => phase.mode === mode && phase.name === name);
-    const middle = (pick: (phase: Phase) => number | undefined) => median(mine.map(pick));
-    return {
-      rate: middle((phase) => phase.rate),
-      p50: middle((phase) => phase.p50),
-      p99: middle((phase) => phase.p99),
-      cpu: middle((phase) => phase.cpuMicros),
-    };
-  };
-  const table = (mode: Mode) =>
-    (["bare relay", "Chorus", "Chorus ungoverned", "Portkey", "upstream"] as const).map((name) => {
-      const { rate, p50, p99, cpu } = row(mode, name);
-      const label = name === "upstream" ? "upstream alone" : name;
-      const events = mode === "sse" ? [rounded(rate * EVENTS)] : [];
-      return cells(
-        label,
-        rounded(rate),
-        ...events,
-        p50.toFixed(1),
-        p99.toFixed(1),
-        cpu >= 0 ? cpu.toFixed(0) : "–",
-        share(rate * cpu),
-      );
-    });
-  const ratios = TARGETS.map(({ mode, other, least }) => {
-    const [chorus, rival] = [row(mode, "Chorus"), row(mode, other)];
-    const rate = chorus.rate / rival.rate;
-    const cpu = rival.cpu / chorus.cpu;
-    const verdict = least === undefined ? "–" : `${least} ${rate >= least ? "(met)" : "(missed)"}`;
-    return cells(`${mode}: Chorus ÷ ${other}`, rate.toFixed(2), cpu >= 0 ? cpu.toFixed(2) : "–", verdict);
-  });
-  const paced = (["bare relay", "Chorus", "Chorus ungoverned", "Portkey"] as const).map((name) => {
-    const { p50, p99 } = row("paced", name);
-    const relay = row("paced", "bare relay");
-    return cells(name, p50.toFixed(1), p99.toFixed(1), (p50 - relay.p50).toFixed(1), (p99 - relay.p99).toFixed(1));
-  });
-  const most = Math.max(...leases.map(({ rate }) => rate));
-  return `# Speed
+/** The report in Markdown: targets, medians of the rounds, and the method. Leaves out the parts that did not run. */
+export function report(results: Results, options: Options): string {
+  const sections = [
+    `# Speed
 
 Measured on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node} on ${cores} cores \
 (${platform()} ${arch()}), by \`npm run bench\`.
 
-| Chorus against | rate | work per CPU time | target |
-| --- | --: | --: | --: |
-${ratios.join("\n")}
-
-Leases of one workspace, opened and settled on one core together with Postgres: up to ${rounded(most)} per second,
-target ${rounded(LEAST_LEASES)} (${most >= LEAST_LEASES ? "met" : "missed"}).
-
-Unary, \`POST /v1/generate\`:
-
-| | answers/s | p50 ms | p99 ms | CPU µs per answer | share of one core |
-| --- | --: | --: | --: | --: | --: |
-${table("unary").join("\n")}
-
-Server-sent events, \`POST /v1/generate:stream\`, ${EVENTS} events per stream:
-
-| | streams/s | events/s | p50 ms | p99 ms | CPU µs per stream | share of one core |
-| --- | --: | --: | --: | --: | --: | --: |
-${table("sse").join("\n")}
-
-Latency at ${how.perSecond} requests/s, unary, in milliseconds, and the difference to the bare relay:
-
-| | p50 | p99 | added p50 | added p99 |
-| --- | --: | --: | --: | --: |
-${paced.join("\n")}
-
-Leases of one workspace with every kind of limit and durable commits. Admission and Postgres share one core:
-
-| callers | leases/s | p50 ms | p99 ms | batch | CPU µs per lease: service + Postgres | WAL bytes |
-| --: | --: | --: | --: | --: | --: | --: |
-${leases.map(leaseRow).join("\n")}
-
-${consoleText(page)}
-
-${methodText(how)}
-`;
+"A ÷ B" is the processor time of B for one item divided by that of A: how much more A does in the same time. Larger is
+better for A. "Time of A / time of B" is the opposite: smaller is better for A.`,
+    targetsTable(results),
+    ...loadSections(results),
+    ...rpcSections(results),
+    memorySection(results.memory),
+    leasesSection(results.leases),
+    consoleSection(results.console),
+    methodText(options),
+  ];
+  return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
 }
 
-function consoleText({ scriptBytes, loadMs }: ConsoleLoad): string {
-  const size = `The scripts of the console have ${rounded(scriptBytes)} bytes, gzipped (at most ${rounded(MOST_SCRIPT)}).`;
-  const time =
-    loadMs === undefined
-      ? "Its load time was not measured, because Chromium was not found."
-      : `Its first page loads in ${loadMs.toFixed(0)} ms in Chromium with an empty cache.`;
-  return `${size}\n${time}`;
+function loadSections(results: Results): string[] {
+  const { burst, paced } = SCRIPTS;
+  return [
+    section("Unary, `POST /v1/generate`:", loadTable(results, "unary", "answer")),
+    section(
+      `Burst: streams of ${burst.tokens.length} tokens that the upstream sends with one write:`,
+      loadTable(results, "burst", "stream"),
+    ),
+    section(
+      `Paced: ${PACED_STREAMS} streams at once of ${paced.tokens.length} tokens, one each ${paced.intervalMs} ms:`,
+      loadTable(results, "paced", "token"),
+    ),
+    section(
+      `Latency at ${LATENCY_RATE} requests/s, unary, in milliseconds, and the difference to the bare relay:`,
+      latencyTable(results),
+    ),
+  ];
 }
 
-function methodText({ rounds, connections, seconds }: Method): string {
-  const placement = pinned
-    ? "The server under test has a core to itself. Load generator, upstream and Postgres share the other cores."
-    : "All processes share all cores, because the server under test could not be pinned to a core.";
-  const median = `median of ${rounds} rounds of ${seconds} s after a warm-up`;
-  return `- Each figure is the ${median}. The servers take turns in changing order.
-  There are ${connections} connections, each with one request at a time.
-- ${placement}
-- The upstream is static: an OpenAI chat completion, or ${EVENTS} content events that are sent with one write.
-  Measured alone, with the load generator on the same core, it gives the upper limit of the method.
-- The bare relay is \`node:http\` with undici's \`Pool\`. Unary, it passes the bytes through. As a stream, it parses the
-  events of the upstream and writes its own, one write per event.
-- Chorus is the complete service with its embedded Postgres: key, limits and credit in a durable lease, validation,
-  token count, and charge and record of each answer before it is sent.
-- Chorus ungoverned is the same code without key, lease, charge and database.
-- Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
-- Status, framing and end of every response were checked, and the complete text of one in a hundred. None was wrong.`;
+/** @param item what is counted: an answer, a stream or a token */
+function loadTable(results: Results, kind: Kind, item: string): string {
+  const timed = kind === "unary" || kind === "burst";
+  const relay = rowOf(results, kind, "bare relay").cpuMicros;
+  const rows = namesOf(results, kind).map((name) => {
+    const { rate, p50, p99, cpuMicros, driverShare } = rowOf(results, kind, name);
+    const times = timed ? [figure(p50, 1), figure(p99, 1)] : [percent(divide(rate, PACED_RATE))];
+    const busy = rate === undefined || cpuMicros === undefined ? undefined : (rate * cpuMicros) / 1e6;
+    const cpu = figure(cpuMicros, timed ? 0 : 1);
+    return [
+      name,
+      figure(rate),
+      ...times,
+      cpu,
+      figure(divide(relay, cpuMicros), 2),
+      percent(busy),
+      percent(driverShare),
+    ];
+  });
+  const times = timed ? ["p50 ms", "p99 ms"] : ["of the pace"];
+  const head = ["", `${item}s/s`, ...times, `CPU µs per ${item}`, "÷ bare relay", "share of a core", "load + upstream"];
+  return rows.length === 0 ? "" : table(head, rows);
 }
 
-function leaseRow({ concurrency, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }: LeaseLoad): string {
-  const cpu = `${serviceMicros.toFixed(0)} + ${postgresMicros.toFixed(0)}`;
-  return cells(
-    String(concurrency),
-    rounded(rate),
-    p50.toFixed(1),
-    p99.toFixed(1),
-    batch.toFixed(1),
-    cpu,
-    rounded(walBytes),
+function latencyTable(results: Results): string {
+  const relay = rowOf(results, "latency", "bare relay");
+  const rows = namesOf(results, "latency").map((name) => {
+    const { p50, p99 } = rowOf(results, "latency", name);
+    const added = [difference(p50, relay.p50), difference(p99, relay.p99)];
+    return [name, figure(p50, 1), figure(p99, 1), ...added.map((value) => figure(value, 1))];
+  });
+  return rows.length === 0 ? "" : table(["", "p50", "p99", "added p50", "added p99"], rows);
+}
+
+function rpcSections(results: Results): string[] {
+  const make = (kind: Kind, item: string, base: string) => {
+    const reference = rowOf(results, kind, base).cpuMicros;
+    const rows = namesOf(results, kind).map((name) => {
+      const { rate, cpuMicros, driverShare } = rowOf(results, kind, name);
+      return [name, figure(rate), figure(cpuMicros, 1), figure(divide(cpuMicros, reference), 2), percent(driverShare)];
+    });
+    const pace = kind === "rpc paced" ? ["of the pace"] : [];
+    const head = ["", `${item}s/s`, ...pace, `CPU µs per ${item}`, `time / time of ${base}`, "load + upstream"];
+    return rows.length === 0 ? "" : table(head, rows);
+  };
+  const streams = `${PACED_STREAMS} paced streams at once`;
+  return [
+    section(
+      "RPC, unary, `Generate`. The echo is bare connect-node with the same messages:",
+      make("rpc unary", "answer", "REST"),
+    ),
+    section(`RPC, ${streams}, \`StreamGenerate\` on HTTP/2:`, make("rpc paced", "token", "SSE")),
+  ];
+}
+
+function memorySection(memory: MemoryUse[]): string {
+  if (memory.length === 0) return "";
+  const rows = memory.map(({ name, streams, opened, bytesPerStream }) => [
+    name,
+    figure(streams),
+    figure(opened),
+    figure(bytesPerStream === undefined ? undefined : bytesPerStream / 1_024, 1),
+  ]);
+  return section(
+    "Memory: streams that stay open and silent after one token:",
+    table(["", "streams", "opened", "resident KB per stream"], rows),
   );
 }
 
-function cells(...values: string[]): string {
-  return `| ${values.join(" | ")} |`;
+function leasesSection(leases: LeaseLoad[]): string {
+  if (leases.length === 0) return "";
+  const rows = leases.map(({ concurrency, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }) => [
+    figure(concurrency),
+    figure(rate),
+    figure(p50, 1),
+    figure(p99, 1),
+    figure(batch, 1),
+    `${figure(serviceMicros)} + ${figure(postgresMicros)}`,
+    figure(walBytes),
+  ]);
+  const cpu = "CPU µs per lease: service + Postgres";
+  return section(
+    "Leases of one workspace with every kind of limit and durable commits. Admission and Postgres share one core:",
+    table(["callers", "leases/s", "p50 ms", "p99 ms", "batch", cpu, "WAL bytes"], rows),
+  );
 }
 
-function rounded(value: number): string {
-  return Math.round(value).toLocaleString("en");
+function consoleSection(page: ConsoleLoad | undefined): string {
+  if (!page) return "";
+  const size = `The scripts of the console have ${figure(page.scriptBytes)} bytes, gzipped.`;
+  const time =
+    page.loadMs === undefined
+      ? "Its load time was not measured, because Chromium was not found."
+      : `Its first page loads in ${figure(page.loadMs)} ms in Chromium with an empty cache.`;
+  return `${size}\n${time}`;
 }
 
-function share(micros: number): string {
-  return micros >= 0 ? `${(micros / 10_000).toFixed(0)} %` : "–";
+function section(title: string, content: string): string {
+  return content === "" ? "" : `${title}\n\n${content}`;
 }
 
-function median(values: Array<number | undefined>): number {
-  const sorted = values.filter((value) => value !== undefined).sort((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN;
+function difference(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a - b;
 }

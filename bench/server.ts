@@ -10,6 +10,11 @@ const START_MS = 60_000;
 const STOP_MS = 10_000;
 /** Characters of a server's latest output that are kept for error messages. */
 const OUTPUT_LENGTH = 4_000;
+/**
+ * Raises the limit of open files for the shell and what it starts, as far as that is allowed. Tries it in a subshell
+ * first, because a failure ends some shells.
+ */
+const RAISE_LIMIT = "if (ulimit -n 65536) 2>/dev/null; then ulimit -n 65536; else ulimit -n $(ulimit -H -n); fi";
 /** Length of a tick in /proc/<pid>/stat, in microseconds, on all common Linux systems. */
 const TICK_US = 10_000;
 
@@ -26,6 +31,8 @@ export interface Server extends AsyncDisposable {
   port: number;
   /** CPU time of the process so far, in microseconds; undefined on systems other than Linux. */
   cpuMicros(): number | undefined;
+  /** Resident memory of the process, in bytes; undefined on systems other than Linux. */
+  residentBytes(): number | undefined;
 }
 
 /** Moves this process and its children off the core of the server under test. */
@@ -33,20 +40,34 @@ export function pinSelf(): void {
   if (pinned) execFileSync("taskset", ["-a", "-cp", CORES.rest, String(process.pid)], { stdio: "ignore" });
 }
 
+/** The command that runs a script with this version of Node. */
+export function node(script: string, ...args: Array<string | number>): string[] {
+  return [process.execPath, script, ...args.map(String)];
+}
+
 /**
- * Starts a script with this version of Node and waits until it listens. Disposing it sends SIGTERM, and SIGKILL after
- * 10 s.
- * @throws Error with the latest output if the script exits or does not listen within 60 s
+ * Most open files of a started server. Tries to raise the limit to 65,536; where that is not allowed, it is the hard
+ * limit of this process.
+ */
+export function openFilesLimit(): number {
+  const limit = execFileSync("sh", ["-c", `${RAISE_LIMIT}; ulimit -n`])
+    .toString()
+    .trim();
+  return limit === "unlimited" ? Infinity : Number(limit);
+}
+
+/**
+ * Starts a server and waits until it listens. Disposing it sends SIGTERM, and SIGKILL after 10 s.
+ * @throws Error with the latest output if the command exits or does not listen within 60 s
  */
 export async function startServer(
-  script: string,
-  args: string[],
+  command: string[],
   options: { port: number; place: "server" | "rest"; env?: Record<string, string>; signal: AbortSignal },
 ): Promise<Server> {
   const { port, place, env = {}, signal } = options;
   signal.throwIfAborted();
-  const [command, ...prefix] = pinned ? ["taskset", "-c", CORES[place], process.execPath] : [process.execPath];
-  const child = spawn(command as string, [...prefix, script, ...args], {
+  const pinning = pinned ? ["taskset", "-c", CORES[place]] : [];
+  const child = spawn("sh", ["-c", `${RAISE_LIMIT}; exec "$@"`, "sh", ...pinning, ...command], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", "pipe", "pipe"],
     // Ctrl-C must reach only the benchmark, which then stops its servers in order.
@@ -61,13 +82,14 @@ export async function startServer(
   const server: Server = {
     port,
     cpuMicros: () => cpuMicros(child),
+    residentBytes: () => residentBytes(child),
     [Symbol.asyncDispose]: () => stop(child),
   };
   try {
     const deadline = performance.now() + START_MS;
     while (!(await listens(port))) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
-        throw new Error(`${script} did not start. Its output:\n${output}`);
+        throw new Error(`${command.join(" ")} did not start. Its output:\n${output}`);
       await sleep(50, undefined, { signal });
     }
     return server;
@@ -118,6 +140,15 @@ function cpuMicros({ pid }: ChildProcess): number | undefined {
     // The command name may contain spaces. After it, utime and stime are the 12th and 13th field.
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
     return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  } catch {
+    return undefined;
+  }
+}
+
+function residentBytes({ pid }: ChildProcess): number | undefined {
+  try {
+    const [, kilobytes] = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
   } catch {
     return undefined;
   }

@@ -1,62 +1,108 @@
-import { ANSWER, WORDS } from "./answer.ts";
-import type { Target } from "./load.ts";
+import { cpuRatio, type Results } from "./figures.ts";
+import { figure, table } from "./tables.ts";
 
-export type Mode = "unary" | "sse";
-
-const PROMPT =
-  "Name sixty words, one after the other, and say nothing else. Start with the first one that comes to mind.";
-
-/** A request in OpenAI's format: for the upstream, the relay and Portkey. */
-export function openAiTarget(port: number, mode: Mode, headers: Record<string, string> = {}): Target {
-  const body = JSON.stringify({
-    model: "bench",
-    messages: [{ role: "user", content: PROMPT }],
-    ...(mode === "sse" ? { stream: true } : {}),
-  });
-  const read = (text: string) =>
-    mode === "unary"
-      ? JSON.parse(text).choices[0].message.content
-      : dataLines(text)
-          .filter((data) => data !== "[DONE]")
-          .map((data) => JSON.parse(data).choices[0]?.delta.content ?? "")
-          .join("");
-  const ending = mode === "unary" ? WORDS.at(-1) : "data: [DONE]";
-  return { port, path: "/v1/chat/completions", headers, body, ending: ending ?? "", check: checked(read) };
+/** A figure that the project wants to reach. */
+interface Goal {
+  name: string;
+  /** Target, inclusive. */
+  bound: { least: number } | { most: number };
+  unit?: string;
+  /** @returns the measured figure; undefined if it was not measured */
+  read(results: Results): number | undefined;
 }
 
-/** The stream of the relay: a request in OpenAI's format, events like those of Chorus. */
-export function relayStreamTarget(port: number): Target {
-  return { ...openAiTarget(port, "sse"), path: "/v1/generate:stream", ending: "event: done", check: checked(deltas) };
+const GOALS: readonly Goal[] = [
+  {
+    name: "burst streams: Chorus ÷ bare relay",
+    bound: { least: 0.5 },
+    read: (results) => cpuRatio(results, "burst", "bare relay", "Chorus"),
+  },
+  {
+    name: "burst streams: Chorus ÷ Portkey",
+    bound: { least: 2 },
+    read: (results) => cpuRatio(results, "burst", "Portkey", "Chorus"),
+  },
+  {
+    name: "paced streams, per token: Chorus ÷ bare relay",
+    bound: { least: 0.8 },
+    read: (results) => cpuRatio(results, "paced", "bare relay", "Chorus"),
+  },
+  {
+    name: "paced streams, per token: Chorus ÷ Portkey",
+    bound: { least: 1 },
+    read: (results) => cpuRatio(results, "paced", "Portkey", "Chorus"),
+  },
+  {
+    name: "unary: Chorus ungoverned ÷ bare relay",
+    bound: { least: 0.4 },
+    read: (results) => cpuRatio(results, "unary", "bare relay", "Chorus ungoverned"),
+  },
+  {
+    name: "unary: Chorus ÷ Portkey",
+    bound: { least: 3.5 },
+    read: (results) => cpuRatio(results, "unary", "Portkey", "Chorus"),
+  },
+  {
+    name: "unary: Chorus ÷ Chorus ungoverned",
+    bound: { least: 0.8 },
+    read: (results) => cpuRatio(results, "unary", "Chorus ungoverned", "Chorus"),
+  },
+  {
+    name: "burst streams: Chorus ÷ Chorus ungoverned",
+    bound: { least: 0.8 },
+    read: (results) => cpuRatio(results, "burst", "Chorus ungoverned", "Chorus"),
+  },
+  {
+    name: "paced streams: time of gRPC (HTTP/2) per token / time of SSE",
+    bound: { most: 1.2 },
+    read: (results) => cpuRatio(results, "rpc paced", "gRPC", "SSE"),
+  },
+  ...["Connect HTTP/1.1", "Connect HTTP/2", "gRPC"].map((protocol) => ({
+    name: `unary: time of ${protocol} / time of REST`,
+    bound: { most: 1.2 },
+    read: (results: Results) => cpuRatio(results, "rpc unary", protocol, "REST"),
+  })),
+  {
+    name: "resident memory for an open stream, 5,000 at once",
+    bound: { most: 50 },
+    unit: "KB",
+    read: ({ memory }) => {
+      const bytes = memory.find(({ name, streams }) => name === "Chorus" && streams === 5_000)?.bytesPerStream;
+      return bytes === undefined ? undefined : bytes / 1_024;
+    },
+  },
+  {
+    name: "leases per second of one workspace, with Postgres on the same core",
+    bound: { least: 4_000 },
+    read: ({ leases }) => (leases.length === 0 ? undefined : Math.max(...leases.map(({ rate }) => rate))),
+  },
+  {
+    name: "scripts of the console, gzipped",
+    bound: { most: 150_000 },
+    unit: "bytes",
+    read: (results) => results.console?.scriptBytes,
+  },
+];
+
+/** The table of targets in Markdown: what was measured, the target, and whether it is reached. */
+export function targetsTable(results: Results): string {
+  return table(
+    ["", "measured", "target", ""],
+    GOALS.map((goal) => {
+      const value = goal.read(results);
+      const unit = goal.unit ? ` ${goal.unit}` : "";
+      const target = "least" in goal.bound ? `≥ ${shown(goal.bound.least)}` : `≤ ${shown(goal.bound.most)}`;
+      return [goal.name, `${shown(value)}${unit}`, `${target}${unit}`, verdict(goal, value)];
+    }),
+  );
 }
 
-/** @param apiKey undefined for the server without admission */
-export function chorusTarget(port: number, mode: Mode, apiKey?: string): Target {
-  return {
-    port,
-    path: mode === "unary" ? "/v1/generate" : "/v1/generate:stream",
-    headers: apiKey === undefined ? {} : { "X-API-Key": apiKey },
-    body: JSON.stringify({ prompt: PROMPT }),
-    ending: mode === "unary" ? '"finish_reason":"stop"' : "event: done",
-    check: checked(mode === "unary" ? (text) => JSON.parse(text).answer : deltas),
-  };
+function verdict({ bound }: Goal, value: number | undefined): string {
+  if (value === undefined) return "not measured";
+  return ("least" in bound ? value >= bound.least : value <= bound.most) ? "reached" : "not reached";
 }
 
-function checked(read: (body: string) => string): (body: string) => string | undefined {
-  return (body) => {
-    const answer = read(body);
-    return answer === ANSWER ? undefined : `The answer is ${JSON.stringify(answer.slice(0, 300))}.`;
-  };
-}
-
-function deltas(text: string): string {
-  return dataLines(text)
-    .map((data) => JSON.parse(data).text ?? "")
-    .join("");
-}
-
-function dataLines(text: string): string[] {
-  return text
-    .split("\n")
-    .filter((line) => line.startsWith("data: "))
-    .map((line) => line.slice("data: ".length));
+/** Ratios need two digits after the point, larger figures none. */
+function shown(value: number | undefined): string {
+  return figure(value, value !== undefined && Math.abs(value) < 20 ? 2 : 0);
 }

@@ -1,29 +1,32 @@
-import { createServer } from "node:net";
-import { ANSWER, WORDS } from "./answer.ts";
+import { createServer, type Socket } from "node:net";
+import { SCRIPTS, type Script } from "./answer.ts";
 import { frame } from "./framing.ts";
 
 const SHARED = { id: "chatcmpl-bench", created: 1_750_000_000, model: "bench" };
-const USAGE = { prompt_tokens: 20, completion_tokens: 120, total_tokens: 140 };
+
+/** Responses to one prompt, built in advance, so that a response costs a fraction of any server under test. */
+interface Responses {
+  prompt: string;
+  intervalMs: number;
+  unary: Buffer;
+  /** One part for each token. The first also has the headers, the last also has the end. Their sum is the response. */
+  parts: Buffer[];
+  /** All parts. */
+  streamed: Buffer;
+}
 
 /**
  * A static vendor: answers each POST with an OpenAI chat completion, or with a stream of chunks if the body has
- * `"stream":true`. Each response is built in advance and sent with one write, which costs a fraction of any server
- * under test.
+ * `"stream":true`. The prompt selects the script. Sends a burst with one write, and a paced stream with one write per
+ * token.
  */
 function serveUpstream(port: number): void {
-  const unary = answerBytes(
-    "application/json",
-    JSON.stringify({
-      ...SHARED,
-      object: "chat.completion",
-      choices: [{ index: 0, message: { role: "assistant", content: ANSWER }, finish_reason: "stop" }],
-      usage: USAGE,
-    }),
-  );
-  const streamed = answerBytes("text/event-stream", `${chunks().join("\n\n")}\n\ndata: [DONE]\n\n`);
+  const scripts = Object.values(SCRIPTS).map(responses);
   createServer({ noDelay: true }, (socket) => {
     let pending: Buffer | undefined;
+    let timer: NodeJS.Timeout | undefined;
     socket.on("error", () => socket.destroy());
+    socket.on("close", () => clearInterval(timer));
     socket.on("data", (data: Buffer) => {
       let bytes = pending ? Buffer.concat([pending, data]) : data;
       pending = undefined;
@@ -33,23 +36,58 @@ function serveUpstream(port: number): void {
           pending = bytes;
           return;
         }
-        const stream = bytes.subarray(found.bodyStart, found.end).includes('"stream":true');
-        socket.write(stream ? streamed : unary);
+        timer = respond(socket, bytes.subarray(found.bodyStart, found.end), scripts);
         bytes = bytes.subarray(found.end);
       }
     });
-  }).listen(port, "127.0.0.1");
+  }).listen({ port, host: "127.0.0.1", backlog: 4_096 });
 }
 
-function chunks(): string[] {
+/** @returns the timer of a paced stream */
+function respond(socket: Socket, body: Buffer, scripts: Responses[]): NodeJS.Timeout | undefined {
+  const script = scripts.find(({ prompt }) => body.includes(prompt));
+  if (!script) {
+    socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    return undefined;
+  }
+  const { intervalMs, unary, streamed, parts } = script;
+  if (!body.includes('"stream":true') || intervalMs === 0) {
+    socket.write(body.includes('"stream":true') ? streamed : unary);
+    return undefined;
+  }
+  let next = 0;
+  const write = () => {
+    socket.write(parts[next++] ?? "");
+    if (next === parts.length) clearInterval(timer);
+  };
+  const timer = intervalMs === Infinity ? undefined : setInterval(write, intervalMs);
+  write();
+  return timer;
+}
+
+function responses({ prompt, tokens, intervalMs }: Script): Responses {
+  const usage = { prompt_tokens: 20, completion_tokens: tokens.length, total_tokens: 20 + tokens.length };
+  const message = { role: "assistant", content: tokens.join("") };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  const unary = answerBytes(
+    "application/json",
+    JSON.stringify({ ...SHARED, object: "chat.completion", choices, usage }),
+  );
   const event = (choices: object[], more: object = {}) =>
-    `data: ${JSON.stringify({ ...SHARED, object: "chat.completion.chunk", choices, ...more })}`;
-  return [
-    event([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]),
-    ...WORDS.map((content) => event([{ index: 0, delta: { content }, finish_reason: null }])),
-    event([{ index: 0, delta: {}, finish_reason: "stop" }]),
-    event([], { usage: USAGE }),
-  ];
+    `data: ${JSON.stringify({ ...SHARED, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+  const first = event([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]);
+  const deltas = tokens.map((content) => event([{ index: 0, delta: { content }, finish_reason: null }]));
+  const last = `${event([{ index: 0, delta: {}, finish_reason: "stop" }])}${event([], { usage })}data: [DONE]\n\n`;
+  const streamed = answerBytes("text/event-stream", `${first}${deltas.join("")}${last}`);
+  const parts: Buffer[] = [];
+  let end = streamed.length - last.length;
+  for (const delta of deltas.toReversed()) {
+    parts.unshift(streamed.subarray(end - delta.length, end));
+    end -= delta.length;
+  }
+  parts[0] = streamed.subarray(0, end + (deltas[0]?.length ?? 0));
+  parts[parts.length - 1] = streamed.subarray(streamed.length - last.length - (deltas.at(-1)?.length ?? 0));
+  return { prompt, intervalMs, unary, parts, streamed };
 }
 
 function answerBytes(type: string, body: string): Buffer {

@@ -1,0 +1,176 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { startEmbedded } from "../src/store/embedded/embedded.ts";
+import { openPool } from "../src/store/pool.ts";
+import type { Target } from "./load.ts";
+import { nginxVersion, prepareNginx } from "./nginx.ts";
+import { chorusTarget, openAiTarget, relayStreamTarget, type Shape } from "./requests.ts";
+import { type Protocol, rpcTarget } from "./rpc-requests.ts";
+import { freePorts, node, type Server, startServer } from "./server.ts";
+
+/** A server under test. */
+export interface Contestant extends AsyncDisposable {
+  name: string;
+  server: Server;
+  target(shape: Shape): Target;
+}
+
+/** A server under test that speaks RPC. */
+export interface RpcContestant extends Contestant {
+  rpcTarget(protocol: Protocol, shape: Shape): Target;
+}
+
+/** The upstream and Postgres, and the means to start the servers under test. */
+export interface Environment extends AsyncDisposable {
+  upstream: Server;
+  startRelay(): Promise<Contestant>;
+  startPortkey(): Promise<Contestant>;
+  startChorus(): Promise<RpcContestant>;
+  startUngoverned(): Promise<Contestant>;
+  /** The RPC library alone. It has no REST. */
+  startEcho(): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
+  /** Undefined if nginx is not installed. */
+  startNginx: (() => Promise<Contestant>) | undefined;
+}
+
+const API_KEY = "ck_bench_bench_bench";
+/**
+ * Portkey's start script. bench/package.json pins @hono/node-server to 1.14.1: with newer versions, which Portkey
+ * allows, every stream fails with status 500 (https://github.com/Portkey-AI/gateway/issues/1389).
+ */
+const PORTKEY = fileURLToPath(import.meta.resolve("@portkey-ai/gateway/build/start-server.js"));
+const HOUR_MS = 3_600_000;
+
+/** Starts the upstream and Postgres. Both run beside the load generator, not on the core of the server under test. */
+export async function startEnvironment(signal: AbortSignal): Promise<Environment> {
+  await using stack = new AsyncDisposableStack();
+  const [upstreamPort = 0] = await freePorts(1);
+  const upstream = await startServer(node(here("upstream.ts"), upstreamPort), {
+    port: upstreamPort,
+    place: "rest",
+    signal,
+  });
+  stack.use(upstream);
+  const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const postgres = await startEmbedded(folder, () => undefined);
+  stack.defer(() => postgres.stop());
+  const catalogue = join(folder, "models.json");
+  await writeFile(catalogue, catalogueText(`http://127.0.0.1:${upstreamPort}/v1`));
+  const places: Places = { upstreamPort, folder, catalogue, databaseUrl: postgres.url, signal };
+  const running = stack.move();
+  return {
+    upstream,
+    startRelay: () => startRelay(places),
+    startPortkey: () => startPortkey(places),
+    startChorus: () => startChorus(places),
+    startUngoverned: () => startUngoverned(places),
+    startEcho: () => startEcho(places),
+    startNginx: nginxVersion() ? () => startNginx(places) : undefined,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** What the servers under test need. */
+interface Places {
+  upstreamPort: number;
+  folder: string;
+  catalogue: string;
+  databaseUrl: string;
+  signal: AbortSignal;
+}
+
+async function startRelay({ upstreamPort, signal }: Places): Promise<Contestant> {
+  const [port = 0] = await freePorts(1);
+  const command = node(here("relay.ts"), port, `http://127.0.0.1:${upstreamPort}`);
+  const server = await startServer(command, { port, place: "server", signal });
+  return contestant("bare relay", server, (shape) =>
+    shape === "unary" ? openAiTarget(port, shape) : relayStreamTarget(port, shape),
+  );
+}
+
+async function startPortkey({ upstreamPort, signal }: Places): Promise<Contestant> {
+  const [port = 0] = await freePorts(1);
+  const command = node(PORTKEY, `--port=${port}`, "--headless");
+  const server = await startServer(command, { port, place: "server", env: { NODE_ENV: "production" }, signal });
+  const headers = {
+    Authorization: "Bearer none",
+    "x-portkey-provider": "openai",
+    "x-portkey-custom-host": `http://127.0.0.1:${upstreamPort}/v1`,
+  };
+  return contestant("Portkey", server, (shape) => openAiTarget(port, shape, headers));
+}
+
+async function startNginx({ upstreamPort, folder, signal }: Places): Promise<Contestant> {
+  const [port = 0] = await freePorts(1);
+  const server = await startServer(await prepareNginx(folder, port, upstreamPort), { port, place: "server", signal });
+  return contestant("nginx", server, (shape) => openAiTarget(port, shape));
+}
+
+async function startUngoverned({ catalogue, signal }: Places): Promise<Contestant> {
+  const [port = 0] = await freePorts(1);
+  const server = await startServer(node(here("ungoverned.ts"), port, catalogue), { port, place: "server", signal });
+  return contestant("Chorus ungoverned", server, (shape) => chorusTarget(port, shape));
+}
+
+async function startChorus({ folder, catalogue, databaseUrl, signal }: Places): Promise<RpcContestant> {
+  const [port = 0, rpcPort = 0] = await freePorts(2);
+  const env = {
+    PORT: String(port),
+    RPC_PORT: String(rpcPort),
+    // Chorus finds the running Postgres here.
+    DATA_DIR: folder,
+    CHORUS_MODELS: catalogue,
+    // Every request is admitted and billed, and none is refused.
+    CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
+    // Held streams are not cut short.
+    CHORUS_DEADLINES_MS: JSON.stringify({ low: HOUR_MS, medium: HOUR_MS, high: HOUR_MS }),
+    CHORUS_MODEL_TIMEOUTS_MS: JSON.stringify({ firstTokenMs: HOUR_MS, betweenChunksMs: HOUR_MS }),
+    BOOTSTRAP_API_KEY: API_KEY,
+    LOG_LEVEL: "warn",
+  };
+  const server = await startServer(node(here("../src/main.ts")), { port, place: "server", env, signal });
+  const pool = openPool(databaseUrl, { max: 1 });
+  // Chorus creates the workspace after both ports are open.
+  const grant = "select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces";
+  while ((await pool.query(grant)).length === 0) await setTimeout(50);
+  await pool.end();
+  return {
+    ...contestant("Chorus", server, (shape) => chorusTarget(port, shape, API_KEY)),
+    rpcTarget: (protocol, shape) => rpcTarget(rpcPort, protocol, shape, API_KEY),
+  };
+}
+
+async function startEcho({ signal }: Places): Promise<Pick<RpcContestant, "server" | "rpcTarget">> {
+  const [http1Port = 0, http2Port = 0] = await freePorts(2);
+  const command = node(here("echo.ts"), http1Port, http2Port);
+  const server = await startServer(command, { port: http2Port, place: "server", signal });
+  return {
+    server,
+    rpcTarget: (protocol, shape) =>
+      rpcTarget(protocol === "Connect HTTP/1.1" ? http1Port : http2Port, protocol, shape, API_KEY),
+  };
+}
+
+function contestant(name: string, server: Server, target: Contestant["target"]): Contestant {
+  return { name, server, target, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+/** A catalogue in which both tiers use the upstream. */
+function catalogueText(baseUrl: string): string {
+  const models = ["fast", "strong"].map((tier) => ({
+    name: `bench-${tier}`,
+    vendor: "openai-compatible",
+    model: "bench",
+    base_url: baseUrl,
+    tier,
+  }));
+  return JSON.stringify({ models });
+}
+
+function here(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
