@@ -7,7 +7,7 @@ import { LinkedAbort, NOT_NEEDED, onAbort } from "../src/abort.ts";
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 
-test("a linked signal aborts with its parent and gets the parent's reason", () => {
+test("aborts a linked signal with its parent's reason when the parent aborts", () => {
   const parent = new AbortController();
   using link = new LinkedAbort(parent.signal);
   assert.equal(link.signal.aborted, false);
@@ -16,21 +16,21 @@ test("a linked signal aborts with its parent and gets the parent's reason", () =
   assert.equal(link.signal.reason, reason);
 });
 
-test("a linked signal can replace the parent's reason", () => {
+test("maps the parent's reason", () => {
   const parent = new AbortController();
   using link = new LinkedAbort(parent.signal, ({ reason }) => `mapped ${reason}`);
   parent.abort("gone");
   assert.equal(link.signal.reason, "mapped gone");
 });
 
-test("a linked signal is aborted from the start when its parent already is", () => {
+test("creates an aborted signal when the parent has already aborted", () => {
   const parent = AbortSignal.abort("gone");
   using link = new LinkedAbort(parent);
   assert.equal(link.signal.reason, "gone");
   assert.equal(listeners(parent), 0);
 });
 
-test("an abort of the linked signal leaves the parent alone, and the first reason stays", () => {
+test("does not abort the parent, and keeps the first reason", () => {
   const parent = new AbortController();
   using link = new LinkedAbort(parent.signal);
   link.abort("first");
@@ -38,19 +38,19 @@ test("an abort of the linked signal leaves the parent alone, and the first reaso
   parent.abort("third");
   assert.equal(link.signal.reason, "first");
 
-  using plain = new LinkedAbort(undefined);
-  plain.abort();
-  assert.equal(plain.signal.reason, NOT_NEEDED);
+  using unlinked = new LinkedAbort(undefined);
+  unlinked.abort();
+  assert.equal(unlinked.signal.reason, NOT_NEEDED);
 });
 
-test("the timeout aborts with its reason", async () => {
+test("aborts with the timeout's reason", async () => {
   using link = new LinkedAbort(undefined);
   link.abortAfter(1, () => "too late");
   await sleep(20);
   assert.equal(link.signal.reason, "too late");
 });
 
-test("a second timeout replaces the first", async () => {
+test("replaces the first timeout with the second", async () => {
   using link = new LinkedAbort(undefined);
   link.abortAfter(1, () => "first");
   link.abortAfter(10, () => "second");
@@ -58,7 +58,7 @@ test("a second timeout replaces the first", async () => {
   assert.equal(link.signal.reason, "second");
 });
 
-test("disposing aborts; releasing does not", () => {
+test("aborts on dispose but not on release", () => {
   const disposed = new LinkedAbort(undefined);
   disposed[Symbol.dispose]();
   assert.equal(disposed.signal.reason, NOT_NEEDED);
@@ -72,7 +72,7 @@ test("disposing aborts; releasing does not", () => {
   assert.equal(released.signal.reason, "late");
 });
 
-test("no listener stays on the parent and no timer runs after abort, release, dispose or timeout", async () => {
+test("removes the parent's listener and the timer after abort, release, dispose or timeout", async () => {
   const parent = new AbortController();
   const before = timers();
   const make = () => {
@@ -92,7 +92,7 @@ test("no listener stays on the parent and no timer runs after abort, release, di
   assert.equal(timers(), before);
 });
 
-test("no timer starts after an abort or a release", () => {
+test("starts no timer after an abort or a release", () => {
   const before = timers();
   for (const end of [(link: LinkedAbort) => link.abort(), (link: LinkedAbort) => link.release()]) {
     const link = new LinkedAbort(undefined);
@@ -102,7 +102,7 @@ test("no timer starts after an abort or a release", () => {
   }
 });
 
-test("onAbort calls its listener once, at once if the signal has already aborted", () => {
+test("onAbort calls its listener once, immediately if the signal has already aborted", () => {
   const parent = new AbortController();
   let calls = 0;
   onAbort(parent.signal, () => calls++);
@@ -114,7 +114,7 @@ test("onAbort calls its listener once, at once if the signal has already aborted
   assert.equal(listeners(parent.signal), 0);
 });
 
-test("onAbort removes its listener, and accepts no signal", () => {
+test("onAbort removes its listener, and accepts an undefined signal", () => {
   const parent = new AbortController();
   const stopListening = onAbort(parent.signal, () => assert.fail("called"));
   stopListening();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createBreaker } from "../src/breaker.ts";
 
-function broken() {
+function openBreaker() {
   let now = 0;
   const breaker = createBreaker({ failures: 3, cooldownMs: 100, clock: () => now });
   for (let i = 0; i < 3; i++) {
@@ -17,14 +17,14 @@ function broken() {
   };
 }
 
-test("a circuit opens after failures in a row and stays open for the cool-down", () => {
-  const { breaker, wait } = broken();
+test("opens after consecutive failures and stays open for the cool-down", () => {
+  const { breaker, wait } = openBreaker();
   assert.equal(breaker.pass(), false);
   wait(99);
   assert.equal(breaker.pass(), false);
 });
 
-test("a success in between starts the count anew", () => {
+test("resets the failure count after a success", () => {
   const breaker = createBreaker({ failures: 2 });
   for (let i = 0; i < 5; i++) {
     breaker.fail();
@@ -33,18 +33,18 @@ test("a success in between starts the count anew", () => {
   assert.equal(breaker.pass(), true);
 });
 
-test("after the cool-down one call probes; its success closes the circuit", () => {
-  const { breaker, wait } = broken();
+test("lets one probe through after the cool-down, and closes when the probe succeeds", () => {
+  const { breaker, wait } = openBreaker();
   wait(100);
   assert.equal(breaker.pass(), true);
-  assert.equal(breaker.pass(), false, "only one");
+  assert.equal(breaker.pass(), false, "only one probe");
   breaker.succeed();
   assert.equal(breaker.pass(), true);
   assert.equal(breaker.pass(), true);
 });
 
-test("a failed probe keeps the circuit open for another cool-down", () => {
-  const { breaker, wait } = broken();
+test("stays open for another cool-down when the probe fails", () => {
+  const { breaker, wait } = openBreaker();
   wait(100);
   assert.equal(breaker.pass(), true);
   breaker.fail();
@@ -54,16 +54,16 @@ test("a failed probe keeps the circuit open for another cool-down", () => {
   assert.equal(breaker.pass(), true);
 });
 
-test("a probe that says nothing leaves the place to the next one", () => {
-  const { breaker, wait } = broken();
+test("allows another probe when a probe ends without a result", () => {
+  const { breaker, wait } = openBreaker();
   wait(100);
   assert.equal(breaker.pass(), true);
   breaker.release();
   assert.equal(breaker.pass(), true);
 });
 
-test("calls that began before the circuit opened do not prolong it", () => {
-  const { breaker, wait } = broken();
+test("does not extend the cool-down when an earlier call fails", () => {
+  const { breaker, wait } = openBreaker();
   wait(60);
   breaker.fail();
   wait(40);

@@ -18,10 +18,10 @@ import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
 
-/** Pages whose blocks are run elsewhere: by readme.test.ts, and the client's programs by client/package.test.ts. */
-const ELSEWHERE = ["README.md", "docs/command-line.md", "docs/typescript.md"];
-/** What a test here runs. */
-const HERE = [
+/** Pages whose blocks are run by readme.test.ts and client/package.test.ts. */
+const TESTED_ELSEWHERE = ["README.md", "docs/command-line.md", "docs/typescript.md"];
+/** Pages whose blocks are run by this file. */
+const TESTED_HERE = [
   "docs/getting-started.md",
   "docs/calling.md",
   "docs/structured-output.md",
@@ -44,7 +44,7 @@ async function project(t: Lifetime): Promise<string> {
   return folder;
 }
 
-/** Runs a command, or a program, of a guide against a service. */
+/** Runs a command or a program of a guide against a service. */
 function runner(service: TestService, cwd = ROOT) {
   const here = (text: string) =>
     text
@@ -74,20 +74,20 @@ const hasProgram = (file: string, ...args: string[]): Promise<boolean> =>
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
 
-test("each block of the guides that can be run is run by a test", async () => {
+test("every page with runnable blocks has a test that runs them", async () => {
   for (const page of await pages()) {
     const runnable = (await blocks(page)).filter(({ language }) => RUN.has(language));
     if (page.startsWith("docs/decisions/") || runnable.length === 0) continue;
-    assert.ok([...HERE, ...ELSEWHERE].includes(page), page);
+    assert.ok([...TESTED_HERE, ...TESTED_ELSEWHERE].includes(page), page);
   }
 });
 
-describe("the guides against a running service", () => {
+describe("the guides work as written against a running service", () => {
   test.for(["calling", "streaming", "effort", "limits", "web-search", "console"])(
     "docs/%s.md",
     async (page, { service }) => {
       for (const { text } of await blocks(`docs/${page}.md`, "sh")) {
-        // npm test runs this block before the tests.
+        // npm test runs this command before the tests.
         if (text === "npm run build:console") continue;
         const printed = await runner(service).sh(text);
         assert.doesNotMatch(printed, /"message":"[^"]*","request_id"|event: error/, text);
@@ -98,7 +98,7 @@ describe("the guides against a running service", () => {
     },
   );
 
-  test("docs/getting-started.md leads to a program that streams, and gets strict JSON", async ({ service, t }) => {
+  test("docs/getting-started.md yields a program that streams and gets strict JSON", async ({ service, t }) => {
     const folder = await project(t);
     const [start, key, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
     assert.deepEqual(more, []);
@@ -108,7 +108,7 @@ describe("the guides against a running service", () => {
     const clone = runner(service);
     assert.equal(JSON.parse(await clone.sh(ask?.text ?? "")).answer, "17 * 23 + 4 = 395");
     assert.match(await clone.sh(stream?.text ?? ""), /^event: done$/m);
-    // Beside a clone that stands for this one. Nothing is built anew: other tests read what is built.
+    // Links to the existing build instead of building again, because other tests read its files.
     await mkdir(join(folder, "chorus"));
     await cp(join(ROOT, "package.json"), join(folder, "chorus/package.json"));
     for (const name of ["dist", "gen"]) await symlink(join(ROOT, name), join(folder, "chorus", name), "junction");
@@ -121,7 +121,7 @@ describe("the guides against a running service", () => {
     assert.equal((await own.sh(runIt?.text ?? "")).trim(), printed?.text);
   });
 
-  test("docs/structured-output.md: the answer and the refusal are those that are shown", async ({ service }) => {
+  test("docs/structured-output.md shows the answer and the error that the service returns", async ({ service }) => {
     const { sh } = runner(service);
     const [extract, strict] = await blocks("docs/structured-output.md", "sh");
     const [shown, refused] = (await blocks("docs/structured-output.md", "json")).map(({ text }) => JSON.parse(text));
@@ -178,7 +178,7 @@ describe("the guides against a running service", () => {
     assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
   });
 
-  test("docs/operating.md and docs/monitoring.md: commands and statements", async ({ service, t }) => {
+  test("docs/operating.md and docs/monitoring.md: commands and SQL statements run", async ({ service, t }) => {
     for (const { text } of [
       ...(await blocks("docs/operating.md", "sh")),
       ...(await blocks("docs/monitoring.md", "sh")),
@@ -190,7 +190,7 @@ describe("the guides against a running service", () => {
     for (const { text } of await blocks("docs/monitoring.md", "sql")) await pool.query(text);
   });
 
-  test("docs/security.md: an operator token that was lost ends", async ({ t }) => {
+  test("docs/security.md: the statement revokes a lost operator token", async ({ t }) => {
     const [statement, ...more] = await blocks("docs/security.md", "sql");
     assert.deepEqual(more, []);
     const { pool } = await testDatabase(t);
@@ -204,7 +204,7 @@ describe("the guides against a running service", () => {
     );
   });
 
-  test("docs/operating.md: a dump can be restored", async ({ service, skip, t }) => {
+  test("docs/operating.md: restores a dump", async ({ service, skip, t }) => {
     const { url } = await testDatabase(t);
     const dumps = (await blocks("docs/operating.md", "sh")).filter(({ text }) => /^pg_(dump|restore)/.test(text));
     assert.equal(dumps.length, 2);
@@ -224,7 +224,7 @@ describe("the guides against a running service", () => {
     assert.equal((await pool.query("select from chorus_migrations")).length, length);
   });
 
-  test("docs/operating.md: the proxies take their configuration", async ({ skip, t }) => {
+  test("docs/operating.md: nginx and Caddy accept the configuration", async ({ skip, t }) => {
     const folder = await project(t);
     const [nginx] = await blocks("docs/operating.md", "nginx");
     const [caddy] = await blocks("docs/operating.md", "caddyfile");
@@ -250,11 +250,11 @@ describe("the guides against a running service", () => {
       const env = { ...CHILD_ENV, HOME: folder };
       await execute("caddy", ["validate", "--config", join(folder, "Caddyfile"), "--adapter", "caddyfile"], { env });
     } else missing.push("caddy");
-    skip(missing.length > 0, `not on this machine: ${missing.join(", ")}`);
+    skip(missing.length > 0, `not installed: ${missing.join(", ")}`);
   });
 });
 
-test("docs/operating.md: the catalogue of models of one's own answers", async ({ t }) => {
+test("docs/operating.md: the catalogue of self-hosted models returns answers", async ({ t }) => {
   const [ollama, vllm] = [
     await startVendor("openai", { text: "quick" }),
     await startVendor("openai", { text: "hard" }),
@@ -275,7 +275,7 @@ test("docs/operating.md: the catalogue of models of one's own answers", async ({
   assert.equal(vllm.calls[0]?.headers.authorization, "Bearer vllm-secret");
 });
 
-test("docs/effort.md shows the traces that three scripted vendors give", async ({ t }) => {
+test("docs/effort.md shows the traces that three scripted vendors produce", async ({ t }) => {
   const { script, ask } = await startPanel(t);
   const say = (text: string, headersMs: number) => ({ draft: { text, headersMs } });
   const guide = await readFile(join(ROOT, "docs/effort.md"), "utf8");
@@ -291,7 +291,7 @@ test("docs/effort.md shows the traces that three scripted vendors give", async (
   const shown = (await blocks("docs/effort.md", "json")).map(({ text }) => JSON.parse(text));
   assert.equal(shown.length, 2);
   for (const trace of shown) {
-    // Of three, the two that agree come well before the other one, which nobody waits for.
+    // Two of three drafts agree and arrive early, so the service does not wait for the third.
     const anthropic = say("35", trace.intelligence_level === "high" ? 30_000 : 0);
     script({ openai: say("20", 0), google: say("20", 0), anthropic });
     const { intelligence_trace } = await ask({ prompt, effort: trace.intelligence_level, intelligence_trace: true });

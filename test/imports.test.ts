@@ -5,7 +5,7 @@ import { test } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../src");
 
-/** Files at the top of src that anybody may import. */
+/** Files at the top of src that every file may import. */
 const LEAVES = new Set([
   "abort",
   "breaker",
@@ -25,8 +25,8 @@ const LEAVES = new Set([
 /** Composes the service from all parts; imported by main only. */
 const COMPOSITION = new Set(["main", "shutdown", "greeting"]);
 
-/** Folders that each folder may import; itself is always allowed. */
-const ARROWS: Record<string, string[]> = {
+/** Folders that each folder may import besides itself. */
+const ALLOWED_IMPORTS: Record<string, string[]> = {
   transport: ["service", "admission", "accounts"],
   service: ["engine", "search", "admission", "accounts"],
   engine: ["models", "search"],
@@ -53,35 +53,35 @@ function sources(): Map<string, string[]> {
   return found;
 }
 
-function place(file: string): string {
+function partOf(file: string): string {
   return file.includes("/") ? (file.split("/")[0] ?? "") : file.replace(/\.ts$/, "");
 }
 
-test("arrows run only as the architecture draws them", () => {
+test("folders import only the folders that the architecture allows", () => {
   const wrong: string[] = [];
   for (const [file, imports] of sources()) {
-    const from = place(file);
+    const from = partOf(file);
     if (COMPOSITION.has(from)) continue;
     for (const to of imports) {
-      const target = place(to);
-      const allowed = target === from || LEAVES.has(target) || (ARROWS[from] ?? []).includes(target);
+      const target = partOf(to);
+      const allowed = target === from || LEAVES.has(target) || (ALLOWED_IMPORTS[from] ?? []).includes(target);
       if (!allowed) wrong.push(`${file} → ${to}`);
     }
   }
   assert.deepEqual(wrong, []);
 });
 
-test("the engine knows no HTTP server, the transport no SQL", () => {
+test("the engine uses no HTTP server, the transport no SQL", () => {
   const forbidden: Array<[folder: string, pattern: RegExp]> = [
     ["engine", /"node:(http|http2|net)"|"@connectrpc/],
     ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
     ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
-    // It runs wherever there is fetch, and is handed out alone.
+    // The client is published alone and needs only fetch.
     ["client", /(?:from|import) "(?!\.\/)/],
   ];
   for (const file of sources().keys()) {
     const text = readFileSync(join(SRC, file), "utf8");
-    for (const [folder, pattern] of forbidden) if (place(file) === folder) assert.doesNotMatch(text, pattern, file);
+    for (const [folder, pattern] of forbidden) if (partOf(file) === folder) assert.doesNotMatch(text, pattern, file);
   }
 });
 
@@ -93,14 +93,14 @@ test("only the wire formats know the fields of vendors", () => {
   }
 });
 
-test("only main and the command line touch the process", () => {
+test("only main and the command line use the process object", () => {
   for (const file of sources().keys()) {
-    if (place(file) === "main" || place(file) === "cli") continue;
+    if (partOf(file) === "main" || partOf(file) === "cli") continue;
     assert.doesNotMatch(readFileSync(join(SRC, file), "utf8"), /\bprocess\.(env|exit|on|argv|cwd|std)/, file);
   }
 });
 
-test("no file imports itself by a way around", () => {
+test("no import cycles", () => {
   const graph = sources();
   const done = new Set<string>();
   const visit = (file: string, path: string[]): void => {

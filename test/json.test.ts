@@ -8,7 +8,7 @@ interface Sample {
   value: unknown;
 }
 
-/** What the members mean together: the last of equal names wins. */
+/** Builds an object from members. The last member of a name wins. */
 function record(members: readonly (readonly [string, unknown])[]): object {
   const object = {};
   for (const [key, value] of members)
@@ -17,7 +17,7 @@ function record(members: readonly (readonly [string, unknown])[]): object {
 }
 
 const space = fc.constantFrom("", "", " ", "\n", "\t\r ");
-// Escaped names are why the samples carry their own meaning: V8's JSON.parse misreads some (nodejs/node#63785).
+// Samples carry their expected value because V8's JSON.parse misreads some escaped names (nodejs/node#63785).
 const names: [string, string][] = [
   ['"a"', "a"],
   ['"\\u0061"', "a"],
@@ -38,7 +38,7 @@ const scalar = fc
     fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
   )
   .map((text): Sample => ({ text, value: JSON.parse(text) }));
-/** JSON as people write it: space anywhere, escapes, and the same name more than once. */
+/** JSON with white space, escapes and repeated names. */
 const { json } = fc.letrec<{ json: Sample }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 5 },
@@ -56,10 +56,10 @@ const { json } = fc.letrec<{ json: Sample }>((tie) => ({
   ),
 }));
 
-function plain(node: JsonNode): unknown {
+function toValue(node: JsonNode): unknown {
   if (node.kind === "scalar") return JSON.parse(node.text);
-  if (node.kind === "array") return node.items.map(plain);
-  return record(node.members.map(([name, value]) => [name, plain(value)]));
+  if (node.kind === "array") return node.items.map(toValue);
+  return record(node.members.map(([name, value]) => [name, toValue(value)]));
 }
 
 function accepts(parse: (text: string) => unknown, text: string): boolean {
@@ -73,11 +73,11 @@ function accepts(parse: (text: string) => unknown, text: string): boolean {
 }
 
 describe("parseJson and stringifyJson", () => {
-  it("keep the meaning", () => {
+  it("preserve the value", () => {
     fc.assert(
       fc.property(json, ({ text, value }) => {
         const node = parseJson(text);
-        assert.deepEqual(plain(node), value);
+        assert.deepEqual(toValue(node), value);
         assert.deepEqual(parseJson(stringifyJson(node)), node);
       }),
     );
@@ -92,17 +92,17 @@ describe("parseJson and stringifyJson", () => {
     fc.assert(fc.property(broken, (text) => assert.equal(accepts(parseJson, text), accepts(JSON.parse, text))));
   });
 
-  it("keep literals, and the order of names that look like integers", () => {
+  it("preserve literals and the order of names that look like integers", () => {
     const text = '{"b":1.0,"10":123456789012345678901234567890,"2":"a\\u0041","__proto__":{"x":[-0,1e400]}}';
     assert.equal(stringifyJson(parseJson(text)), text);
     assert.equal(stringifyJson(parseJson(`\n${text.replaceAll(",", " , ").replaceAll(":", " : ")} `)), text);
   });
 
-  it("let the last of equal names win, at the place of the first", () => {
+  it("use the last value of a repeated name, at the position of the first", () => {
     assert.equal(stringifyJson(parseJson('{"a":1,"b":2,"\\u0061":3}')), '{"a":3,"b":2}');
   });
 
-  it("refuse what is nested too deep, without overflowing the stack and without quoting the text", () => {
+  it("reject text that is nested too deeply, without a stack overflow and without quoting the text", () => {
     assert.equal(parseJson(`${"[".repeat(512)}${"]".repeat(512)}`).kind, "array");
     assert.throws(() => parseJson(`${"[".repeat(513)}${"]".repeat(513)}`), SyntaxError);
     assert.throws(() => parseJson('{"a":'.repeat(200_000)), SyntaxError);
@@ -112,7 +112,7 @@ describe("parseJson and stringifyJson", () => {
 });
 
 describe("member", () => {
-  it("gives the value of a member, whatever its name", () => {
+  it("returns the value of a member, including __proto__", () => {
     assert.deepEqual(member(parseJson('{"a":1,"__proto__":2}'), "__proto__"), { kind: "scalar", text: "2" });
     assert.equal(member(parseJson('{"a":1}'), "toString"), undefined);
     assert.equal(member(parseJson("[1]"), "0"), undefined);
@@ -120,7 +120,7 @@ describe("member", () => {
 });
 
 describe("memberText", () => {
-  it("finds the member, and gives it as written", () => {
+  it("returns the text of a member as written", () => {
     const path = fc.array(fc.constantFrom(...names.map(([, name]) => name)), { maxLength: 3 });
     fc.assert(
       fc.property(json, path, ({ text, value }, names) => {
@@ -130,14 +130,14 @@ describe("memberText", () => {
           expected = isObject ? Object.getOwnPropertyDescriptor(expected, name)?.value : undefined;
         }
         const found = memberText(text, names);
-        assert.deepEqual(found === undefined ? undefined : plain(parseJson(found)), expected);
+        assert.deepEqual(found === undefined ? undefined : toValue(parseJson(found)), expected);
         if (found !== undefined) assert.ok(text.includes(found) && found === found.trim());
       }),
       { numRuns: 500 },
     );
   });
 
-  it("keeps the spelling and the order of names", () => {
+  it("preserves spelling and the order of names", () => {
     const body = '{"response_format" : {"schema":{ "b":1.0, "10":{} , "2":[] } , "type":"json_schema"}}';
     assert.equal(memberText(body, ["response_format", "schema"]), '{ "b":1.0, "10":{} , "2":[] }');
     assert.equal(memberText(body, ["response_format", "type"]), '"json_schema"');
@@ -145,7 +145,7 @@ describe("memberText", () => {
     assert.equal(memberText(body, ["schema"]), undefined);
   });
 
-  it("lets the last of equal names win, also on the way", () => {
+  it("uses the last value of a repeated name at every level of the path", () => {
     assert.equal(memberText('{"a":{"b":1},"a":{"c":2}}', ["a", "b"]), undefined);
     assert.equal(memberText('{"a":{"b":1},"\\u0061":{"b":2,"b":3}}', ["a", "b"]), "3");
   });

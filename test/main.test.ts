@@ -24,8 +24,8 @@ import { startVendor } from "./helpers/vendors.ts";
 const execute = promisify(execFile);
 const MAIN = resolve(import.meta.dirname, "../src/main.ts");
 
-/** As a newcomer starts it: no secret chosen, no database of his own. */
-const NEWCOMER = { BOOTSTRAP_API_KEY: "", OPERATOR_TOKEN: "" };
+/** Environment of a first start, which generates the secrets. */
+const NO_SECRETS = { BOOTSTRAP_API_KEY: "", OPERATOR_TOKEN: "" };
 
 const folders: string[] = [];
 async function dataFolder(): Promise<string> {
@@ -42,13 +42,13 @@ afterAll(async () => {
   }
 });
 
-/** Process of the embedded Postgres of a folder, as long as it runs. */
+/** Process id of a folder's embedded Postgres; undefined when it does not run. */
 async function postgresOf(folder: string): Promise<number | undefined> {
   const pid = await readFile(join(folder, "postgres/data/postmaster.pid"), "utf8").catch(() => "");
   return pid ? Number(pid.split("\n")[0]) : undefined;
 }
 
-/** Starts a service that is expected to end by itself. */
+/** Starts a service that is expected to exit. */
 async function start(env: Record<string, string>): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const folder = await dataFolder();
   const child = spawn(process.execPath, [MAIN], {
@@ -60,9 +60,9 @@ async function start(env: Record<string, string>): Promise<{ code: number | null
   return { code, stdout, stderr };
 }
 
-test("a newcomer has an answer at once: start, paste the line", async (t) => {
+test("answers the curl command that the first start prints", async (t) => {
   const dataDir = await dataFolder();
-  const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NEWCOMER, HOST: "0.0.0.0" } });
+  const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NO_SECRETS, HOST: "0.0.0.0" } });
 
   const [, curl = ""] = /^ {2}(curl .+)$/m.exec(service.output()) ?? [];
   assert.match(curl, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/generate -H "X-API-Key: ck_/);
@@ -75,13 +75,13 @@ test("a newcomer has an answer at once: start, paste the line", async (t) => {
   }
 });
 
-test("a service that is killed leaves its store to the next one", async (t) => {
+test("reuses the database of a killed service", async (t) => {
   const dataDir = await dataFolder();
-  const service = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  const service = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   const [key = ""] = /ck_\w+/.exec(service.output()) ?? [];
   const postgres = await postgresOf(dataDir);
   assert.equal(await service.stop("SIGKILL"), "SIGKILL");
-  const next = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  const next = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   assert.equal(await postgresOf(dataDir), postgres);
   assert.doesNotMatch(next.output(), /ck_|op_/);
   assert.match(next.output(), /X-API-Key: \$CHORUS_API_KEY/);
@@ -91,18 +91,18 @@ test("a service that is killed leaves its store to the next one", async (t) => {
   assert.equal(await postgresOf(dataDir), undefined);
 });
 
-test("given secrets are used and never shown", async (t) => {
+test("uses configured secrets and never prints them", async (t) => {
   const service = await startService(t);
   assert.ok(!service.output().includes(service.apiKey) && !service.output().includes(service.operatorToken));
   assert.doesNotMatch(service.output(), /ck_|op_/);
 });
 
-test("two services that start at once on one folder share it, and the last one closes it", async (t) => {
+test("two services on one data folder share its database, and the last one stops it", async (t) => {
   const dataDir = await dataFolder();
-  const options = { databaseUrl: "", dataDir, env: NEWCOMER };
+  const options = { databaseUrl: "", dataDir, env: NO_SECRETS };
   const [one, other] = await Promise.all([startService(t, options), startService(t, options)]);
   const shown = [one, other].map(({ output }) => output()).filter((output) => output.includes("API key  "));
-  assert.equal(shown.length, 1, "the secrets are shown once");
+  assert.equal(shown.length, 1, "secrets printed once");
   const key = /ck_\w+/.exec(shown[0] ?? "")?.[0] ?? "";
   for (const { get } of [one, other]) assert.equal((await get("/v1/quotas", { "x-api-key": key })).status, 200);
   const listed = await runCli(["keys", "list"], { DATA_DIR: dataDir });
@@ -111,7 +111,7 @@ test("two services that start at once on one folder share it, and the last one c
   const [first, second] = (await address()).trim() === one.rpcUrl ? [one, other] : [other, one];
   assert.equal(await first.stop(), 0);
   assert.equal((await second.get("/v1/quotas", { "x-api-key": key })).status, 200);
-  // The command line finds the one that is left.
+  // The command line finds the remaining service.
   await until(async () => (await address()).trim() === second.rpcUrl);
   assert.match((await runCli(["keys", "list"], { DATA_DIR: dataDir })).stdout, /bootstrap/);
   assert.equal(await second.stop("SIGINT"), 0);
@@ -119,11 +119,11 @@ test("two services that start at once on one folder share it, and the last one c
   assert.equal(await postgresOf(dataDir), undefined);
 });
 
-test("replicas that start at once on one empty database agree, and revoke a key together", async (t) => {
+test("replicas that start concurrently on an empty database share keys and revocations", async (t) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
-  const options = { databaseUrl, env: NEWCOMER };
+  const options = { databaseUrl, env: NO_SECRETS };
   const replicas = await Promise.all([startService(t, options), startService(t, options), startService(t, options)]);
   const shown = replicas.filter(({ output }) => output().includes("API key  "));
   assert.equal(shown.length, 1);
@@ -135,7 +135,7 @@ test("replicas that start at once on one empty database agree, and revoke a key 
   const { key, secret } = JSON.parse((await chorus("keys", "create", "--workspace", "default")).stdout);
   const status = async () => (await other.get("/v1/quotas", { "x-api-key": secret })).status;
   assert.equal(await status(), 200);
-  // Kept in use, so that the other replica has every reason to remember it.
+  // Keeps the key in use, so that the other replica caches it.
   const refusedAt = (async () => {
     await until(async () => (await status()) !== 200);
     return performance.now();
@@ -154,7 +154,7 @@ test("replicas that start at once on one empty database agree, and revoke a key 
   assert.ok(performance.now() - expired < 1_000);
 });
 
-test("SIGTERM: not ready, what runs may finish, the rest is cut short without charge", async (t) => {
+test("SIGTERM: reports not ready, lets requests finish, and aborts the rest without charge", async (t) => {
   const drainMs = 1_500;
   const vendor = await startVendor("openai", ({ body }) =>
     body.includes("slow")
@@ -190,7 +190,7 @@ test("SIGTERM: not ready, what runs may finish, the rest is cut short without ch
 
   const began = performance.now();
   const exit = service.stop("SIGTERM");
-  // The signal is on its way.
+  // The signal has been sent.
   await until(async () => (await service.get("/readyz")).status !== 200);
   assert.equal((await service.get("/healthz")).status, 200);
   const refused = await service.post("/v1/generate", { prompt: "late" });
@@ -231,7 +231,7 @@ test("SIGTERM: not ready, what runs may finish, the rest is cut short without ch
   );
 });
 
-test("Ctrl-C arrives twice and counts once; a later one ends the process at once", async (t) => {
+test("counts a doubled Ctrl-C once, and exits at once on a later signal", async (t) => {
   const vendor = await startVendor("openai", { text: ["one ", "two"], after: 1, end: "hang" });
   t.onTestFinished(() => vendor.close());
   const run = async (drainMs: number) => {
@@ -244,23 +244,23 @@ test("Ctrl-C arrives twice and counts once; a later one ends the process at once
     await until(() => vendor.calls.length > count);
     return { service, events };
   };
-  const [patient, impatient] = await Promise.all([run(400), run(60_000)]);
+  const [shortDrain, longDrain] = await Promise.all([run(400), run(60_000)]);
 
-  const exit = patient.service.stop("SIGINT");
-  patient.service.process.kill("SIGINT");
-  const forced = impatient.service.stop("SIGINT");
+  const exit = shortDrain.service.stop("SIGINT");
+  shortDrain.service.process.kill("SIGINT");
+  const forced = longDrain.service.stop("SIGINT");
   assert.equal(await exit, 0);
-  assert.equal((await patient.events).at(-1)?.event, "done");
+  assert.equal((await shortDrain.events).at(-1)?.event, "done");
 
-  // A second signal counts only when it comes more than a second later.
+  // A second signal counts only if it arrives more than a second after the first.
   await sleep(1_100);
-  assert.equal(impatient.service.process.exitCode, null);
-  impatient.service.process.kill("SIGINT");
+  assert.equal(longDrain.service.process.exitCode, null);
+  longDrain.service.process.kill("SIGINT");
   assert.equal(await forced, 1);
-  await impatient.events;
+  await longDrain.events;
 });
 
-test("a signal during the start ends it, and leaves nothing behind", async () => {
+test("a signal during the start stops the service and its Postgres", async () => {
   const dataDir = await dataFolder();
   const child = spawn(process.execPath, [MAIN], {
     cwd: dataDir,
@@ -269,7 +269,7 @@ test("a signal during the start ends it, and leaves nothing behind", async () =>
   });
   const output = Promise.all([text(child.stdout), text(child.stderr)]);
   const exit = once(child, "exit");
-  // The first trace of the start: from here on it takes most of a second.
+  // The folder appears early: the rest of the start takes most of a second.
   await until(() => stat(join(dataDir, "postgres")).catch(() => undefined));
   child.kill("SIGTERM");
   const [code] = await exit;
@@ -278,7 +278,7 @@ test("a signal during the start ends it, and leaves nothing behind", async () =>
   assert.equal(await postgresOf(dataDir), undefined);
 });
 
-test("a port that is taken is named, and the secrets are shown at the next start", async (t) => {
+test("names a port in use, and prints the secrets at the next start", async (t) => {
   const taken = createServer();
   await new Promise<void>((done) => taken.listen(0, "127.0.0.1", done));
   t.onTestFinished(async () => {
@@ -295,12 +295,12 @@ test("a port that is taken is named, and the secrets are shown at the next start
     );
     assert.equal(await postgresOf(dataDir), undefined);
   }
-  const service = await startService(t, { databaseUrl: "", dataDir, env: NEWCOMER });
+  const service = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   assert.match(service.output(), /API key +ck_/);
   assert.equal(await service.stop(), 0);
 });
 
-test("what cannot be used is named, with exit code 1", async (t) => {
+test("names an unusable setting and exits with code 1", async (t) => {
   const file = join(await dataFolder(), "file");
   await writeFile(file, "");
   const { url } = await testDatabase(t);
@@ -333,7 +333,7 @@ test("what cannot be used is named, with exit code 1", async (t) => {
   );
 });
 
-test("a replica needs no folder of its own", async (t) => {
+test("starts without a writable data folder when a database is configured", async (t) => {
   const file = join(await dataFolder(), "file");
   await writeFile(file, "");
   const service = await startService(t, { env: { DATA_DIR: join(file, "data") } });

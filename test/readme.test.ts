@@ -13,14 +13,14 @@ import { startService } from "./helpers/service.ts";
 
 const execute = promisify(execFile);
 
-/** Names and kinds of all members, the first item standing for a list. */
+/** Names and types of all members. A list is represented by its first item. */
 function shape(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shape);
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]));
 }
 
-/** Runs `npm start` on an empty folder, as a reader of README does, and commands of the docs against it. */
+/** Runs `npm start` on an empty folder, as README describes, and commands of the docs against it. */
 async function startNpm(t: Lifetime) {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   await chmod(dataDir, 0o711);
@@ -30,18 +30,18 @@ async function startNpm(t: Lifetime) {
     HOME: process.env.HOME,
     npm_config_update_notifier: "false",
     DATA_DIR: dataDir,
-    // Others may use the usual ports.
+    // The default ports may be in use.
     PORT: "0",
     RPC_PORT: "0",
   };
 
-  // npm start would install it, under the feet of the tests that run beside this one.
+  // Otherwise npm start would reinstall node_modules while other tests use it.
   const [lock, installed] = ["package-lock.json", "node_modules/.installed-lock.json"].map((name) => join(ROOT, name));
   const texts = await Promise.all([lock, installed].map((file = "") => readFile(file, "utf8").catch(() => "")));
-  assert.ok(texts[0] === texts[1], "node_modules is not what package-lock.json says. Run npm run setup first.");
+  assert.ok(texts[0] === texts[1], "node_modules does not match package-lock.json. Run npm run setup first.");
 
   const npm = spawn("npm start", { shell: true, cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  // Also when the test fails: npm, its shells and the service are one group.
+  // Stops npm, its shells and the service, which form one process group.
   t.onTestFinished(() => {
     if (npm.pid && npm.stdout.readable) process.kill(-npm.pid, "SIGTERM");
   });
@@ -89,7 +89,7 @@ test("README names npm start and npm test", async () => {
   assert.ok(scripts.start && scripts.test);
 });
 
-test("README: the answer has the shape that is shown", async ({ npm: { output, url, key, run } }) => {
+test("README shows the shape of the answer", async ({ npm: { output, url, key, run } }) => {
   const [, , curl, answer] = await blocks("README.md");
   assert.match(
     output(),
@@ -115,7 +115,7 @@ test("docs/command-line.md: the commands for keys work as written", async ({ npm
   assert.notEqual(id, "");
 });
 
-test("docs/operating.md: a copy of the stopped embedded Postgres is a backup", async ({ onTestFinished }) => {
+test("docs/operating.md: restores a copy of the stopped embedded Postgres", async ({ onTestFinished }) => {
   const t = { onTestFinished };
   const { dataDir, env, key, run, stop } = await startNpm(t);
   const before = await run('curl -s http://127.0.0.1:8080/v1/quotas -H "X-API-Key: $CHORUS_API_KEY"');
@@ -138,7 +138,7 @@ test("docs/operating.md: a copy of the stopped embedded Postgres is a backup", a
   await service.stop();
 });
 
-test("each JSON block of the docs is JSON, and the catalogues can be read", async ({ onTestFinished }) => {
+test("every JSON block of the docs parses, and the model catalogues load", async ({ onTestFinished }) => {
   const t = { onTestFinished };
   const folder = await mkdtemp(join(tmpdir(), "chorus-readme-"));
   t.onTestFinished(() => rm(folder, { recursive: true }));
@@ -164,7 +164,7 @@ test("each JSON block of the docs is JSON, and the catalogues can be read", asyn
   assert.equal(catalogues, 2);
 });
 
-test("each variable that is read is documented, with its default", async () => {
+test("every environment variable is documented with its default", async () => {
   const sources = ["src/config/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
     readFile(join(ROOT, path), "utf8"),
   );
@@ -195,7 +195,7 @@ test("each variable that is read is documented, with its default", async () => {
   assert.equal(rows.get("LOG_LEVEL"), config.logLevel);
 });
 
-test("each link leads to a file, and to a heading of it", async () => {
+test("every link of the docs points to an existing file and heading", async () => {
   for (const page of await pages()) {
     const text = await readFile(join(ROOT, page), "utf8");
     for (const [, path = "", anchor] of text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
@@ -213,7 +213,7 @@ test("each link leads to a file, and to a heading of it", async () => {
   }
 });
 
-/** npm itself, below the shell that starts it, if that is still there. */
+/** The process of npm, which may run below a shell. */
 async function childOf(pid: number): Promise<number> {
   const { stdout } = await execute("ps", ["-o", "pid=,ppid=,args=", "-ax"]);
   for (const line of stdout.split("\n")) {

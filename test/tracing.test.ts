@@ -34,7 +34,7 @@ async function start(t: Lifetime, env: Record<string, string> = {}) {
   return { vendor, collector, service };
 }
 
-/** The names of a trace as a tree, in the order in which spans began. */
+/** Span names of a trace as a tree, in start order. */
 function tree(spans: CollectedSpan[], parent: CollectedSpan | undefined): unknown[] {
   const children = spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId);
   const inOrder = children.sort((a, b) => a.startedMs - b.startedMs);
@@ -66,15 +66,15 @@ const test = base
     { scope: "file" },
     fixture((t) => start(t)),
   )
-  /** A service with a collector of its spans, which has none at the start of a test. */
+  /** A service and the collector of its spans. */
   .extend("traced", ({ tracedOfFile }) => {
     tracedOfFile.vendor.reset();
     tracedOfFile.collector.spans.length = tracedOfFile.collector.requests.length = 0;
     return tracedOfFile;
   });
 
-describe("a service that is told of a collector", () => {
-  test("sends the tree of a request's spans, in the trace of its caller, and hands the trace on", async ({
+describe("a service with a trace collector", () => {
+  test("continues the caller's trace, exports the spans of a request and propagates the trace to the vendor", async ({
     traced: { vendor, collector, service },
   }) => {
     const headers = { traceparent: TRACEPARENT, tracestate: "shop=aisle9" };
@@ -85,8 +85,8 @@ describe("a service that is told of a collector", () => {
     const spans = await collector.trace(
       ({ traceId, name }) => traceId === CALLER.traceId && name === "POST /v1/generate",
     );
-    const root = spans.find(isServer) ?? assert.fail("no root");
-    const call = spans.find(isClient) ?? assert.fail("no call of a vendor");
+    const root = spans.find(isServer) ?? assert.fail("no root span");
+    const call = spans.find(isClient) ?? assert.fail("no span of a vendor call");
     assert.equal(root.parentSpanId, CALLER.spanId);
     assert.equal(root.traceState, "shop=aisle9");
     assert.equal(root.name, "POST /v1/generate");
@@ -98,10 +98,10 @@ describe("a service that is told of a collector", () => {
     assert.ok(spans.every(({ status }) => status === "UNSET"));
     assert.deepEqual(root.resource["service.name"], "chorus");
 
-    const { "chorus.workspace_id": workspace, "chorus.key_id": key, ...told } = root.attributes;
+    const { "chorus.workspace_id": workspace, "chorus.key_id": key, ...rootAttributes } = root.attributes;
     assert.match(String(workspace), /^ws_/);
     assert.match(String(key), /^key_/);
-    assert.deepEqual(told, {
+    assert.deepEqual(rootAttributes, {
       "http.request.method": "POST",
       "http.response.status_code": 200,
       "chorus.request_id": response.headers.get("x-request-id"),
@@ -113,9 +113,9 @@ describe("a service that is told of a collector", () => {
       "chorus.cached_tokens": answer.usage.cached_tokens,
       "chorus.credits": answer.usage.credits,
     });
-    const { "gen_ai.request.model": model, ...asked } = call.attributes;
+    const { "gen_ai.request.model": model, ...callAttributes } = call.attributes;
     assert.equal(call.name, `chat ${model}`);
-    assert.deepEqual(asked, {
+    assert.deepEqual(callAttributes, {
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "openai",
       "gen_ai.request.stream": false,
@@ -128,9 +128,9 @@ describe("a service that is told of a collector", () => {
       "chorus.outcome": "ok",
     });
     assert.equal(vendor.calls[0]?.headers.traceparent, `00-${CALLER.traceId}-${call.spanId}-01`);
-    // It belongs to the caller's own tools.
+    // The caller's tracestate is not meant for vendors.
     assert.equal(vendor.calls[0]?.headers.tracestate, undefined);
-    assert.equal((await logLine(service, String(told["chorus.request_id"]))).trace_id, CALLER.traceId);
+    assert.equal((await logLine(service, String(rootAttributes["chorus.request_id"]))).trace_id, CALLER.traceId);
 
     const [request] = collector.requests;
     assert.equal(request?.path, "/v1/traces");
@@ -141,7 +141,7 @@ describe("a service that is told of a collector", () => {
     );
   });
 
-  test("does so over RPC, for streams too, and begins a trace where none comes in", async ({
+  test("exports spans of RPC calls and streams, and starts a trace when the caller sends none", async ({
     traced: { collector, service },
   }) => {
     for (const transport of Object.values(transports(service.rpcUrl)).slice(0, 4)) {
@@ -173,7 +173,7 @@ describe("a service that is told of a collector", () => {
     }
   });
 
-  test("shows each try of a vendor, and what failed", async ({ traced: { vendor, collector, service } }) => {
+  test("records every attempt of a vendor call and its error", async ({ traced: { vendor, collector, service } }) => {
     collector.spans.length = 0;
     vendor.reply({ status: 500, error: { message: "albatross overboard" } });
     const once = await service.post("/v1/generate", { prompt: PROMPT, ...strong });
@@ -206,7 +206,7 @@ describe("a service that is told of a collector", () => {
     vendor.always({ text: ANSWER });
   });
 
-  test("takes the caller's faults for no failure of its own", async ({ traced: { collector, service } }) => {
+  test("does not mark the span as failed when the caller is at fault", async ({ traced: { collector, service } }) => {
     for (const [path, body, status, type, name] of [
       ["/v1/generate", { prompt: PROMPT, effort: "albatross" }, 422, "invalid_request", "POST /v1/generate"],
       ["/v1/albatross/7", {}, 404, "not_found", "HTTP"],
@@ -221,7 +221,7 @@ describe("a service that is told of a collector", () => {
     assert.doesNotMatch(JSON.stringify(collector.spans), /albatross/);
   });
 
-  test("shows a stream that its reader left", async ({ traced: { vendor, collector, service }, t }) => {
+  test("records a stream that the caller left", async ({ traced: { vendor, collector, service }, t }) => {
     collector.spans.length = 0;
     vendor.reply({ text: ["One ", "two ", "three "], end: "hang", after: 1 });
     const raw = await openRaw(t, service.url);
@@ -237,7 +237,7 @@ describe("a service that is told of a collector", () => {
     assert.ok(spans.some(({ name }) => name === "settlement"));
   });
 
-  test("heeds a caller that records nothing, leaves probes out, and takes no nonsense for a trace", async ({
+  test("honours an unsampled trace, skips health probes and ignores an invalid traceparent", async ({
     traced: { vendor, collector, service },
   }) => {
     collector.spans.length = 0;
@@ -260,7 +260,7 @@ describe("a service that is told of a collector", () => {
     );
   });
 
-  test("keeps apart what runs side by side, though it is admitted and settled together", async ({
+  test("keeps the spans of concurrent requests apart when admission and settlement batch them", async ({
     traced: { collector, service },
   }) => {
     collector.spans.length = 0;
@@ -279,7 +279,7 @@ describe("a service that is told of a collector", () => {
     }
   });
 
-  test("sends what waits before it ends", async ({ t }) => {
+  test("exports pending spans before the process exits", async ({ t }) => {
     const { collector, service } = await start(t, { OTEL_BSP_SCHEDULE_DELAY: "60000" });
     await service.post("/v1/generate", { prompt: PROMPT, ...strong });
     assert.equal(await service.stop(), 0);
@@ -287,7 +287,7 @@ describe("a service that is told of a collector", () => {
   });
 });
 
-test("the steps of many models are spans, with the calls of vendors below them", async ({ t }) => {
+test("exports the steps of a plan as spans with the vendor calls below them", async ({ t }) => {
   const collector = await startCollector(t);
   const env = {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/mine`,
@@ -309,7 +309,7 @@ test("the steps of many models are spans, with the calls of vendors below them",
     collector.spans.length = 0;
     await run(body);
     const spans = await collector.trace(({ name }) => name.startsWith("POST /v1/generate"));
-    const plan = spans.find(({ name }) => name === "plan") ?? assert.fail("no plan");
+    const plan = spans.find(({ name }) => name === "plan") ?? assert.fail("no span named plan");
     const steps = spans.filter(({ parentSpanId }) => parentSpanId === plan.spanId);
     const inOrder = steps.sort((a, b) => a.startedMs - b.startedMs);
     assert.deepEqual(
@@ -335,7 +335,7 @@ test("the steps of many models are spans, with the calls of vendors below them",
   assert.equal(await service.stop(), 0);
 });
 
-test("a collector that is away costs one line of the log, and no answer", async ({ t }) => {
+test("logs one line and keeps answering while the collector is unavailable", async ({ t }) => {
   const { collector, service } = await start(t, { OTEL_EXPORTER_OTLP_TIMEOUT: "200", OTEL_BSP_SCHEDULE_DELAY: "1" });
   const lines = () => service.output().match(/the trace collector/g)?.length ?? 0;
   collector.status = 503;
@@ -349,7 +349,7 @@ test("a collector that is away costs one line of the log, and no answer", async 
   assert.doesNotMatch(service.output(), /[Uu]nhandled/);
 });
 
-test("a collector that nobody answers at does not keep the service from ending", async ({ t }) => {
+test("exits cleanly when the collector is unreachable", async ({ t }) => {
   const { service } = await start(t, {
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
     OTEL_BSP_SCHEDULE_DELAY: "5000",
@@ -359,7 +359,7 @@ test("a collector that nobody answers at does not keep the service from ending",
   assert.doesNotMatch(service.output(), /[Uu]nhandled|did not stop cleanly/);
 });
 
-test("without a collector nothing is sent anywhere, and vendors get no trace", async ({ t }) => {
+test("sends no spans and no traceparent without a collector", async ({ t }) => {
   const { vendor, collector, service } = await start(t, { OTEL_EXPORTER_OTLP_ENDPOINT: "" });
   const response = await service.post("/v1/generate", { prompt: PROMPT, effort: "low" }, { traceparent: TRACEPARENT });
   assert.equal(response.status, 200);

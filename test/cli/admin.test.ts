@@ -14,7 +14,7 @@ interface Run {
   err: string;
 }
 
-/** Runs the command line as a person would. */
+/** Runs the command line as an operator in the data folder of the service. */
 function run(service: TestService, args: string[], env: Record<string, string> = {}): Promise<Run> {
   return new Promise((done) => {
     execFile(
@@ -52,15 +52,15 @@ const test = base
     };
     return { ok, json, wrong };
   })
-  /** Name of a new workspace. */
+  /** The name of a new workspace. */
   .extend("acme", async ({ service }) => {
     const name = `acme-${randomUUID().slice(0, 8)}`;
     assert.equal((await run(service, ["workspaces", "create", name])).code, 0);
     return name;
   });
 
-describe("the command line does all that operators and owners do", () => {
-  test("workspaces", async ({ cli: { ok, json, wrong } }) => {
+describe("the command line covers all operator and owner actions", () => {
+  test("manages workspaces", async ({ cli: { ok, json, wrong } }) => {
     const made = await json("workspaces create fresh --kind organization");
     assert.equal(made.kind, "organization");
     assert.equal(made.limits.requests_per_minute, 600);
@@ -79,7 +79,7 @@ describe("the command line does all that operators and owners do", () => {
     await wrong(["workspaces", "show", "nobody\u001b[2J"], /^chorus: There is no workspace "nobody\\+u001b\[2J"/);
   });
 
-  test("credits", async ({ acme, cli: { ok, json, wrong } }) => {
+  test("manages credits", async ({ acme, cli: { ok, json, wrong } }) => {
     assert.match(
       await ok(`credits grant ${acme} 12.345678 --reference welcome`),
       /^grant +welcome +12\.345678 .* 12\.345678 +0 +0$/m,
@@ -107,7 +107,7 @@ describe("the command line does all that operators and owners do", () => {
     await wrong(["credits", "ledger", acme, "--limit", "0"], /--limit must be/);
   });
 
-  test("tiers and limits", async ({ acme, cli: { ok, json, wrong } }) => {
+  test("manages tiers and limits", async ({ acme, cli: { ok, json, wrong } }) => {
     await ok(`credits purchase ${acme} 500 --reference inv-1`);
     assert.match(await ok(`tiers set ${acme} unlimited`), /^tier +unlimited \(by an operator\)$/m);
     assert.match(await ok(`tiers set ${acme} auto`), /^tier +1$/m);
@@ -132,7 +132,10 @@ describe("the command line does all that operators and owners do", () => {
     await wrong(["tiers", "set", acme, "gold"], /There is no such tier/);
   });
 
-  test("an owner, with a token that is shown once", async ({ acme, cli: { ok, json, wrong } }) => {
+  test("creates an owner token, shows it once and accepts it for owner commands", async ({
+    acme,
+    cli: { ok, json, wrong },
+  }) => {
     const shown = await ok(`owners create ${acme} --expires 30d`);
     const [, token = ""] = /^Owner token \(shown only once\): (ow_\w+)$/m.exec(shown) ?? [];
     const { token: newer } = await json(`owners create ${acme}`);
@@ -161,7 +164,7 @@ describe("the command line does all that operators and owners do", () => {
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
   });
 
-  test("nothing that a terminal would obey is printed", async ({ service, acme }) => {
+  test("prints no terminal control characters", async ({ service, acme }) => {
     const { code, err } = await run(service, ["keys", "create", "--workspace", acme, "--name", "a\u001b]0;b\u0007"]);
     assert.equal(code, 1);
     assert.match(err, /name may have up to 200 characters, and no control characters/);

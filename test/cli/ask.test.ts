@@ -10,18 +10,18 @@ import { CHILD_ENV } from "../helpers/environment.ts";
 import { test as base } from "../helpers/fixtures.ts";
 
 const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service }) => {
-  const beside = { DATA_DIR: service.dataDir };
-  return { beside };
+  const cliEnv = { DATA_DIR: service.dataDir };
+  return { cliEnv };
 });
 
-describe("ask prints the answer as it comes", () => {
-  test("for an operator without a key, with one that does not outlive the question", async ({
+describe("chorus ask", () => {
+  test("creates a temporary key for an operator without a key and revokes it", async ({
     vendor,
     database: { pool },
-    shared: { beside },
+    shared: { cliEnv },
   }) => {
     vendor.reply({ text: ["One, ", "\u001b[31mtwo."] });
-    const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], beside);
+    const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], cliEnv);
     assert.deepEqual([code, stdout, stderr], [0, "One, \\u001b[31mtwo.\n", ""]);
     assert.match(vendor.calls.at(-1)?.body ?? "", /count to two/);
     const keys = await pool.query("select scopes, revoked_at from api_keys where name = 'chorus ask'");
@@ -29,10 +29,14 @@ describe("ask prints the answer as it comes", () => {
     assert.ok(keys[0]?.revoked_at);
   });
 
-  test("with a key, piece by piece", async ({ service, vendor, shared: { beside } }) => {
+  test("streams the answer with a key, and aborts the vendor call on SIGINT", async ({
+    service,
+    vendor,
+    shared: { cliEnv },
+  }) => {
     vendor.reply({ text: ["first ", "second"], end: "hang", after: 1 });
     const child = spawn(process.execPath, [resolve(import.meta.dirname, "../../src/cli/main.ts"), "ask", "hello"], {
-      env: { ...CHILD_ENV, ...beside, CHORUS_API_KEY: service.apiKey },
+      env: { ...CHILD_ENV, ...cliEnv, CHORUS_API_KEY: service.apiKey },
     });
     const [piece] = await once(child.stdout, "data");
     assert.equal(String(piece), "first ");
@@ -42,24 +46,19 @@ describe("ask prints the answer as it comes", () => {
     assert.equal(await call?.ended, "aborted");
   });
 
-  test("whole, as one JSON document", async ({ service, shared: { beside } }) => {
-    const { code, stdout } = await runCli(["ask", "--json", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey });
+  test("prints the response as one JSON document with --json", async ({ service, shared: { cliEnv } }) => {
+    const { code, stdout } = await runCli(["ask", "--json", "hello"], { ...cliEnv, CHORUS_API_KEY: service.apiKey });
     assert.equal(code, 0);
     const { id, answer, finish_reason, usage } = JSON.parse(stdout);
     assert.match(id, /^gen_/);
     assert.deepEqual([answer, finish_reason, usage.output_tokens > 0], ["Hello from openai.", "stop", true]);
   });
 
-  test("about standard input and files, with instructions and ceilings", async ({
-    service,
-    vendor,
-    shared: { beside },
-    t,
-  }) => {
+  test("sends standard input, files, system text and limits", async ({ service, vendor, shared: { cliEnv }, t }) => {
     const folder = await makeFolder(t);
     const file = join(folder, "notes.csv");
     await writeFile(file, "room,time\n4,10:00\n");
-    const env = { ...beside, CHORUS_API_KEY: service.apiKey };
+    const env = { ...cliEnv, CHORUS_API_KEY: service.apiKey };
     const piped = await runCli(
       ["ask", "Summarise:", "-", "--system", "Be brief.", "--max-tokens", "50"],
       env,
@@ -74,26 +73,26 @@ describe("ask prints the answer as it comes", () => {
     assert.equal((await runCli(["ask", "Which room?", "--file", file, "--effort", "low"], env)).code, 0);
   });
 
-  test("as JSON that is valid against a schema in a file", async ({ service, vendor, shared: { beside }, t }) => {
+  test("prints JSON that matches a schema file", async ({ service, vendor, shared: { cliEnv }, t }) => {
     const file = join(await makeFolder(t), "room.schema.json");
     await writeFile(file, '{"type":"object","properties":{"room":{"type":"integer"}},"required":["room"]}');
     vendor.reply({ text: '```json\n{"room": 4}\n```' });
-    const env = { ...beside, CHORUS_API_KEY: service.apiKey };
+    const env = { ...cliEnv, CHORUS_API_KEY: service.apiKey };
     const { code, stdout, stderr } = await runCli(["ask", "Room 4.", "--schema", file], env);
     assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
   });
 
-  test("a failure goes to standard error, with exit code 1", async ({ service, vendor, shared: { beside } }) => {
+  test("prints a failure to standard error and exits with code 1", async ({ service, vendor, shared: { cliEnv } }) => {
     vendor.always({ status: 400 });
     const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
-      [["ask"], beside, /Standard input is empty/],
-      [["ask", "a", "--effort", "huge"], beside, /Allowed choices are auto, low, medium, high/],
-      [["ask", "a", "--max-tokens", "many"], beside, /--max-tokens must be a whole number/],
-      [["ask", "a", "--file", "/nowhere/a.pdf"], beside, /--file: \/nowhere\/a\.pdf cannot be read \(ENOENT\)/],
-      [["ask", "hello"], { ...beside, CHORUS_API_KEY: "nope" }, /does not accept the secret from CHORUS_API_KEY/],
-      [["ask", "hello", "--workspace", "nope"], beside, /no workspace "nope"/],
-      [["ask", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
-      [["ask", "--json", "hello"], { ...beside, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
+      [["ask"], cliEnv, /Standard input is empty/],
+      [["ask", "a", "--effort", "huge"], cliEnv, /Allowed choices are auto, low, medium, high/],
+      [["ask", "a", "--max-tokens", "many"], cliEnv, /--max-tokens must be a whole number/],
+      [["ask", "a", "--file", "/nowhere/a.pdf"], cliEnv, /--file: \/nowhere\/a\.pdf cannot be read \(ENOENT\)/],
+      [["ask", "hello"], { ...cliEnv, CHORUS_API_KEY: "nope" }, /does not accept the secret from CHORUS_API_KEY/],
+      [["ask", "hello", "--workspace", "nope"], cliEnv, /no workspace "nope"/],
+      [["ask", "hello"], { ...cliEnv, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
+      [["ask", "--json", "hello"], { ...cliEnv, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
       [["ask", "hello"], { CHORUS_API_KEY: "a", CHORUS_RPC_URL: "http://127.0.0.1:1" }, /There is no service at/],
     ];
     await Promise.all(

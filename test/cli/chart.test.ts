@@ -5,7 +5,7 @@ import { bar, sparkline } from "../../src/cli/chart.ts";
 
 const at = (text: string) => timestampFromDate(new Date(text));
 
-test("a bar is as long as its share, and what is not 0 can be seen", () => {
+test("draws a bar in proportion to its share, and a visible mark for any share above 0", () => {
   assert.equal(bar(10, 10), "█".repeat(20));
   assert.equal(bar(5, 10), "█".repeat(10));
   assert.equal(bar(1, 1_000_000), "▏");
@@ -13,7 +13,7 @@ test("a bar is as long as its share, and what is not 0 can be seen", () => {
   assert.equal(bar(0, 0), "");
 });
 
-test("a sparkline has a place for each interval, and a blank for one without use", () => {
+test("draws one column for each interval, blank without usage", () => {
   const day = (n: number) => Date.UTC(2026, 0, n);
   const values = new Map([
     [day(1), 1],
@@ -25,7 +25,7 @@ test("a sparkline has a place for each interval, and a blank for one without use
   assert.equal(sparkline(new Map([[day(1), 3]]), months, "month"), " █");
 });
 
-test("there is no sparkline of one point, of nothing, or of more than a line holds", () => {
+test("draws no sparkline for one point, no points or more points than fit into a line", () => {
   const from = at("2026-01-01T00:00:00Z");
   const start = Date.UTC(2026, 0, 1);
   assert.equal(sparkline(new Map([[start, 1]]), { from, to: at("2026-01-02T00:00:00Z") }, "day"), undefined);

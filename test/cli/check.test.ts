@@ -4,7 +4,7 @@ import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startService } from "../helpers/service.ts";
 
-test("chorus check prints what does not agree and exits with code 1", async (t) => {
+test("chorus check prints inconsistencies and exits with code 1", async (t) => {
   const { pool, url } = await testDatabase(t);
   const service = await startService(t, { databaseUrl: url });
   const env = { CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: service.operatorToken };

@@ -8,11 +8,11 @@ import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 const test = base
   .extend("env", { scope: "file" }, OFFLINE)
   .extend("chorus", ({ service }) => {
-    // Address and token are found under DATA_DIR.
+    // The command line reads the address and the token from DATA_DIR.
     return (...args: string[]) => runCli(args, { DATA_DIR: service.dataDir });
   })
   .extend("workspace", async ({ database }) => {
-    // Each test has keys of its own.
+    // Separates the keys of the tests.
     const name = `team-${randomUUID().slice(0, 8)}`;
     await createWorkspaces(database.pool).create(OPERATOR, { name, kind: "organization" });
     return name;
@@ -23,7 +23,7 @@ const ok = ({ code, stdout, stderr }: CliResult): string => {
   return stdout;
 };
 
-test("keys are made, listed and revoked beside a running service", async ({
+test("creates, lists and revokes keys of a running service", async ({
   service,
   database: { pool },
   workspace,
@@ -46,7 +46,7 @@ test("keys are made, listed and revoked beside a running service", async ({
   assert.equal(created.key.expires_at, undefined);
   assert.equal(await status(created.secret), 200);
 
-  // What should never be in a name, had it come there by another way.
+  // The service refuses such a name, so the test writes it to the database.
   const evil = "\u001b[2J\u001b]0;x\u0007\u202e\n\r\u009b31m<script>";
   await pool.query("update api_keys set name = $1 where id = $2", [evil, created.key.id]);
 
@@ -69,10 +69,11 @@ test("keys are made, listed and revoked beside a running service", async ({
   assert.equal(await status(created.secret), 200);
 });
 
-test("more keys than a page holds are all listed", async ({ database: { pool }, workspace, chorus }) => {
+test("lists all keys when they exceed one page", async ({ database: { pool }, workspace, chorus }) => {
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
-       select id, 'key_' || lpad(to_hex(n), 24, '0'), decode(md5(n::text), 'hex'), 'ck_x', 'bulk', '{}', date_trunc('milliseconds', created_at)
+      select id, 'key_' || lpad(to_hex(n), 24, '0'), decode(md5(n::text), 'hex'), 'ck_x', 'bulk', '{}',
+              date_trunc('milliseconds', created_at)
      from workspaces, generate_series(1, 1500) n where name = $1`,
     [workspace],
   );
@@ -80,7 +81,7 @@ test("more keys than a page holds are all listed", async ({ database: { pool }, 
   assert.equal(keys.length, 1500);
 });
 
-test("a mistake is told on standard error, with exit code 1", async ({ workspace, chorus }) => {
+test("prints an error to standard error and exits with code 1", async ({ workspace, chorus }) => {
   const created = JSON.parse(ok(await chorus("keys", "create", "--workspace", workspace, "--json")));
   const cases: [args: string[], message: RegExp][] = [
     [["keys", "create"], /Name the workspace/],

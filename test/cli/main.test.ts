@@ -8,7 +8,7 @@ import { test } from "vitest";
 import { runCli } from "../helpers/cli.ts";
 import { startService } from "../helpers/service.ts";
 
-test("without a service, a token or an address, it says what to do", async (t) => {
+test("explains what to do without a service, a token or an address", async (t) => {
   const service = await startService(t);
   const empty = await mkdtemp(join(tmpdir(), "chorus-cli-"));
   t.onTestFinished(() => rm(empty, { recursive: true }));
@@ -18,7 +18,7 @@ test("without a service, a token or an address, it says what to do", async (t) =
     await other.close();
   });
   const otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-  const beside = { DATA_DIR: service.dataDir };
+  const cliEnv = { DATA_DIR: service.dataDir };
   const token = { DATA_DIR: empty, OPERATOR_TOKEN: service.operatorToken };
 
   const cases: [env: Record<string, string>, message: RegExp][] = [
@@ -30,8 +30,8 @@ test("without a service, a token or an address, it says what to do", async (t) =
     [{ ...token, CHORUS_RPC_URL: service.url }, /is not the internal listener/],
     [{ ...token, CHORUS_RPC_URL: otherUrl }, /is not the internal listener/],
     [{ ...token, CHORUS_RPC_URL: service.rpcUrl.replace("http:", "https:") }, /is not the internal listener/],
-    [{ ...beside, OPERATOR_TOKEN: "wrong" }, /does not accept the secret from OPERATOR_TOKEN/],
-    [{ ...beside, OPERATOR_TOKEN: "a\nb" }, /OPERATOR_TOKEN must be visible ASCII/],
+    [{ ...cliEnv, OPERATOR_TOKEN: "wrong" }, /does not accept the secret from OPERATOR_TOKEN/],
+    [{ ...cliEnv, OPERATOR_TOKEN: "a\nb" }, /OPERATOR_TOKEN must be visible ASCII/],
   ];
   await Promise.all(
     cases.map(async ([env, message]) => {
@@ -45,7 +45,7 @@ test("without a service, a token or an address, it says what to do", async (t) =
   const good = [
     runCli(["keys", "list"], { ...token, CHORUS_RPC_URL: service.rpcUrl }),
     runCli(["--rpc-url", service.rpcUrl, "keys", "list"], { ...token, CHORUS_RPC_URL: otherUrl }),
-    runCli(["keys", "list"], beside),
+    runCli(["keys", "list"], cliEnv),
   ];
   for (const { code, stdout } of await Promise.all(good)) {
     assert.equal(code, 0);
@@ -53,15 +53,15 @@ test("without a service, a token or an address, it says what to do", async (t) =
   }
 });
 
-test("help is for people: every command, with exit code 0", async () => {
-  const [whole, keys, none, wrong] = await Promise.all([
+test("--help lists every command and exits with code 0", async () => {
+  const [help, keys, none, wrong] = await Promise.all([
     runCli(["--help"]),
     runCli(["keys", "create", "--help"]),
     runCli([]),
     runCli(["frob"]),
   ]);
-  assert.equal(whole.code, 0);
-  for (const word of ["keys", "ask", "--json", "--rpc-url", "OPERATOR_TOKEN"]) assert.ok(whole.stdout.includes(word));
+  assert.equal(help.code, 0);
+  for (const word of ["keys", "ask", "--json", "--rpc-url", "OPERATOR_TOKEN"]) assert.ok(help.stdout.includes(word));
   assert.equal(keys.code, 0);
   for (const word of ["--workspace", "--scope", "--expires"]) assert.ok(keys.stdout.includes(word));
   assert.deepEqual([none.code, none.stdout], [1, ""]);
@@ -70,7 +70,7 @@ test("help is for people: every command, with exit code 0", async () => {
   assert.match(wrong.stderr, /unknown command 'frob'/);
 });
 
-test("shells complete commands, options and their values", async () => {
+test("completes commands, options and option values", async () => {
   const complete = async (...words: string[]) => (await runCli(["complete", "--", ...words])).stdout;
   assert.match(await complete("key"), /^keys\t/m);
   assert.match(await complete("keys", "cr"), /^create\t/m);
@@ -80,7 +80,7 @@ test("shells complete commands, options and their values", async () => {
     assert.match((await runCli(["complete", shell])).stdout, new RegExp(`${shell} completion for chorus`));
 });
 
-test("the launcher runs the same command line, and gives its exit code", async () => {
+test("the launcher runs the command line and returns its exit code", async () => {
   const launcher = resolve(import.meta.dirname, "../../src/cli/chorus.cjs");
   assert.match((await runCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
   assert.equal((await runCli(["nonsense"], {}, "", launcher)).code, 1);

@@ -1,9 +1,9 @@
-// Compiled by package.test.ts as a file of somebody else's project; it is not run.
+// package.test.ts compiles this file as part of a consumer's project and does not run it.
 import { type ChorusError, createChorus, type FromSchema, type ResponseSchema } from "chorus/client";
 
 const chorus = createChorus({ baseUrl: "https://chorus.example.com", apiKey: "secret" });
 
-/** Compiles only where both types are the same. */
+/** Compiles only if both types are identical. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(_: Same<A, B>): void {}
 
@@ -58,7 +58,7 @@ export async function infers(): Promise<void> {
     },
   });
   same<typeof inPlace.structured.a, null>(true);
-  // Without additionalProperties: false there may be more.
+  // Without additionalProperties: false the object may have more members.
   same<typeof inPlace.structured.b, unknown>(true);
 
   const loose: ResponseSchema = INVOICE;

@@ -5,15 +5,15 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 export interface CuttingProxy {
   readonly url: string;
   /**
-   * Breaks the next connection, once the request is through (`request`) or the response contains `part`, and passes on nothing of what
-   * contained it. Without `part` its first byte counts.
+   * Breaks the next connection after the request has passed (`request`), or before the response chunk that contains
+   * `part` (`response`). Without `part`, it breaks before the first chunk.
    */
   cutNext(at: "request" | "response", part?: string): void;
-  /** Connections that were broken. */
+  /** Number of broken connections. */
   readonly cuts: number;
 }
 
-/** A TCP proxy before the service at `url`, for the faults that networks have. */
+/** Starts a TCP proxy in front of the service at `url` that can break connections. */
 export async function startCuttingProxy(t: Lifetime, url: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
@@ -42,7 +42,7 @@ export async function startCuttingProxy(t: Lifetime, url: string): Promise<Cutti
     }
     client.on("data", (bytes) => {
       upstream.write(bytes);
-      // The body of these tests is JSON and comes last.
+      // The request body is JSON and arrives last.
       if (next?.at === "request" && bytes.toString("latin1").endsWith("}")) upstream.write("", cut);
     });
     upstream.on("data", (bytes) => {

@@ -20,7 +20,7 @@ async function all(body: ReadableStream<Uint8Array>): Promise<ServerSentEvent[]>
   return events;
 }
 
-test("events are the same however the bytes are cut, with each kind of line end", async () => {
+test("reads the same events for any split of the bytes and each kind of line end", async () => {
   const event = fc.record({ name: fc.constantFrom("delta", "done", ""), text: fc.string({ unit: "binary" }) });
   const cuts = fc.array(fc.nat(2_000), { maxLength: 20 });
   const end = fc.constantFrom("\n", "\r\n", "\r");
@@ -40,12 +40,12 @@ test("events are the same however the bytes are cut, with each kind of line end"
   );
 });
 
-test("lines of data are joined; an event that was not finished is none", async () => {
+test("joins data lines and drops an unfinished event", async () => {
   const text = "data:a\ndata: b\n\nevent: delta\ndata: c\n";
   assert.deepEqual(await read(new TextEncoder().encode(text), []), [{ name: "", data: "a\nb" }]);
 });
 
-test("what is read of an event is bounded", async () => {
+test("limits the size of an event", async () => {
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(1_048_576).fill(97)),
   });

@@ -11,12 +11,12 @@ import { startService } from "../helpers/service.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
 const run = promisify(execFile);
-// Away from the repository, whose own settings are not the consumer's.
+// Outside the repository, because a consumer does not have its settings.
 const tsc = (...args: string[]) => run(process.execPath, [TSC, ...args], { cwd: folder });
 
 let folder: string;
 
-/** A project elsewhere that has this package among its own. */
+/** A consumer's project that depends on this package. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "chorus-consumer-"));
   const home = join(folder, "node_modules/chorus");
@@ -31,7 +31,7 @@ beforeAll(async () => {
   return () => rm(folder, { recursive: true, force: true });
 });
 
-test("what the package exports runs as plain JavaScript, the client with nothing of Node's", async () => {
+test("the package's exports run as JavaScript, and the client builds without Node's types", async () => {
   const program = `
     import { ChorusError, createChorus } from "chorus/client";
     import { GenerationService } from "chorus/rpc/v1/generation";
@@ -45,7 +45,7 @@ test("what the package exports runs as plain JavaScript, the client with nothing
   assert.equal(stdout.trim(), "connection_failed chorus.v1.GenerationService chorus.admin.v1.KeyService 3.1.1");
 });
 
-test("a schema that is a const gives the answer its type, and mistakes do not compile", async () => {
+test("infers the answer's type from a const schema and rejects mistakes at compile time", async () => {
   await cp(join(import.meta.dirname, "consumer.ts"), join(folder, "consumer.ts"));
   for (const module of [
     ["--module", "nodenext"],
@@ -66,7 +66,7 @@ test("a schema that is a const gives the answer its type, and mistakes do not co
   }
 });
 
-test("each program of the guide compiles and runs as written", async (t) => {
+test("every program of the guide compiles and runs as written", async (t) => {
   const service = await startService(t);
   const guide = await readFile(join(ROOT, "docs/typescript.md"), "utf8");
   const programs = [...guide.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
@@ -102,7 +102,7 @@ test("each program of the guide compiles and runs as written", async (t) => {
   await tsc(...options, ...files).catch(({ stdout }) => assert.fail(stdout));
 });
 
-test("the client's files are said to be those of the build", async () => {
+test("package.json exports the built client", async () => {
   const { exports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   assert.deepEqual(exports["./client"], { types: "./dist/client/client.d.ts", default: "./dist/client/client.js" });
 });

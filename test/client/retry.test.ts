@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { ChorusError, type ChorusOptions, createChorus } from "../../src/client/client.ts";
 
-/** What a service that is not there answers, one after the other; an Error is a broken connection. */
+/** An answer of the scripted service; an Error is a broken connection. */
 type Answer = Response | Error;
 
 const DONE = { id: "gen_1", request_id: "req_1", usage: {}, finish_reason: "stop", notices: [] };
@@ -19,14 +19,14 @@ function scripted(answers: Answer[], options: Partial<ChorusOptions> = {}) {
   const calls: { url: string; headers: Headers; at: number }[] = [];
   const fetch = async (url: unknown, init?: RequestInit) => {
     calls.push({ url: String(url), headers: new Headers(init?.headers), at: performance.now() });
-    const next = answers.shift() ?? assert.fail("one call too many");
+    const next = answers.shift() ?? assert.fail("unexpected call");
     if (next instanceof Error) throw next;
     return next;
   };
   return { calls, chorus: createChorus({ baseUrl: "http://service/", apiKey: "secret", fetch, ...options }) };
 }
 
-test("what may pass later is sent again, under one idempotency key, never before the stated time", async () => {
+test("retries temporary failures with one idempotency key, not before the stated time", async () => {
   const { chorus, calls } = scripted([
     refusal(429, { limit: "concurrent_requests", retry_after_ms: 40 }, { "Retry-After": "1" }),
     new TypeError("fetch failed"),
@@ -41,11 +41,11 @@ test("what may pass later is sent again, under one idempotency key, never before
     calls.every(({ url, headers }) => url === "http://service/v1/generate" && headers.get("x-api-key") === "secret"),
   );
   const [first, second] = calls;
-  // A timer may be a hair early against this clock.
+  // A timer may fire slightly early by this clock.
   assert.ok(first && second && second.at - first.at >= 39);
 });
 
-test("a failure that another try does not mend is thrown at once", async () => {
+test("throws a permanent failure without a retry", async () => {
   for (const [status, code] of [
     [400, "invalid_json"],
     [401, "unauthenticated"],
@@ -71,26 +71,26 @@ test("a failure that another try does not mend is thrown at once", async () => {
   }
 });
 
-test("a wait for the next day is the caller's to decide", async () => {
+test("does not retry after a long wait", async () => {
   const body = { code: "spend_limit_reached", retry_after_ms: 3_600_000 };
   const { chorus, calls } = scripted([refusal(429, body)]);
   await assert.rejects(chorus.generate({ prompt: "?" }), { code: "spend_limit_reached", retryAfterMs: 3_600_000 });
   assert.equal(calls.length, 1);
 });
 
-test("the last failure is thrown when the retries are used up", async () => {
+test("throws the last failure when the retries are used up", async () => {
   const lost = new TypeError("fetch failed");
   const { chorus, calls } = scripted([lost, lost], { retries: 1 });
   await assert.rejects(chorus.quotas(), { code: "connection_failed", status: undefined, cause: lost });
   assert.equal(calls.length, 2);
 });
 
-test("a gateway in between that fails is told from the service", async () => {
+test("distinguishes failures of a gateway from those of the service", async () => {
   const page = () => new Response("<h1>Bad Gateway</h1>", { status: 502, headers: { "Retry-After": "0" } });
   const { chorus, calls } = scripted([page(), page()], { retries: 1 });
   await assert.rejects(chorus.generate({ prompt: "?" }), { code: "unexpected_response", status: 502, retryAfterMs: 0 });
   assert.equal(calls.length, 2);
-  // What it had done is not known, and a stream has no idempotency key.
+  // Does not retry a stream, because it has no idempotency key and may have been charged.
   const streamed = scripted([page()]);
   await assert.rejects(streamed.chorus.stream({ prompt: "?" }).text(), { code: "unexpected_response" });
   for (const broken of ["event: delta\ndata: no json\n\n", "event: error\ndata: {}\n\n"]) {
@@ -108,11 +108,11 @@ test("a gateway in between that fails is told from the service", async () => {
   await assert.rejects(other.chorus.stream({ prompt: "?" }).text(), { code: "unexpected_response", status: 200 });
 });
 
-test("a stream is asked for again only where it was refused before its first event", async () => {
+test("retries a stream only if it was refused before its first event", async () => {
   const busy = () => refusal(503, { code: "overloaded", retry_after_ms: 1 });
   const early = `event: error\ndata: {"code":"overloaded","message":"No.","request_id":"req_1","retry_after_ms":1}\n\n`;
-  const whole = `event: delta\ndata: {"text":"Yes."}\n\nevent: done\ndata: ${JSON.stringify(DONE)}\n\n`;
-  const good = scripted([busy(), events(early), events(whole)]);
+  const complete = `event: delta\ndata: {"text":"Yes."}\n\nevent: done\ndata: ${JSON.stringify(DONE)}\n\n`;
+  const good = scripted([busy(), events(early), events(complete)]);
   assert.equal(await good.chorus.stream({ prompt: "?" }).text(), "Yes.");
   assert.ok(good.calls.every(({ headers }) => !headers.has("idempotency-key")));
 
@@ -129,10 +129,11 @@ test("a stream is asked for again only where it was refused before its first eve
   }
 });
 
-test("one reading gives the events, the text and the end; event types that are new are skipped", async () => {
+test("returns events, text and end from one pass over a stream, and skips unknown event types", async () => {
   const text = [
     `event: hello\ndata: no json\n\nevent: trace\ndata: {"step":{"kind":"answer","role":"fast","started_ms":0}}\n\n`,
-    `event: delta\ndata: {"text":"a"}\n\n: \n\nevent: delta\ndata: {"text":"b"}\n\nevent: done\ndata: ${JSON.stringify(DONE)}\n\n`,
+    `event: delta\ndata: {"text":"a"}\n\n: \n\nevent: delta\ndata: {"text":"b"}\n\n`,
+    `event: done\ndata: ${JSON.stringify(DONE)}\n\n`,
   ].join("");
   const stream = scripted([events(text)]).chorus.stream({ prompt: "?" });
   const types: string[] = [];
@@ -149,20 +150,20 @@ test("one reading gives the events, the text and the end; event types that are n
   await assert.rejects(left.done(), { name: "AbortError" });
 });
 
-test("an abort ends a wait and throws the reason", async () => {
+test("stops waiting on abort and throws the reason", async () => {
   const reason = new Error("enough");
   const { chorus } = scripted([refusal(429, { limit: "requests_per_minute", retry_after_ms: 50_000 })]);
   const controller = new AbortController();
-  const asked = chorus.generate({ prompt: "?" }, { signal: controller.signal });
+  const pending = chorus.generate({ prompt: "?" }, { signal: controller.signal });
   setTimeout(() => controller.abort(reason), 5);
-  await assert.rejects(asked, reason);
+  await assert.rejects(pending, reason);
   const { calls, chorus: untouched } = scripted([]);
   await assert.rejects(untouched.generate({ prompt: "?" }, { signal: controller.signal }), reason);
   await assert.rejects(untouched.stream({ prompt: "?" }, { signal: controller.signal }).text(), reason);
   assert.equal(calls.length, 0);
 });
 
-test("silence for longer than timeoutMs is a failure; a comment is a sign of life", async () => {
+test("fails after timeoutMs of silence; a comment resets the timeout", async () => {
   const never = (_: unknown, init?: RequestInit) =>
     new Promise<Response>((_resolve, reject) => {
       init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
@@ -186,7 +187,7 @@ test("silence for longer than timeoutMs is a failure; a comment is a sign of lif
   assert.equal(await slow.chorus.stream({ prompt: "?" }).text(), "");
 });
 
-test("options that cannot work are refused by name, without the key", async () => {
+test("names an invalid option without quoting the key", async () => {
   const good = { baseUrl: "https://service", apiKey: "secret" };
   for (const [bad, name] of [
     [{ ...good, baseUrl: "service:8080" }, /^baseUrl /],

@@ -23,14 +23,14 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
   const open = (options: Partial<ChorusOptions> = {}) =>
     createChorus({ baseUrl: service.url, apiKey: service.apiKey, retries: 0, ...options });
   const chorus = open();
-  /** Once nothing runs any more: a request whose caller went away is settled a moment later. */
+  /** Purchased balance. Waits until nothing is in flight, because an abandoned request is settled later. */
   const balance = async (): Promise<number> => {
     const { concurrent_requests, credit } = await chorus.quotas();
     return concurrent_requests.used > 0 ? sleep(5).then(balance) : (credit?.balance ?? 0);
   };
   const near = (actual: number, expected: number) =>
     assert.ok(Math.abs(actual - expected) < 1e-6, `${actual} ${expected}`);
-  /** A workspace with credit of its own, if any. */
+  /** Creates a workspace, with purchased credit if given. */
   const openWorkspace = async (name: string, purchased?: string) => {
     await workspaces.create(OPERATOR, { name, kind: "personal" });
     const purchase = { workspace: name, kind: "purchase", reference: "test" } as const;
@@ -41,7 +41,7 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 });
 
 describe("the client against the running service", () => {
-  test("a whole answer, typed by its schema, and what it cost", async ({
+  test("returns an answer typed by its schema, with its cost", async ({
     vendor,
     shared: { chorus, balance, near },
   }) => {
@@ -60,7 +60,7 @@ describe("the client against the running service", () => {
     assert.deepEqual(extracted.structured, { city: "Oslo" });
   });
 
-  test("a stream: events, text and end", async ({ vendor, shared: { chorus } }) => {
+  test("returns the events, the text and the end of a stream", async ({ vendor, shared: { chorus } }) => {
     vendor.reply({ text: ["Hel", "lo"] }, { text: ["Hel", "lo"] });
     const pieces: string[] = [];
     for await (const event of chorus.stream({ prompt: "a", intelligence_trace: true })) {
@@ -73,7 +73,7 @@ describe("the client against the running service", () => {
     assert.ok((await stream.done()).usage.credits > 0);
   });
 
-  test("quotas and metrics", async ({ vendor: _, shared: { chorus } }) => {
+  test("returns quotas and metrics", async ({ vendor: _, shared: { chorus } }) => {
     await chorus.generate({ prompt: "a" });
     const { workspace, windows } = await chorus.quotas();
     assert.equal(workspace, "default");
@@ -85,7 +85,7 @@ describe("the client against the running service", () => {
     assert.equal((await chorus.metrics()).interval, "day");
   });
 
-  test("every failure that the service can be brought to", async ({
+  test("throws every failure of the service with its code and status", async ({
     service,
     vendor,
     database: { pool, url: databaseUrl },
@@ -99,7 +99,7 @@ describe("the client against the running service", () => {
     };
     const generate = (request: object, options?: Partial<ChorusOptions>) =>
       open(options).generate({ prompt: "a", ...request } as { prompt: string });
-    /** Changes what the client would send. */
+    /** Options that change the client's request. */
     const altered = (change: { method?: string; headers?: Record<string, string> }): Partial<ChorusOptions> => ({
       fetch: (url, init) =>
         fetch(url, {
@@ -178,9 +178,9 @@ describe("the client against the running service", () => {
     const other = await startService(t, { databaseUrl, env });
     vendor.always({ end: "silent" });
     await fails(generate({}, { baseUrl: other.url }), "timed_out", 504);
-    const asked = vendor.calls.length;
+    const callsBefore = vendor.calls.length;
     const waiting = generate({ effort: "high" }, { baseUrl: other.url }).catch(() => undefined);
-    await until(() => vendor.calls.length > asked);
+    await until(() => vendor.calls.length > callsBefore);
     const stopped = other.stop("SIGTERM");
     await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
     await fails(generate({}, { baseUrl: other.url }), "overloaded", 503, { retryAfterMs: 1_000 });
@@ -193,20 +193,20 @@ describe("the client against the running service", () => {
     assert.deepEqual(missing, []);
   });
 
-  test("429 with Retry-After: the client waits and gets its answer", async ({
+  test("waits for Retry-After on 429 and then returns the answer", async ({
     vendor,
     shared: { keys, workspaces, open, openWorkspace },
   }) => {
     const busy = await openWorkspace("busy", "100");
     await workspaces.setLimits(OPERATOR, "busy", [{ name: "concurrent_requests", to: 1n }]);
     const { secret: apiKey } = await keys.create(OPERATOR, { workspace: "busy" });
-    const told: [status: number, retryAfter: string | null][] = [];
-    const patient = open({
+    const responses: [status: number, retryAfter: string | null][] = [];
+    const retrying = open({
       apiKey,
       retries: 10,
       fetch: async (...call) => {
         const response = await fetch(...call);
-        told.push([response.status, response.headers.get("retry-after")]);
+        responses.push([response.status, response.headers.get("retry-after")]);
         return response;
       },
     });
@@ -215,16 +215,16 @@ describe("the client against the running service", () => {
     const before = vendor.calls.length;
     const first = busy.generate({ prompt: "a" });
     await until(() => vendor.calls.length > before);
-    const second = patient.generate({ prompt: "b" });
-    await until(() => told.length > 0);
+    const second = retrying.generate({ prompt: "b" });
+    await until(() => responses.length > 0);
     release.resolve();
     await first;
     assert.equal((await second).answer, "Hello from openai.");
-    assert.deepEqual(told[0], [429, "1"]);
-    assert.deepEqual(told.at(-1), [200, null]);
+    assert.deepEqual(responses[0], [429, "1"]);
+    assert.deepEqual(responses.at(-1), [200, null]);
   });
 
-  test("an answer whose connection was cut is fetched again, and paid once", async ({
+  test("fetches an answer again after a cut connection, and is charged once", async ({
     service,
     vendor,
     shared: { open, balance, near },
@@ -242,7 +242,7 @@ describe("the client against the running service", () => {
     near(before - (await balance()), usage.credits);
   });
 
-  test("a request whose connection was cut while it ran is made again, and paid once", async ({
+  test("repeats a request whose connection was cut while it ran, and is charged once", async ({
     service,
     vendor,
     shared: { open, balance, near },
@@ -257,12 +257,7 @@ describe("the client against the running service", () => {
     near(before - (await balance()), usage.credits);
   });
 
-  test("a stream that breaks off is a failure, and is not asked for again", async ({
-    service,
-    vendor,
-    shared: { open },
-    t,
-  }) => {
+  test("fails when a stream breaks off, and does not retry", async ({ service, vendor, shared: { open }, t }) => {
     const proxy = await startCuttingProxy(t, service.url);
     const calls = vendor.calls.length;
     vendor.reply({ text: ["one ", "two ", "three"], betweenMs: 30 });
@@ -278,16 +273,19 @@ describe("the client against the running service", () => {
     assert.equal(vendor.calls.length, calls + 1);
   });
 
-  test("an abort ends the work; leaving a stream does too", async ({ vendor, shared: { chorus, balance, near } }) => {
+  test("aborts the vendor call when the caller aborts or leaves a stream", async ({
+    vendor,
+    shared: { chorus, balance, near },
+  }) => {
     const before = await balance();
     const reason = new Error("enough");
     const controller = new AbortController();
     vendor.reply({ headersMs: 60_000 }, { text: ["one ", "two"], betweenMs: 60_000 });
     const calls = vendor.calls.length;
-    const asked = chorus.generate({ prompt: "a" }, { signal: controller.signal });
+    const pending = chorus.generate({ prompt: "a" }, { signal: controller.signal });
     await until(() => vendor.calls.length > calls);
     controller.abort(reason);
-    await assert.rejects(asked, reason);
+    await assert.rejects(pending, reason);
     assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
     near(await balance(), before);
     for await (const event of chorus.stream({ prompt: "a" })) if (event.type === "delta") break;

@@ -9,7 +9,7 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : "";
 
-/** Fields whose public name is set by `json_name`. */
+/** Fields whose public name `json_name` sets. */
 interface JsonNames {
   start_time: "from";
   end_time: "to";
@@ -18,15 +18,15 @@ interface JsonNames {
 
 type Public<Name extends string> = Name extends keyof JsonNames ? JsonNames[Name] : Name;
 
-/** The names of a message in the public JSON. */
+/** The member names of a message in the public JSON. */
 type Names<Message> = Public<Snake<Exclude<keyof Message & string, `$${string}`>>>;
 
-/** Names that only one of the two has. */
+/** Names in only one of the two sets. */
 type Differing<A, B> = Exclude<A, B> | Exclude<B, A>;
 
 type Event = pb.StreamGenerateResponse_Delta;
 
-/** Each member must be `never`: the client's types have exactly the names of the contract. `npm run types` tells. */
+/** Each member must be `never`: it lists the names that differ from the contract. `npm run types` checks it. */
 interface Differences {
   request: Differing<keyof client.GenerateRequest, Names<pb.GenerateRequest>>;
   message: Differing<keyof client.Message, Names<pb.Message>>;
@@ -58,12 +58,12 @@ type Words<Enum> = Lowercase<Exclude<keyof Enum & string, "UNSPECIFIED">>;
 
 type Wrong = { [Name in keyof Differences]: Differences[Name] extends never ? never : Name }[keyof Differences];
 
-test("the client's types have the names of the contract", () => {
+test("the client's types use the names of the contract", () => {
   const wrong: Wrong[] = [];
   const none: never[] = wrong;
   assert.deepEqual(none, []);
 });
 
-test("the client knows every code of the reference", () => {
+test("the client declares every failure code of the reference", () => {
   assert.deepEqual([...SERVICE_CODES].sort(), [...openapi.components.schemas.Failure.properties.code.enum].sort());
 });

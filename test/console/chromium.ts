@@ -11,7 +11,7 @@ import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 
 const DIST = resolve(import.meta.dirname, "../../console/dist/index.html");
 
-/** What keeps a fresh, headless browser from doing anything but the test. */
+/** Flags that turn off the browser's background activity. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -20,43 +20,43 @@ const FLAGS = [
   "--disable-background-networking",
 ].concat(["--disable-component-update", "--disable-sync"]);
 
-/** Longest wait for something to appear, in milliseconds: long, because the machine may be busy. */
-const PATIENCE_MS = 30_000;
+/** Longest wait for an element, in milliseconds. It is long because the machine may be busy. */
+const TIMEOUT_MS = 30_000;
 
-const PLACES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/** The browser of this machine; undefined when there is none. */
+/** Path of an installed Chromium; undefined without one. */
 function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? "").split(":");
-  const found = PLACES.flatMap((name) => folders.map((folder) => join(folder, name)));
+  const found = PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name)));
   return [process.env.CHROMIUM ?? "", ...found].find((path) => path !== "" && existsSync(path));
 }
 
-/** Why the browser tests are left out, for `skip`; undefined when they can run. */
-export const leftOut: string | undefined =
+/** Reason to skip the browser tests; undefined when they can run. */
+export const skipReason: string | undefined =
   findChromium() === undefined
-    ? "BROWSER TESTS LEFT OUT: no Chromium here. Install Debian's package chromium, or name one in CHROMIUM."
+    ? "BROWSER TESTS SKIPPED: Chromium is not installed. Install Debian's package chromium, or name one in CHROMIUM."
     : existsSync(DIST)
       ? undefined
-      : "BROWSER TESTS LEFT OUT: the console is not built. Run npm run build:console.";
+      : "BROWSER TESTS SKIPPED: the console is not built. Run npm run build:console.";
 
-// vitest's summary counts the tests that it skips, and does not say why.
-if (leftOut !== undefined) process.stderr.write(`${leftOut}\n`);
+// vitest's summary does not show why tests are skipped.
+if (skipReason !== undefined) process.stderr.write(`${skipReason}\n`);
 
 export interface ConsoleTest {
   service: TestService;
   vendor: ScriptedVendor;
   /** Owner token of the workspace `default`. */
   token: string;
-  /** The operator's side, for what owners cannot do. */
+  /** Transport with the operator token. */
   transport: Transport;
-  /** What no page may do: throw, offend its Content-Security-Policy, or ask another host. Each as a sentence. */
+  /** Exceptions, violations of the Content-Security-Policy and requests to other hosts, one sentence each. */
   problems: string[];
-  /** Opens a page of a browser session of its own, on a path of the console. */
+  /** Opens a path of the console in a new browser session. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** Starts the real service with a scripted vendor, and the browser. @param env for the service */
+/** Starts the service with a scripted vendor, and the browser. @param env for the service */
 export async function openConsole(t: Lifetime, env: Record<string, string> = {}): Promise<ConsoleTest> {
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
@@ -77,7 +77,7 @@ export async function openConsole(t: Lifetime, env: Record<string, string> = {})
         viewport: { width: 1280, height: 900 },
         ...options,
       });
-      context.setDefaultTimeout(PATIENCE_MS);
+      context.setDefaultTimeout(TIMEOUT_MS);
       const page = await context.newPage();
       watch(page, service.url, problems);
       await page.goto(path);
@@ -93,14 +93,14 @@ function watch(page: Page, origin: string, problems: string[]): void {
   });
   page.on("request", (request) => {
     if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== origin)
-      problems.push(`asked ${request.url()}`);
+      problems.push(`requested ${request.url()}`);
   });
 }
 
 async function launch(t: Lifetime): Promise<Browser> {
   const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error("There is no Chromium here.");
-  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: PATIENCE_MS * 2 });
+  if (executablePath === undefined) throw new Error("Chromium is not installed.");
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: TIMEOUT_MS * 2 });
   t.onTestFinished(() => browser.close());
   return browser;
 }
@@ -112,13 +112,13 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
 }
 
-/** Goes to a page by the navigation. */
+/** Opens a page through the navigation. */
 export async function visit(page: Page, name: string): Promise<void> {
   await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name, exact: true }).click();
   await page.getByRole("heading", { level: 1, name }).waitFor();
 }
 
-/** Books purchased credit for a workspace. */
+/** Adds purchased credit to a workspace. */
 export async function purchase({ transport }: ConsoleTest, amount: string, workspace = "default"): Promise<void> {
   await createClient(CreditService, transport).purchase({ workspace, amount, reference: `invoice ${amount}` });
 }

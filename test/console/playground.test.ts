@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
-import { leftOut, openConsole, signIn, visit } from "./chromium.ts";
+import { openConsole, signIn, skipReason, visit } from "./chromium.ts";
 
 const PIECES = ["Many ", "voices, ", "one ", "answer."];
 
-/** The playground of an owner who is signed in. */
+/** The playground, signed in as an owner. */
 const test = base
   .extend("console", { scope: "file" }, fixture(openConsole))
   .extend("playground", async ({ console }, { onCleanup }) => {
@@ -21,13 +21,13 @@ const test = base
     return { vendor: console.vendor, page, prompt, ask };
   });
 
-describe.skipIf(leftOut !== undefined)("the playground", () => {
-  test("asks for a prompt first", async ({ playground: { page, ask } }) => {
+describe.skipIf(skipReason !== undefined)("the playground", () => {
+  test("asks for a prompt when it is empty", async ({ playground: { page, ask } }) => {
     await ask.click();
     await page.getByText("Write a prompt first.").waitFor();
   });
 
-  test("streamed, with counts while it runs and the trace at the end", async ({
+  test("streams an answer with live token counts, and shows the trace at the end", async ({
     playground: { vendor, page, prompt },
   }) => {
     vendor.reply({ text: PIECES, betweenMs: 400 });
@@ -49,7 +49,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.getByText(/^This visit: 1 request/).waitFor();
   });
 
-  test("a stream that is stopped keeps what came", async ({ playground: { vendor, page, prompt, ask } }) => {
+  test("keeps the received text when a stream is stopped", async ({ playground: { vendor, page, prompt, ask } }) => {
     await prompt.fill("What is a choir?");
     vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });
     await ask.click();
@@ -58,9 +58,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
   });
 
-  test("the schema's line that the gate refuses is marked while typing", async ({
-    playground: { page, prompt, ask },
-  }) => {
+  test("marks the invalid line of a schema while typing", async ({ playground: { page, prompt, ask } }) => {
     await prompt.fill("What is a choir?");
     await page.getByText("Strict JSON").click();
     const schema = page.getByLabel("JSON Schema of the answer");
@@ -76,9 +74,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.getByText("Line 3: The text is not valid JSON from here on.").waitFor();
   });
 
-  test("strict JSON comes whole, its numbers as they were spelt", async ({
-    playground: { vendor, page, prompt, ask },
-  }) => {
+  test("shows strict JSON with its numbers as written", async ({ playground: { vendor, page, prompt, ask } }) => {
     vendor.reply({ text: '{"n":12345678901234567890.10}' });
     await prompt.fill("Count.");
     await page.getByText("Strict JSON").click();
@@ -89,7 +85,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.locator("pre.answer").getByText('"n": 12345678901234567890.10').waitFor();
   });
 
-  test("a conversation with a file, extracted as JSON", async ({ playground: { vendor, page, ask } }) => {
+  test("extracts JSON from a conversation with a file", async ({ playground: { vendor, page, ask } }) => {
     vendor.reply({ text: '{"tone":"warm"}' });
     await page.getByText("Extract JSON").click();
     await page.getByText("Messages", { exact: true }).click();
@@ -109,7 +105,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.getByText("text/markdown, 13 bytes").waitFor({ state: "detached" });
   });
 
-  test("a failure says what happened, and that nothing is charged", async ({
+  test("shows the cause of a failure and that it is not charged", async ({
     playground: { vendor, page, prompt, ask },
   }) => {
     vendor.always({ status: 400, error: { message: "no" } });
@@ -119,7 +115,7 @@ describe.skipIf(leftOut !== undefined)("the playground", () => {
     await page.getByRole("alert").getByText("No model could answer").waitFor();
   });
 
-  test("what was written stays over other pages, and can be taken away", async ({ playground: { page, prompt } }) => {
+  test("keeps the prompt across pages and offers it as code", async ({ playground: { page, prompt } }) => {
     await prompt.fill("What is a choir?");
     await visit(page, "Ledger");
     await visit(page, "Playground");

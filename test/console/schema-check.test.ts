@@ -5,7 +5,7 @@ import { jsonErrorAt } from "../../console/src/playground/json-error.ts";
 import { offsetOf } from "../../console/src/playground/json-offset.ts";
 import { schemaProblem } from "../../console/src/playground/schema-check.ts";
 
-test("the line that the gate refuses is found", () => {
+test("finds the line of an unsupported schema", () => {
   const schema = `{
   "type": "object",
   "properties": {
@@ -31,7 +31,7 @@ test("the line that the gate refuses is found", () => {
   assert.equal(schemaProblem("[".repeat(100_000))?.line, 1);
 });
 
-test("text is JSON just when JSON.parse takes it, and breaks within what it has", () => {
+test("reports an error position exactly when JSON.parse fails", () => {
   const parses = (text: string): boolean => {
     try {
       JSON.parse(text);
@@ -54,7 +54,7 @@ test("text is JSON just when JSON.parse takes it, and breaks within what it has"
   );
 });
 
-test("a member is found where it stands, the last of its name", () => {
+test("finds the position of a member, the last one of a repeated name", () => {
   const text = '{"a": [{"b": 1}], "b": {"c": "}", "c": 2}, "a": {"b\\u0063": [1, {"d": 2}]}}';
   assert.equal(offsetOf(text, []), 0);
   assert.equal(offsetOf(text, ["b", "c"]), text.lastIndexOf('"c"'));

@@ -4,9 +4,9 @@ import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { fixture } from "../helpers/lifetime.ts";
-import { visit as goTo, leftOut, openConsole, signIn } from "./chromium.ts";
+import { visit as goTo, openConsole, signIn, skipReason } from "./chromium.ts";
 
-/** A page of the console before the sign-in. Each test has a new token, which ends the sessions of earlier ones. */
+/** A page before sign-in. Each test has a new token, which ends the sessions of earlier tests. */
 const test = base
   .extend("console", { scope: "file" }, fixture(openConsole))
   .extend("visit", async ({ console }, { onCleanup }) => {
@@ -22,14 +22,14 @@ const test = base
 
 const ledger = (page: Page) => page.getByRole("heading", { level: 1, name: "Ledger" }).waitFor();
 
-describe.skipIf(leftOut !== undefined)("a session of the console", () => {
-  test("a token that opens nothing says so", async ({ visit: { page } }) => {
+describe.skipIf(skipReason !== undefined)("console sessions", () => {
+  test("reports an invalid token", async ({ visit: { page } }) => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("This token is not valid.").waitFor();
   });
 
-  test("the keyboard is enough", async ({ visit: { page, token } }) => {
+  test("supports keyboard-only use", async ({ visit: { page, token } }) => {
     await page.goto("/console/keys");
     await page.getByLabel("Owner token").waitFor();
     await page.keyboard.type(token);
@@ -45,10 +45,10 @@ describe.skipIf(leftOut !== undefined)("a session of the console", () => {
     for (let i = 0; i < 30 && (await focused()) !== "Ledger"; i++) await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
     await ledger(page);
-    assert.equal(await focused(), "Ledger", "the new page's title has the focus");
+    assert.equal(await focused(), "Ledger", "focuses the title of the new page");
   });
 
-  test("a session that ends while a page is open leads to the sign-in, and back", async ({
+  test("returns to the page after a new sign-in when the session ends", async ({
     visit: { page, token, workspaces },
   }) => {
     await signIn(page, token);
@@ -56,12 +56,12 @@ describe.skipIf(leftOut !== undefined)("a session of the console", () => {
     const { token: next } = await workspaces.createOwnerToken({ workspace: "default" });
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText(/^Your session has ended: it was idle for an hour/).waitFor();
-    assert.equal(await page.getByText("Movement", { exact: true }).count(), 0, "nothing of the page is left");
+    assert.equal(await page.getByText("Movement", { exact: true }).count(), 0, "hides the content of the page");
     await signIn(page, next);
     await ledger(page);
   });
 
-  test("a chosen theme outlives the page, signing out does not leave anything", async ({ visit: { page, token } }) => {
+  test("keeps the theme and the sign-out after a reload", async ({ visit: { page, token } }) => {
     await signIn(page, token);
     await page.getByLabel("Colours").selectOption("Dark");
     await page.reload();
@@ -73,7 +73,7 @@ describe.skipIf(leftOut !== undefined)("a session of the console", () => {
     await page.getByLabel("Owner token").waitFor();
   });
 
-  test("another workspace in another tab takes the first one along", async ({ visit: { page, token, workspaces } }) => {
+  test("follows a change of workspace in another tab", async ({ visit: { page, token, workspaces } }) => {
     await workspaces.createWorkspace({ name: "second" });
     const second = (await workspaces.createOwnerToken({ workspace: "second" })).token;
     await signIn(page, token);
@@ -86,7 +86,7 @@ describe.skipIf(leftOut !== undefined)("a session of the console", () => {
     await goTo(page, "Overview");
   });
 
-  test("a service that is away is no blank page", async ({ onTestFinished }) => {
+  test("keeps the page and shows an error when the service is unreachable", async ({ onTestFinished }) => {
     const { open, transport, service, problems } = await openConsole({ onTestFinished });
     const workspaces = createClient(WorkspaceService, transport);
     await workspaces.createWorkspace({ name: "empty" });

@@ -10,18 +10,34 @@ import { test } from "vitest";
 import { type Draft, EMPTY } from "../../console/src/playground/draft.ts";
 import { type Language, snippet } from "../../console/src/playground/snippets.ts";
 
-const NASTY = 'it\'s "quoted"\nJSON\n$(touch broken) `touch broken` \\ \u2028 é 😀';
+const SPECIAL_CHARACTERS = 'it\'s "quoted"\nJSON\n$(touch broken) `touch broken` \\ \u2028 é 😀';
 
 const DRAFTS: Record<string, Draft> = {
-  text: { ...EMPTY, prompt: NASTY, system: NASTY, temperature: "0.5", maxTokens: "100", stops: ["\\n", "'"] },
-  extract: { ...EMPTY, mode: "extract", input: "messages", messages: [{ id: 1, role: "user", content: NASTY }] },
-  schema: { ...EMPTY, mode: "json_schema", prompt: NASTY, effort: "low" },
-  files: { ...EMPTY, prompt: NASTY, files: [{ name: "it's.txt", mediaType: "text/plain", data: new Uint8Array(3) }] },
+  text: {
+    ...EMPTY,
+    prompt: SPECIAL_CHARACTERS,
+    system: SPECIAL_CHARACTERS,
+    temperature: "0.5",
+    maxTokens: "100",
+    stops: ["\\n", "'"],
+  },
+  extract: {
+    ...EMPTY,
+    mode: "extract",
+    input: "messages",
+    messages: [{ id: 1, role: "user", content: SPECIAL_CHARACTERS }],
+  },
+  schema: { ...EMPTY, mode: "json_schema", prompt: SPECIAL_CHARACTERS, effort: "low" },
+  files: {
+    ...EMPTY,
+    prompt: SPECIAL_CHARACTERS,
+    files: [{ name: "it's.txt", mediaType: "text/plain", data: new Uint8Array(3) }],
+  },
 };
 
 const run = promisify(execFile);
 
-test("what is copied as curl sends the request that was written", async (t) => {
+test("the curl snippet sends the request of the draft", async (t) => {
   if (!(await run("curl", ["--version"]).catch(() => undefined))) return t.skip("there is no curl here");
   const bodies: string[] = [];
   const server = createServer(async (request, response) => {
@@ -49,14 +65,14 @@ test("what is copied as curl sends the request that was written", async (t) => {
   const { path, key, body } = await send(DRAFTS.text);
   assert.deepEqual([path, key], ["/v1/generate:stream", "ck_1"]);
   assert.deepEqual(body, {
-    prompt: NASTY,
-    system: NASTY,
+    prompt: SPECIAL_CHARACTERS,
+    system: SPECIAL_CHARACTERS,
     temperature: 0.5,
     max_tokens: 100,
     stop_sequences: ["\\n", "'"],
   });
   assert.deepEqual((await send(DRAFTS.extract)).body, {
-    messages: [{ role: "user", content: NASTY }],
+    messages: [{ role: "user", content: SPECIAL_CHARACTERS }],
     output_shape: "extract",
   });
   const strict = await send(DRAFTS.schema);
@@ -67,7 +83,7 @@ test("what is copied as curl sends the request that was written", async (t) => {
   ]);
 });
 
-test("what is copied as TypeScript is TypeScript", async () => {
+test("the TypeScript snippet has valid syntax", async () => {
   for (const [name, draft] of Object.entries(DRAFTS)) {
     const text = snippet("TypeScript", draft, "http://localhost");
     const child = run(process.execPath, ["--check", "--input-type=module"]);
@@ -77,7 +93,7 @@ test("what is copied as TypeScript is TypeScript", async () => {
 });
 
 const languages: Language[] = ["curl", "TypeScript", "Python"];
-test("no language has the key itself, all have the address and the prompt", () => {
+test("every snippet contains the address and the prompt but not the key", () => {
   for (const language of languages) {
     const text = snippet(language, { ...EMPTY, prompt: "What?" }, "http://localhost:8080");
     assert.ok(

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
 import { test } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { leftOut, openConsole, purchase, signIn, visit } from "./chromium.ts";
+import { openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
 
-test("a spend limit that is reached shows where it was set", async (t) => {
-  t.skip(leftOut !== undefined, leftOut);
+test("links from a refused prompt to the spend limit and shows how much of it is spent", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
   const started = await openConsole(t);
   const { open, transport, problems } = started;
   const workspaces = createClient(WorkspaceService, transport);
-  // Without granted credit, which does not count.
+  // A workspace without granted credit, which does not count as spend.
   await workspaces.createWorkspace({ name: "spenders" });
   const { token } = await workspaces.createOwnerToken({ workspace: "spenders" });
   await purchase(started, "100", "spenders");

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { type Step, stepOf, withStep } from "../../console/src/playground/steps.ts";
 import { StepKind, StepOutcome, StepRole, TraceStepSchema } from "../../gen/chorus/v1/generation_pb.js";
 
-test("the end of a step takes the place of its beginning, steps alike in all but number stay apart", () => {
+test("replaces a step's start with its end, and keeps steps with different ids apart", () => {
   const begun = create(TraceStepSchema, { id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 3 });
   const ended = create(TraceStepSchema, { ...begun, durationMs: 40, outcome: StepOutcome.OK });
   const steps = [begun, ended].reduce<readonly Step[]>((all, step) => withStep(all, stepOf(step)), []);

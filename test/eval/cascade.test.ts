@@ -3,17 +3,17 @@ import { test } from "vitest";
 import { cascadePart } from "../../eval/cascade.ts";
 import { rowsOf } from "./rows.ts";
 
-test("the strong model answers what the weak ones disagree on", async () => {
+test("uses the strong model for questions on which the weak ones disagree", async () => {
   const rows = rowsOf({ one: "AAABBAAAAA", two: "AABABAAAAA", strong: "AAAABAABAA" });
   const part = await cascadePart(rows, { weak: ["one", "two"], strong: "strong", panel: [] });
   assert.equal(part?.rows, 10);
   assert.equal(part?.strong_share, 0.2);
-  // Both weak ones are wrong on one question; the strong one on two.
+  // Both weak models are wrong on one question, the strong model on two.
   assert.equal(part?.accuracy, 0.9);
   assert.equal(part?.strong_accuracy, 0.8);
 });
 
-test("questions that a model never ran on do not count, and those without an answer not among the answered", async () => {
+test("skips questions that a model did not run on, and counts unanswered ones separately", async () => {
   const rows = rowsOf({ one: "AAAA-A", two: "AAB AA", strong: "AAAAA-" });
   const part = await cascadePart(rows, { weak: ["one", "two"], strong: "strong", panel: [] });
   assert.equal(part?.rows, 5);
@@ -23,7 +23,7 @@ test("questions that a model never ran on do not count, and those without an ans
   assert.equal(part?.all_answered.strong_accuracy, 1);
 });
 
-test("difficulty orders the curve where agreement does not", async () => {
+test("orders the curve by difficulty where agreement does not decide", async () => {
   const rows = rowsOf({ one: "AAAAABBBBB", two: "AAAAACCCCC", strong: "AAAAAAABBB" });
   const options = { weak: ["one", "two"], strong: "strong", panel: [] };
   const hard = await cascadePart(rows, { ...options, difficulty: ({ id }) => -Number(id.slice(2)) });
@@ -33,7 +33,7 @@ test("difficulty orders the curve where agreement does not", async () => {
   assert.ok(hard.apgr > random.apgr && random.apgr > wrong.apgr);
 });
 
-test("there is no part without two weak models or without answers, and no curve where the strong model is no better", async () => {
+test("needs two weak models and answers, and gives a curve only for a better strong model", async () => {
   const rows = rowsOf({ one: "----", two: "AAAA", strong: "BBBB" });
   assert.equal(await cascadePart(rows, { weak: ["two"], strong: "strong", panel: [] }), undefined);
   assert.equal(await cascadePart(rows, { weak: ["one", "two"], strong: "strong", panel: [] }), undefined);

@@ -8,19 +8,19 @@ const CHOSEN = { weak: ["one", "two"], strong: "strong", panel: ["one", "two", "
 const rounded = (part: object | undefined) =>
   JSON.parse(JSON.stringify(part ?? {}, (_, value) => (typeof value === "number" ? Number(value.toFixed(6)) : value)));
 
-test("every call of a plan counts", async () => {
+test("adds the cost of every call of a plan", async () => {
   const part = await costPart(rowsOf(ANSWERS, { one: 0.001, two: 0.002, strong: 0.01 }), CHOSEN);
   assert.deepEqual(rounded(part), { rows: 40, weak: 1, strong: 10, cascade: 3 + 10 / 40, panel: 13 });
 });
 
-test("a role is left out whose cost nobody recorded", async () => {
+test("omits a role without recorded costs", async () => {
   const rows = rowsOf(ANSWERS, { one: 0.001, two: 0.002 });
   assert.deepEqual(rounded(await costPart(rows, CHOSEN)), { rows: 40, weak: 1 });
   assert.equal(await costPart(rowsOf(ANSWERS), CHOSEN), undefined);
   assert.equal(await costPart(rows, { weak: [], strong: undefined, panel: [] }), undefined);
 });
 
-test("only questions count whose cost is known for every model", async () => {
+test("counts only questions with a known cost for every model", async () => {
   const rows = [...rowsOf(ANSWERS, { one: 0.001, two: 0.002, strong: 0.01 }), ...rowsOf(ANSWERS, { one: 0.5 })];
   assert.deepEqual(rounded(await costPart(rows, { ...CHOSEN, panel: [] })), {
     rows: 40,

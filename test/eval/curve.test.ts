@@ -9,17 +9,17 @@ test("a random order closes half of the gap at half of the calls", () => {
   assert.deepEqual(curve(points("0110", () => [0])), { apgr: 0.5, cpt50: 0.5, cpt80: 0.8 });
 });
 
-test("an order that knows closes it early, and the reverse late", () => {
+test("a perfect order closes the gap early, and its reverse late", () => {
   const good = curve(points("1100", (index) => [-index]));
   assert.deepEqual(good, { apgr: 0.75, cpt50: 0.25, cpt80: 0.4 });
   assert.equal(curve(points("1100", (index) => [index]))?.apgr, 0.25);
 });
 
-test("later figures of a rank decide between equals", () => {
+test("breaks ties by the later figures of a rank", () => {
   assert.equal(curve(points("1100", (index) => [0, -index]))?.apgr, 0.75);
 });
 
-test("without a gap there is no curve", () => {
+test("returns no curve without a gap", () => {
   assert.equal(curve([]), undefined);
   assert.equal(curve(points("00", () => [0])), undefined);
 });

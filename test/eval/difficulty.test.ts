@@ -9,7 +9,7 @@ import { difficultyPart, folds, routed } from "../../eval/difficulty.ts";
 const NO_OTHERS = new Map();
 const UNASKED = { weak: [], strong: undefined };
 
-/** A set where the strong model is right throughout and the weak one wrong on every prompt with a formula. */
+/** A data set: the strong model is always right, the weak one is wrong on every prompt with a formula. */
 function set(rows: number, groups: number): RecordedFile {
   return {
     path: "made-up.jsonl",
@@ -26,7 +26,7 @@ function set(rows: number, groups: number): RecordedFile {
   };
 }
 
-test("a difference that the prompt shows is found, on held-out prompts and held-out groups", () => {
+test("learns a difference between prompts on held-out prompts and held-out groups", () => {
   const file = set(90, 4);
   const on = routed(file, UNASKED);
   assert.ok(typeof on !== "string");
@@ -39,7 +39,7 @@ test("a difference that the prompt shows is found, on held-out prompts and held-
   assert.ok(hard && easy && rated.difficulty(hard) > rated.difficulty(easy));
 });
 
-test("one group, few rows, no gain, one model: a number, null or a sentence, never NaN", () => {
+test("returns a number, null or a reason, never NaN, for degenerate data", () => {
   const part = (file: RecordedFile) => {
     const on = routed(file, UNASKED);
     return typeof on === "string" ? on : difficultyPart(on, NO_OTHERS);
@@ -60,7 +60,7 @@ test("one group, few rows, no gain, one model: a number, null or a sentence, nev
   assert.match(String(choosePanel(set(30, 2), [], { weak: ["small"], strong: "big" })), /too few/);
 });
 
-test("a group is never in two folds, and every fold has its share", () => {
+test("keeps each group in one fold and fills every fold", () => {
   const keys = Array.from({ length: 100 }, (_, at) => `g${at % 20}`);
   const fold = folds(keys, 5, 1);
   for (const [at, key] of keys.entries()) assert.equal(fold[at], fold[keys.indexOf(key)]);
@@ -68,7 +68,7 @@ test("a group is never in two folds, and every fold has its share", () => {
   assert.deepEqual(folds(keys, 5, 1), fold);
 });
 
-test("a file is read line by line; what is no recording is counted, a reply without a score is left out", () => {
+test("reads a file line by line, counts invalid lines and skips replies without a score", () => {
   const folder = mkdtempSync(join(tmpdir(), "recorded-"));
   try {
     const path = join(folder, "some.jsonl");

@@ -5,14 +5,14 @@ import { rowsOf } from "./rows.ts";
 
 const choice = (panel: string[]) => ({ weak: [], strong: undefined, panel });
 
-test("objects that each have one mistake are repaired field by field, which no whole object can", async () => {
+test("repairs objects that each have one mistake by voting on each field", async () => {
   const rows = rowsOf({ one: "BAAAABAAAA", two: "ABAAAABAAA", three: "AABAAAABAA" });
   const part = (await fieldVotePart(rows, choice(["one", "two", "three"])))?.file_order;
   assert.deepEqual([part?.objects, part?.best, part?.majority, part?.accuracy], [2, 0, 0, 1]);
   assert.equal(part?.gain_over_majority, 1);
 });
 
-test("questions that make no whole object are left out", async () => {
+test("leaves out questions that do not fill an object", async () => {
   const part = await fieldVotePart(rowsOf({ one: "AAAAAAA", two: "AAAAAAA" }), choice(["one", "two"]));
   assert.deepEqual([part?.file_order?.objects, part?.objects, part?.groupings], [1, 10, 10]);
   assert.equal(await fieldVotePart(rowsOf({ one: "AAAA", two: "AAAA" }), choice(["one", "two"])), undefined);
@@ -20,7 +20,7 @@ test("questions that make no whole object are left out", async () => {
   assert.equal(await fieldVotePart(rowsOf({ one: "AAAAA" }), choice(["one"])), undefined);
 });
 
-test("a file with few rows is grouped several times, the same each time it is read", async () => {
+test("groups a file with few rows several times, with the same result on each run", async () => {
   const rows = rowsOf({ one: "BAAAABAAAAABAAA", two: "AABAAAAAABAAAAA", three: "AAAAAAAAAAAAAAB" });
   const part = await fieldVotePart(rows, choice(["one", "two", "three"]));
   assert.equal(part?.objects, 30);

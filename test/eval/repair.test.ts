@@ -15,7 +15,7 @@ const row = (id: string, answer: string | null) => ({
 });
 const output = (id: string, text: string) => ({ id, model: "one", output: text });
 
-test("tells what is unread and what is read wrongly", () => {
+test("counts unread and wrongly read outputs", () => {
   const outputs = [
     output("a", 'Here it is:\n```json\n{"reasoning": "a "quoted" word", "answer": "$1,234.50",}\n```'),
     output("b", '{"reasoning": "cut off'),
@@ -28,12 +28,12 @@ test("tells what is unread and what is read wrongly", () => {
   assert.deepEqual(repairPart(outputs, rows), { outputs: 6, unread: 1 / 6, compared: 4, wrong: 1 });
 });
 
-test("without recorded answers nothing is compared, without outputs there is no part", () => {
+test("compares nothing without recorded answers, and returns undefined without outputs", () => {
   assert.deepEqual(repairPart([output("a", "{}")], []), { outputs: 1, unread: 0, compared: 0, wrong: 0 });
   assert.equal(repairPart([], []), undefined);
 });
 
-test("recorded answers come from the other files, or from the file beside", (t) => {
+test("takes recorded answers from the other files or from the neighbouring file", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "eval-"));
   t.onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "x.jsonl"), JSON.stringify(row("a", "1")));

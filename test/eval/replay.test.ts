@@ -15,14 +15,14 @@ const closed = (level: "medium" | "high") => ({
   read: () => undefined,
 });
 
-test("two that agree are not followed by a third", async () => {
-  const crew = [player("a", "The answer is B."), player("b", "(b)"), player("strong", "C")];
-  const { text, calls } = await replay(crew, closed("medium"));
+test("stops after two models that agree", async () => {
+  const players = [player("a", "The answer is B."), player("b", "(b)"), player("strong", "C")];
+  const { text, calls } = await replay(players, closed("medium"));
   assert.equal(text, "The answer is B.");
   assert.deepEqual(calls.toSorted(), ["a", "b"]);
 });
 
-test("disagreement, an answer that cannot be read and a model that never ran go on to the strong model", async () => {
+test("calls the strong model after a disagreement, an unreadable answer or a missing recording", async () => {
   for (const other of ["C", null, undefined]) {
     const { text, calls } = await replay(
       [player("a", "B"), player("b", other), player("strong", "D")],
@@ -33,9 +33,9 @@ test("disagreement, an answer that cannot be read and a model that never ran go 
   }
 });
 
-test("without a majority the strongest answers, and nobody at all is an error", async () => {
-  const crew = [player("a", "B", 0.6), player("b", "C", 0.65), player("c", "D", 0.62)];
-  assert.equal((await replay(crew, closed("high"))).text, "C");
+test("uses the strongest model's answer without a majority, and fails without recordings", async () => {
+  const players = [player("a", "B", 0.6), player("b", "C", 0.65), player("c", "D", 0.62)];
+  assert.equal((await replay(players, closed("high"))).text, "C");
   await assert.rejects(replay([player("a", undefined), player("b", undefined)], closed("high")), {
     name: "UpstreamError",
   });

@@ -1,6 +1,9 @@
 import type { Row } from "../../eval/recording.ts";
 
-/** Questions whose gold answer is always "A"; each model's answers by letter, `-` for an answer that could not be read, space where it never ran. */
+/**
+ * Questions whose gold answer is always "A". `answers` has one letter per question for each model:
+ * `-` is an unreadable answer, a space means that the model did not run.
+ */
 export function rowsOf(answers: Record<string, string>, cost?: Record<string, number>): Row[] {
   const length = Math.max(...Object.values(answers).map((each) => each.length), 0);
   return Array.from({ length }, (_, index) => ({

@@ -7,7 +7,7 @@ const user = (text: string) => ({ role: "user" as const, text });
 const assistant = (text: string) => ({ role: "assistant" as const, text });
 const PROSE = "It was a long day, and nobody had expected that it would rain. ".repeat(20);
 
-test("the last turn of the user is the query, on one line", () => {
+test("uses the last user turn as the query, on one line", () => {
   const turns = [
     user("Who won?"),
     assistant("The blue team."),
@@ -20,7 +20,7 @@ test("the last turn of the user is the query, on one line", () => {
   assert.equal(searchQuery([assistant("Hello")]), "");
 });
 
-test("of a long text the last question that says something is the query", () => {
+test("uses the last meaningful question of a long text", () => {
   assert.equal(
     searchQuery([user(`What is rain made of? ${PROSE}Who invented the umbrella?\n${PROSE} Right?`)]),
     "Who invented the umbrella?",
@@ -32,14 +32,15 @@ test("of a long text the last question that says something is the query", () => 
   assert.equal(
     searchQuery([
       user(
-        `${"今天下了一整天的雨。".repeat(50)}雨伞究竟是在什么时候由谁第一次发明出来的呢？${"今天下了一整天的雨。".repeat(50)}`,
+        `${"今天下了一整天的雨。".repeat(50)}雨伞究竟是在什么时候由谁第一次发明出来的呢？` +
+          "今天下了一整天的雨。".repeat(50),
       ),
     ]),
     "雨伞究竟是在什么时候由谁第一次发明出来的呢？",
   );
 });
 
-test("of a long text without a question the beginning is the query, cut between words", () => {
+test("uses the beginning of a long text without a question, cut between words", () => {
   const query = searchQuery([user(`Summarise the news of the day. ${PROSE}`)]);
   assert.match(query, /^Summarise the news of the day\. It was .* [a-z]+[.,]?$/);
   assert.equal(query.split(" ").length, 50);
@@ -47,7 +48,7 @@ test("of a long text without a question the beginning is the query, cut between 
   assert.ok(long.length <= 400 && long.endsWith("überlangewörter"));
 });
 
-test("for any conversation: at most 400 characters and 50 words, well formed, one line", () => {
+test("limits any conversation to one well-formed line of 400 characters and 50 words", () => {
   const text = fc.oneof(
     fc.string({ unit: "binary", maxLength: 2_000 }),
     fc

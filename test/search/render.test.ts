@@ -7,7 +7,7 @@ const results = [
   { title: "Second", url: "https://b.example/x", text: "" },
 ];
 
-test("results are numbered, with title, address and text", () => {
+test("numbers results with title, address and text", () => {
   assert.equal(
     renderResults(results),
     "[1] First (2026-03-01)\nhttps://a.example/\nSome text.\n\n[2] Second\nhttps://b.example/x",
@@ -15,6 +15,6 @@ test("results are numbered, with title, address and text", () => {
   assert.equal(renderResults([]), "");
 });
 
-test("sources carry the numbers that an answer cites", () => {
+test("numbers sources as the answer cites them", () => {
   assert.equal(listSources(results), "[1] https://a.example/ [2] https://b.example/x");
 });

@@ -12,7 +12,7 @@ const found = (url: string, text = url, rest: Partial<Found> = {}): Found => ({
 });
 const urls = (list: Found[], count = 20) => tidy(list, count).map(({ url }) => url);
 
-test("one page under many addresses is one result, the first", () => {
+test("merges addresses of one page into the first result", () => {
   const same = [
     "https://Example.com/a?b=1&c=2",
     "https://example.com/a/?b=1&c=2",
@@ -30,12 +30,12 @@ test("one page under many addresses is one result, the first", () => {
   assert.deepEqual(urls(other.map((url, i) => found(url, `text ${i}`))), other);
 });
 
-test("parameters that only track are taken out of the address, others stay as they are written", () => {
+test("removes tracking parameters from an address and keeps the others as written", () => {
   assert.deepEqual(urls([found("https://a.example/?utm_campaign=x&q=1#s")]), ["https://a.example/?q=1#s"]);
   assert.deepEqual(urls([found("https://a.example/?q=a%20b~&x")]), ["https://a.example/?q=a%20b~&x"]);
 });
 
-test("copies of one text are one result; texts that share a subject are not", () => {
+test("merges copies of a text but not texts that share a subject", () => {
   const text =
     "The probe reached Mars on Tuesday after a journey of seven months, the agency said at a press conference.";
   const copies = [text, text.toUpperCase(), `${text} (Reuters)`, `Updated: ${text}`];
@@ -57,13 +57,13 @@ test("copies of one text are one result; texts that share a subject are not", ()
   ]);
 });
 
-test("a result without a text is kept for its title, one without both is not", () => {
+test("keeps a result that has only a title and drops one without title and text", () => {
   assert.deepEqual(tidy([found("https://a.example/", ""), found("https://b.example/", "", { title: " <b></b>" })], 5), [
     { title: "T", url: "https://a.example/", text: "" },
   ]);
 });
 
-test("dates are days; what is no date is left out", () => {
+test("reduces dates to days and drops invalid ones", () => {
   const day = (published: string) => tidy([found("https://a.example/", "x", { published })], 1)[0]?.published;
   for (const text of [
     "2026-03-01",
@@ -78,7 +78,7 @@ test("dates are days; what is no date is left out", () => {
   }
 });
 
-test("whatever a backend sends, results are bounded, plain and apart from each other", () => {
+test("returns bounded, plain and distinct results for any input", () => {
   const text = fc.oneof(
     fc.string({ unit: "binary", maxLength: 3_000 }),
     fc.string({ maxLength: 300 }),

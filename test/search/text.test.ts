@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { clip, plainText } from "../../src/search/text.ts";
 
-test("HTML becomes the text that a reader sees", () => {
+test("converts HTML to its visible text", () => {
   const cases: [string, string][] = [
     ["<strong>Apples</strong> &amp; pears", "Apples & pears"],
     ["un<b>believ</b>able", "unbelievable"],
@@ -13,15 +13,15 @@ test("HTML becomes the text that a reader sees", () => {
     ["a <!-- hidden <b>instructions</b> --> b", "a b"],
     ["<a href=\"javascript:x\" onclick='y'>link</a><img src=x onerror=alert(1)>", "link"],
     ["&#72;&#x69; &quot;x&quot; &#39;y&#39; &nbsp;&hellip; &Amp; &unknown; &#x110000;", "Hi \"x\" 'y' … & &unknown;"],
-    // Once only: what was written as text stays text.
+    // Decodes entities once, so that escaped markup stays text.
     ["&amp;lt;b&amp;gt;", "&lt;b&gt;"],
-    // No HTML at all.
+    // Text without HTML.
     ["if a < b and c > d then List<String> is <T>", "if a < b and c > d then List<String> is <T>"],
   ];
   for (const [html, text] of cases) assert.equal(plainText(html, 1_000), text);
 });
 
-test("one line without characters that are not seen; joiners stay", () => {
+test("removes line breaks and invisible characters but keeps joiners", () => {
   assert.equal(
     plainText("a\r\n\tb\u2028c\u0000\u0007d\u202ee\u200b\u{e0041}f\u00ad &#8238;&#0;&#10;g", 100),
     "a b cdef g",
@@ -29,7 +29,7 @@ test("one line without characters that are not seen; joiners stay", () => {
   assert.equal(plainText("👩‍👩‍👧 می‌خواهم", 100), "👩‍👩‍👧 می‌خواهم");
 });
 
-test("a text that is too long ends between words, with a mark", () => {
+test("cuts a long text between words and adds an ellipsis", () => {
   assert.equal(plainText("one two three four", 14), "one two three…");
   assert.equal(clip("one two three", 13), "one two three");
   assert.equal(clip("one two three", 12), "one two");
@@ -37,7 +37,7 @@ test("a text that is too long ends between words, with a mark", () => {
   assert.equal(clip("a😀😀😀", 4), "a😀");
 });
 
-test("for any text: well formed, bounded, one line", () => {
+test("returns one bounded, well-formed line for any text", () => {
   const piece = fc.constantFrom(
     "<",
     ">",
@@ -60,10 +60,10 @@ test("for any text: well formed, bounded, one line", () => {
   );
   fc.assert(
     fc.property(text, fc.integer({ min: 2, max: 300 }), (html, max) => {
-      const plain = plainText(html, max);
-      assert.ok(plain.length <= max && plain.isWellFormed());
-      assert.equal(plain, plain.trim());
-      assert.doesNotMatch(plain, /[\p{Cc}]| {2}/u);
+      const result = plainText(html, max);
+      assert.ok(result.length <= max && result.isWellFormed());
+      assert.equal(result, result.trim());
+      assert.doesNotMatch(result, /[\p{Cc}]| {2}/u);
     }),
   );
 });

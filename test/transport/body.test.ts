@@ -18,7 +18,7 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
   return { post };
 });
 
-test("the last quarter of the room is for small bodies, and a single large body always fits", () => {
+test("reserves the last quarter of the budget for small bodies, and always accepts a single large body", () => {
   const budget = createBodyBudget(100 * MB);
   budget.take(60 * MB, 0);
   assert.throws(() => budget.take(16 * MB, 0), isOverloaded);
@@ -27,7 +27,7 @@ test("the last quarter of the room is for small bodies, and a single large body 
   budget.give(60 * MB);
   assert.throws(() => budget.take(60 * MB, 0), isOverloaded);
   budget.give(40 * MB);
-  // A body of unstated length counts as small until it is large.
+  // A body without Content-Length counts as small until it is large.
   budget.take(75 * MB, 0);
   budget.take(MB, 0);
   assert.throws(() => budget.take(1, MB), isOverloaded);
@@ -38,7 +38,7 @@ test("the last quarter of the room is for small bodies, and a single large body 
   least.take(MAX_BODY, 0);
 });
 
-test("a body is the same text however it is split, and its room is given back once", async () => {
+test("reads the same text for any split into chunks, and releases the budget once", async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary" }), fc.array(fc.nat(40)), fc.boolean(), async (text, cuts, stated) => {
       const bytes = Buffer.from(text);
@@ -49,7 +49,7 @@ test("a body is the same text however it is split, and its room is given back on
         from += length;
       }
       chunks.push(bytes.subarray(from));
-      const budget = tally();
+      const budget = unlimitedBudget();
       const body = await readBody(
         message(chunks, stated ? { "content-length": `${bytes.length}` } : {}),
         budget,
@@ -64,10 +64,10 @@ test("a body is the same text however it is split, and its room is given back on
   );
 });
 
-test("bytes that are no UTF-8 are refused wherever the text is split, and their room is free", async () => {
+test("refuses invalid UTF-8 for any split into chunks, and releases the budget", async () => {
   const bytes = Buffer.from([0x7b, 0xe6, 0xbc, 0xa2, 0xe6, 0xbc]);
   for (let at = 0; at < bytes.length; at++) {
-    const budget = tally();
+    const budget = unlimitedBudget();
     const request = message([bytes.subarray(0, at), bytes.subarray(at)]);
     await assert.rejects(
       readBody(request, budget, () => undefined),
@@ -77,26 +77,26 @@ test("bytes that are no UTF-8 are refused wherever the text is split, and their 
   }
 });
 
-test("a body whose sender has gone already is not waited for", async () => {
+test("rejects at once when the sender has already left", async () => {
   const request = message([]);
   request.destroy();
   await assert.rejects(
-    readBody(request, createBodyBudget(MAX_BODY), () => assert.fail("nobody is there to go on")),
+    readBody(request, createBodyBudget(MAX_BODY), () => assert.fail("sent 100 Continue to a caller that left")),
     CallerGone,
   );
 });
 
-test("refuses a body of more than 100,000 values, and does not count the content of strings", async () => {
+test("refuses a body of more than 100,000 values and does not count the content of strings", async () => {
   const read = (text: string) => {
     const bytes = Buffer.from(text);
     const chunks = Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, i) =>
       bytes.subarray(i * 65_536, (i + 1) * 65_536),
     );
-    return readBody(message(chunks), tally(), () => undefined);
+    return readBody(message(chunks), unlimitedBudget(), () => undefined);
   };
   const list = (count: number) => `{"a":[${"0,".repeat(count - 1)}0]}`;
   assert.equal((await read(list(99_000))).text, list(99_000));
-  // The last one is the worst of 60 MB: it takes 10 s to parse.
+  // The last body would take 10 s to parse.
   for (const text of [
     list(100_001),
     `{"a":${"[".repeat(100_001)}`,
@@ -113,7 +113,7 @@ test("refuses a body of more than 100,000 values, and does not count the content
     assert.equal((await read(text)).text, text);
 });
 
-test("parseBody agrees with JSON.parse", () => {
+test("parseBody returns the same value as JSON.parse", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
       const text = JSON.stringify(value);
@@ -122,8 +122,12 @@ test("parseBody agrees with JSON.parse", () => {
   );
 });
 
-describe("bodies through the public door", () => {
-  test("64 MB + 1 byte is refused unread, by what it says of itself", async ({ service, shared: { post }, t }) => {
+describe("bodies over the public listener", () => {
+  test("refuses 64 MB + 1 byte by Content-Length, without reading the body", async ({
+    service,
+    shared: { post },
+    t,
+  }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY + 1 }));
     const refused = await raw.read();
@@ -134,37 +138,37 @@ describe("bodies through the public door", () => {
     await raw.closed;
   });
 
-  test("64 MB are taken; without a stated length the first byte over is refused, and the end not waited for", async ({
+  test("accepts 64 MB, and refuses a chunked body at the first byte beyond", async ({
     service,
     shared: { post },
     t,
   }) => {
     const start = '{"prompt":"a","x":"';
-    const whole = Buffer.alloc(MAX_BODY, "x");
-    whole.write(start);
-    whole.write('"}', MAX_BODY - 2);
+    const body = Buffer.alloc(MAX_BODY, "x");
+    body.write(start);
+    body.write('"}', MAX_BODY - 2);
     const stated = await openRaw(t, service.url);
     stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY }));
-    stated.send(whole);
+    stated.send(body);
     assert.equal((await stated.read()).status, 200);
 
     const chunked = await openRaw(t, service.url);
     chunked.send(head("POST", "/v1/generate", { ...post, "Transfer-Encoding": "chunked" }));
     chunked.send(`${MAX_BODY.toString(16)}\r\n`);
-    chunked.send(whole);
+    chunked.send(body);
     chunked.send("\r\n1\r\nx\r\n");
     assert.equal((await chunked.read()).status, 413);
   });
 
-  test("64 MB with a bad key are refused at once, unread", async ({ service, shared: { post }, t }) => {
+  test("refuses 64 MB with a bad key without reading the body", async ({ service, shared: { post }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": MAX_BODY }));
     raw.send(Buffer.alloc(MAX_BODY));
     assert.equal((await raw.read()).status, 401);
-    assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not taken`);
+    assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not read`);
   });
 
-  test("a body that there is no room for is not asked for with 100 Continue", async ({
+  test("refuses a body that exceeds the budget instead of sending 100 Continue", async ({
     service,
     shared: { post },
     t,
@@ -178,7 +182,7 @@ describe("bodies through the public door", () => {
     const late = await openRaw(t, service.url);
     late.send(head("POST", "/v1/generate", headers));
     assert.equal((await late.read()).status, 503);
-    // A small one still fits, and so does a large one when a sender of a large one leaves.
+    // A small body still fits. A large body fits when the sender of another large body leaves.
     assert.equal((await service.post("/v1/generate", { prompt: "small" })).status, 200);
     holders[0]?.socket.destroy();
     await until(async () => {
@@ -195,8 +199,8 @@ function isOverloaded(error: unknown): boolean {
   return error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000;
 }
 
-/** Room without an end. */
-function tally() {
+/** A budget without a limit. */
+function unlimitedBudget() {
   return {
     used: 0,
     take(bytes: number) {

@@ -27,7 +27,7 @@ const unauthorized = async () => {
   throw new Failure("unauthenticated");
 };
 
-test("no Host, and none that makes sense, is needed", async (t) => {
+test("accepts a request without a valid Host header", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   for (const hostLine of ["Host: [\r\n", "Host: a b\r\n", "Host: ://\r\n", "Host:\r\n"]) {
     const raw = await openRaw(t, url);
@@ -39,7 +39,7 @@ test("no Host, and none that makes sense, is needed", async (t) => {
   assert.equal((await raw.read()).status, 200);
 });
 
-test("a path, method or type that is none is refused, with an identifier", async (t) => {
+test("refuses an unknown path, method or content type with a request id", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   const raw = await openRaw(t, url);
   for (const [method, path, type, status] of [
@@ -57,7 +57,7 @@ test("a path, method or type that is none is refused, with an identifier", async
   }
 });
 
-test("nothing of a body is awaited before the key is known to be good", async (t) => {
+test("refuses a bad key before it reads the body", async (t) => {
   const { url } = await serveRpc(t, { authorize: unauthorized, generation: { generateWhole } });
   const raw = await openRaw(t, url);
   raw.send(head("POST", GENERATE, { ...PROTO, "Content-Length": 60_000_000, Expect: "100-continue" }));
@@ -70,7 +70,7 @@ test("nothing of a body is awaited before the key is known to be good", async (t
   assert.equal({ ...headers[0], ...trailers[0] }["grpc-status"], "16");
 });
 
-test("a caller is asked for its body only when there is room for it", async (t) => {
+test("sends 100 Continue when the body budget has room", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   const raw = await openRaw(t, url);
   raw.send(head("POST", GENERATE, { "Content-Type": "application/json", "Content-Length": 2, Expect: "100-continue" }));
@@ -79,7 +79,7 @@ test("a caller is asked for its body only when there is room for it", async (t) 
   assert.equal((await raw.read()).status, 200);
 });
 
-test("more than 64 MB is out of range: stated, in the prefix of a message, or found out on the way", async (t) => {
+test("refuses more than 64 MB by Content-Length, by message prefix or while reading", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
 
   const stated = await openRaw(t, url);
@@ -99,7 +99,7 @@ test("more than 64 MB is out of range: stated, in the prefix of a message, or fo
   const chunked = httpRequest(url + GENERATE, { method: "POST", headers: PROTO });
   chunked.on("error", () => undefined);
   const answered = once(chunked, "response");
-  // The field `system`, of 80 MB.
+  // The header of the field `system` with a length of 80 MB.
   chunked.write(Buffer.from([0x1a, 0x80, 0x80, 0x80, 0x28]));
   const megabyte = Buffer.alloc(1024 * 1024, "x");
   for (let i = 0; i < 64; i++) if (!chunked.write(megabyte)) await once(chunked, "drain");
@@ -110,7 +110,7 @@ test("more than 64 MB is out of range: stated, in the prefix of a message, or fo
   assert.equal(JSON.parse(body).code, "out_of_range");
 });
 
-test("more values than a sensible request has are out of range, before anything is made of them", async (t) => {
+test("refuses a body of more than 100,000 values before it decodes the body", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   const empty = (count: number, ...pair: number[]) => Buffer.alloc(2 * count, Buffer.from(pair));
   const prefix = Buffer.from([0, 0, 3, 0x0d, 0x42]);
@@ -130,7 +130,7 @@ test("more values than a sensible request has are out of range, before anything 
   assert.equal((await raw.read()).status, 200);
 });
 
-test("64 MB pass", async (t) => {
+test("accepts 64 MB", async (t) => {
   const seen: number[] = [];
   const { url } = await serveRpc(t, {
     generation: {
@@ -147,15 +147,15 @@ test("64 MB pass", async (t) => {
   assert.deepEqual(seen, [system.length, system.length]);
 });
 
-test("other services take small calls only", async (t) => {
+test("limits the message size of other services to less than 2 MB", async (t) => {
   const { url } = await serveRpc(t, {});
   const raw = await openRaw(t, url);
-  const about = { "Content-Type": "application/json", "Content-Length": 2 * 1024 * 1024 };
-  raw.send(head("POST", "/grpc.health.v1.Health/Check", about));
+  const headers = { "Content-Type": "application/json", "Content-Length": 2 * 1024 * 1024 };
+  raw.send(head("POST", "/grpc.health.v1.Health/Check", headers));
   assert.match((await raw.read()).body, /"out_of_range"/);
 });
 
-test("bodies share one budget, and give it back", async (t) => {
+test("charges bodies to one budget and releases them", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } }, { bodyBudgetBytes: MAX });
   const large = { ...PROTO, "Content-Length": 60_000_000 };
   const first = await openRaw(t, url);
@@ -182,7 +182,7 @@ test("bodies share one budget, and give it back", async (t) => {
     );
 });
 
-test("a call ends with its caller", async (t) => {
+test("aborts a call when the caller leaves", async (t) => {
   for (const [name, transport] of Object.entries(
     transports((await serveRpc(t, { generation: { generate: endless, generateWhole: waiting } })).url),
   )) {
@@ -194,7 +194,7 @@ test("a call ends with its caller", async (t) => {
       break;
     }
     leave.abort();
-    assert.equal(await ended.promise, "gone", name);
+    assert.equal(await ended.promise, "aborted", name);
 
     ended = Promise.withResolvers();
     const unary = new AbortController();
@@ -203,11 +203,11 @@ test("a call ends with its caller", async (t) => {
     await started.promise;
     unary.abort();
     assert.equal((await failure).code, "Canceled");
-    assert.equal(await ended.promise, "gone", name);
+    assert.equal(await ended.promise, "aborted", name);
   }
 });
 
-test("a reader that takes nothing is gone after a while, over HTTP/1.1 and HTTP/2", async (t) => {
+test("ends a stream whose reader stalls, over HTTP/1.1 and HTTP/2", async (t) => {
   const { url } = await serveRpc(t, { generation: { generate: flood } }, { stallMs: 100 });
   const message = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { prompt: "a" }));
   const envelope = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
@@ -217,7 +217,7 @@ test("a reader that takes nothing is gone after a while, over HTTP/1.1 and HTTP/
   stream.on("error", () => undefined);
   stream.end(envelope);
   await once(stream, "response");
-  assert.equal(await ended.promise, "gone");
+  assert.equal(await ended.promise, "aborted");
   if (!stream.closed) await once(stream.resume(), "close");
   assert.equal(stream.rstCode, 8);
 
@@ -232,46 +232,46 @@ test("a reader that takes nothing is gone after a while, over HTTP/1.1 and HTTP/
       envelope,
     ]),
   );
-  assert.equal(await ended.promise, "gone");
+  assert.equal(await ended.promise, "aborted");
   raw.socket.resume();
   await raw.closed;
 });
 
-test("the caller's deadline is kept, and one beyond node's timers is none", async (t) => {
+test("enforces the caller's deadline, and ignores one that exceeds Node's timers", async (t) => {
   const { url } = await serveRpc(t, { generation: { generate: endless, generateWhole: waiting } });
   for (const [name, transport] of Object.entries(transports(url))) {
     ended = Promise.withResolvers();
     const client = createClient(GenerationService, transport);
     assert.equal((await rpcFailure(client.generate({ prompt: "a" }, { timeoutMs: 30 }))).code, "DeadlineExceeded");
-    assert.equal(await ended.promise, "gone", name);
+    assert.equal(await ended.promise, "aborted", name);
   }
-  // Without a client that keeps time itself.
+  // Sends raw requests, because a client would enforce the deadline too.
   for (const [path, body] of [
     [GENERATE, "{}"],
     [STREAM, "\0\0\0\0\u0002{}"],
   ] as const) {
     const raw = await openRaw(t, url);
     const type = path === GENERATE ? "application/json" : "application/connect+json";
-    const about = { "Content-Type": type, "Connect-Timeout-Ms": 30, "Content-Length": body.length };
-    raw.send(head("POST", path, about) + body);
+    const headers = { "Content-Type": type, "Connect-Timeout-Ms": 30, "Content-Length": body.length };
+    raw.send(head("POST", path, headers) + body);
     const response = await raw.read();
     assert.match(response.body, /"deadline_exceeded".*"code":"timed_out"/);
   }
-  const patient = await serveRpc(t, { generation: { generateWhole } });
+  const server = await serveRpc(t, { generation: { generateWhole } });
   for (const timeout of [{ "connect-timeout-ms": "9999999999" }, { "connect-timeout-ms": "2147483648" }]) {
-    const raw = await openRaw(t, patient.url);
+    const raw = await openRaw(t, server.url);
     raw.send(`${head("POST", GENERATE, { ...timeout, "Content-Type": "application/json", "Content-Length": 2 })}{}`);
     assert.equal((await raw.read()).status, 200);
   }
   for (const timeout of ["99999999H", "2562047H", "99999999S", "5S"]) {
-    const stream = openHttp2(t, patient.url, GENERATE, "application/grpc", { "grpc-timeout": timeout });
+    const stream = openHttp2(t, server.url, GENERATE, "application/grpc", { "grpc-timeout": timeout });
     stream.end(Buffer.alloc(5));
     const [trailers] = await once(stream.resume(), "trailers");
     assert.equal(trailers["grpc-status"], "0", timeout);
   }
 });
 
-test("compressed messages are refused, compressed answers not sent", async (t) => {
+test("refuses compressed messages and sends uncompressed answers", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   const raw = await openRaw(t, url);
   raw.send(head("POST", GENERATE, { ...PROTO, "Content-Encoding": "gzip", "Content-Length": 0 }));
@@ -283,12 +283,12 @@ test("compressed messages are refused, compressed answers not sent", async (t) =
   assert.equal((await raw.read()).headers["content-encoding"], undefined);
 });
 
-test("connections that break on the way hurt nobody", async (t) => {
+test("keeps serving after connections break", async (t) => {
   const { url } = await serveRpc(t, { generation: { generate: flood, generateWhole } });
   const broken = Array.from({ length: 20 }, async (_, i) => {
     const raw = await openRaw(t, url);
-    const about = { "Content-Type": "application/connect+json", "Content-Length": 7 };
-    raw.send(head("POST", STREAM, about) + "\0\0\0\0\u0002{}".slice(0, i % 8));
+    const headers = { "Content-Type": "application/connect+json", "Content-Length": 7 };
+    raw.send(head("POST", STREAM, headers) + "\0\0\0\0\u0002{}".slice(0, i % 8));
     if (i % 8 === 7) await raw.until("HTTP/1.1 200");
     raw.socket.resetAndDestroy();
   });
@@ -300,7 +300,7 @@ test("connections that break on the way hurt nobody", async (t) => {
 let started = Promise.withResolvers<void>();
 let ended = Promise.withResolvers<string>();
 
-/** One piece, then nothing until the caller leaves. */
+/** Yields one delta, then waits until the caller leaves. */
 async function* endless(_: unknown, call: RequestContext): AsyncGenerator<GenerateEvent> {
   yield { type: "delta", text: "a" };
   await waiting(_, call);
@@ -309,18 +309,18 @@ async function* endless(_: unknown, call: RequestContext): AsyncGenerator<Genera
 async function waiting(_: unknown, { signal }: RequestContext): Promise<never> {
   started.resolve();
   if (!signal.aborted) await once(signal, "abort");
-  ended.resolve("gone");
+  ended.resolve("aborted");
   throw new CallerGone();
 }
 
 async function* flood(): AsyncGenerator<GenerateEvent> {
-  let isWhole = false;
+  let isComplete = false;
   try {
     for (let i = 0; i < 1_000; i++) yield { type: "delta", text: "x".repeat(100_000) };
-    isWhole = true;
+    isComplete = true;
     yield { type: "done", done: create(StreamGenerateResponse_DoneSchema) };
   } finally {
-    ended.resolve(isWhole ? "whole" : "gone");
+    ended.resolve(isComplete ? "complete" : "aborted");
   }
 }
 

@@ -28,7 +28,8 @@ import { openRaw } from "../helpers/raw.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 function operator({ rpcUrl, operatorToken }: TestService) {
   const transport = createConnectTransport({
@@ -52,7 +53,7 @@ async function refused(
   call: Promise<unknown>,
 ): Promise<{ code: string; failure: string | undefined; message: string }> {
   const error = await call.then(
-    () => assert.fail("the call was let through"),
+    () => assert.fail("the call succeeded"),
     (reason: unknown) => ConnectError.from(reason),
   );
   const failure = error.findDetails(FailureDetailSchema)[0]?.code;
@@ -61,7 +62,7 @@ async function refused(
 
 const test = base
   .extend("env", { scope: "file" }, OFFLINE)
-  /** The public listener over a folder of pages. */
+  /** A public listener that serves a folder of pages. */
   .extend(
     "pages",
     { scope: "file" },
@@ -85,7 +86,7 @@ const test = base
       return { script, url, get };
     }),
   )
-  /** Each test has a workspace with an owner and 100 credits, and a rival beside it that has one key. */
+  /** A workspace with an owner and 100 credits, and a rival workspace with one key, for each test. */
   .extend("acme", async ({ service }) => {
     const { workspaces, credits, keys } = operator(service);
     const suffix = randomUUID().slice(0, 8);
@@ -97,9 +98,9 @@ const test = base
     const { token } = await workspaces.createOwnerToken({ workspace: name });
     return { name, rival, rivalKey, token, workspaces };
   })
-  /** A browser before the sign-in. */
+  /** A browser that has not signed in. */
   .extend("visitor", ({ service }) => openBrowser(service.url))
-  /** A browser in which the owner of `acme` is signed in. */
+  /** A browser signed in as the owner of `acme`. */
   .extend("browser", async ({ service, acme }) => {
     const browser = openBrowser(service.url);
     assert.equal((await browser.signIn(acme.token)).status, 200);
@@ -107,7 +108,7 @@ const test = base
   });
 
 describe("the console's sign-in, sessions and services", () => {
-  test("a wrong token, another's kind of secret and a wrong body do not sign in", async ({
+  test("refuses to sign in with a wrong token, another kind of secret or a wrong body", async ({
     service,
     visitor: browser,
     acme: { token },
@@ -143,7 +144,7 @@ describe("the console's sign-in, sessions and services", () => {
     }
   });
 
-  test("the owner token does, and gives a cookie that no script and no other site can use", async ({
+  test("signs in with the owner token and sets an HttpOnly, same-site cookie", async ({
     visitor: browser,
     acme: { name, token },
   }) => {
@@ -161,7 +162,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, name);
   });
 
-  test("the owner's services are there for the session, and those of operators are not", async ({
+  test("serves the owner's services to the session and refuses those of operators", async ({
     browser,
     acme: { name },
   }) => {
@@ -178,7 +179,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await refused(browser.client(WorkspaceService).listWorkspaces({}))).code, "PermissionDenied");
   });
 
-  test("another workspace is as if it did not exist", async ({ browser, acme: { rival, rivalKey } }) => {
+  test("treats another workspace like one that does not exist", async ({ browser, acme: { rival, rivalKey } }) => {
     const calls = [
       (workspace: string) => browser.client(WorkspaceService).getWorkspace({ workspace }),
       (workspace: string) => browser.client(WorkspaceService).getNextTier({ workspace }),
@@ -192,10 +193,10 @@ describe("the console's sign-in, sessions and services", () => {
       (workspace: string) => browser.client(CreditService).listLedger({ workspace }),
     ];
     for (const call of calls) {
-      const theirs = await refused(call(rival));
-      const nobodys = await refused(call("nobody"));
-      assert.equal(theirs.code, "NotFound");
-      assert.deepEqual({ ...theirs, message: theirs.message.replace(rival, "nobody") }, nobodys);
+      const existing = await refused(call(rival));
+      const missing = await refused(call("nobody"));
+      assert.equal(existing.code, "NotFound");
+      assert.deepEqual({ ...existing, message: existing.message.replace(rival, "nobody") }, missing);
     }
     const revoke = (id: string) => refused(browser.client(KeyService).revokeKey({ id }));
     assert.deepEqual(await revoke(rivalKey.key?.id ?? ""), await revoke("key_0"));
@@ -203,11 +204,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.deepEqual(generations, []);
   });
 
-  test("a call without what only the console's own page can send is refused", async ({
-    service,
-    browser,
-    acme: { token },
-  }) => {
+  test("refuses a call that lacks the headers of the console's page", async ({ service, browser, acme: { token } }) => {
     const path = "/console/rpc/chorus.admin.v1.KeyService/CreateKey";
     const send = (headers: Record<string, string>, init: RequestInit = {}) =>
       browser.fetch(path, {
@@ -238,7 +235,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await send({})).status, 200);
   });
 
-  test("the cookie opens nothing but the console", async ({ service, browser }) => {
+  test("accepts the cookie only for the console", async ({ service, browser }) => {
     for (const path of ["/v1/quotas", "/v1/metrics"]) assert.equal((await browser.fetch(path)).status, 401);
     const response = await fetch(`${service.rpcUrl}/chorus.admin.v1.KeyService/ListKeys`, {
       method: "POST",
@@ -248,7 +245,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal(response.status, 401);
   });
 
-  test("the playground streams, is charged, and counts under the console's own key", async ({ browser }) => {
+  test("charges and counts playground requests under the console's key", async ({ browser }) => {
     const prompt = "What is 17 * 23 + 4?";
     let text = "";
     let credit = 0;
@@ -260,10 +257,10 @@ describe("the console's sign-in, sessions and services", () => {
     }
     assert.match(text, /395/);
     assert.ok(credit > 0);
-    const whole = await browser.client(GenerationService).generate({ prompt });
-    assert.match(whole.answer, /395/);
+    const response = await browser.client(GenerationService).generate({ prompt });
+    assert.match(response.answer, /395/);
     const { workspace } = await browser.client(WorkspaceService).getWorkspace({});
-    assert.equal(Number(workspace?.granted).toFixed(6), (100 - credit - (whole.usage?.credits ?? 0)).toFixed(6));
+    assert.equal(Number(workspace?.granted).toFixed(6), (100 - credit - (response.usage?.credits ?? 0)).toFixed(6));
 
     const { keys } = await browser.client(KeyService).listKeys({ withUse: true });
     const own = keys.find((key) => key.console);
@@ -274,7 +271,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.deepEqual(
       generations.map(({ requestId, keyName, outcome, streamed }) => ({ requestId, keyName, outcome, streamed })),
       [
-        { requestId: whole.requestId, keyName: "console", outcome: Outcome.OK, streamed: false },
+        { requestId: response.requestId, keyName: "console", outcome: Outcome.OK, streamed: false },
         { requestId: generations[1]?.requestId, keyName: "console", outcome: Outcome.OK, streamed: true },
       ],
     );
@@ -289,7 +286,7 @@ describe("the console's sign-in, sessions and services", () => {
     );
   });
 
-  test("script in a key's name comes back as the data that it is, and never as a page", async ({ browser }) => {
+  test("returns a script in a key's name as JSON data", async ({ browser }) => {
     const name = `<script>alert(1)</script>=cmd|' /C calc'!A0`;
     await browser.client(KeyService).createKey({ name });
     const { keys } = await browser.client(KeyService).listKeys({ search: "<SCRIPT" });
@@ -308,7 +305,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal(raw.headers.get("x-content-type-options"), "nosniff");
   });
 
-  test("every response of the console has its policy", async ({ browser }) => {
+  test("sends the Content-Security-Policy with every response of the console", async ({ browser }) => {
     const answers = [
       await browser.fetch("/console"),
       await browser.fetch("/console/assets/none.js"),
@@ -332,7 +329,7 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await browser.fetch("/consoles")).headers.get("content-security-policy"), null);
   });
 
-  test("signing out ends the session, and a new owner token ends those of the old one", async ({
+  test("ends the session on sign-out, and all sessions of an owner token when it is replaced", async ({
     service,
     browser,
     acme: { name, token, workspaces },
@@ -345,7 +342,11 @@ describe("the console's sign-in, sessions and services", () => {
     assert.match(out.headers.getSetCookie()[0] ?? "", /^chorus_session=; .*Max-Age=0/);
     browser.cookie = kept;
     assert.equal((await refused(browser.client(KeyService).listKeys({}))).code, "Unauthenticated");
-    assert.equal((await browser.fetch("/console/session", { method: "DELETE" })).status, 204, "again does nothing");
+    assert.equal(
+      (await browser.fetch("/console/session", { method: "DELETE" })).status,
+      204,
+      "a second sign-out has no effect",
+    );
 
     assert.equal((await other.client(WorkspaceService).getWorkspace({})).workspace?.name, name);
     await workspaces.createOwnerToken({ workspace: name });
@@ -353,8 +354,8 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await other.signIn(token)).status, 401);
   });
 
-  test("whoever tries too often has to wait", async ({ t }) => {
-    // Attempts count for a whole service.
+  test("limits sign-in attempts", async ({ t }) => {
+    // Needs a separate service, because the limit is per service.
     const service = await startService(t);
     const browser = openBrowser(service.url);
     let last = await browser.signIn("nonsense");
@@ -367,9 +368,10 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await browser.signIn(token)).status, 429);
   });
 
-  test("no secret is in the store or in the log", async ({ service, database: { pool }, browser, acme: { token } }) => {
+  test("stores and logs no secret", async ({ service, database: { pool }, browser, acme: { token } }) => {
     const [row] = await pool.query<{ text: string }>(
-      "select (select string_agg(s::text, ' ') from sessions s) || (select string_agg(a::text, ' ') from audit a) as text",
+      "select (select string_agg(s::text, ' ') from sessions s) || " +
+        "(select string_agg(a::text, ' ') from audit a) as text",
     );
     for (const secret of [token, browser.cookie.replace("chorus_session=", "")]) {
       assert.equal(secret.length, 36);
@@ -379,7 +381,7 @@ describe("the console's sign-in, sessions and services", () => {
   });
 });
 
-test("behind proxies that are trusted, they say who asks, and whether over https", async ({ t }) => {
+test("takes the caller's address and protocol from trusted proxies", async ({ t }) => {
   const service = await startService(t, { env: { CHORUS_TRUSTED_PROXIES: "1" } });
   const { workspaces } = operator(service);
   const { token } = await workspaces.createOwnerToken({ workspace: "default" });
@@ -402,11 +404,11 @@ test("behind proxies that are trusted, they say who asks, and whether over https
   const from = async (address: string) =>
     (await signIn({ "x-forwarded-for": address }, `${address} is no token`)).status;
   for (let i = 0; i < 10; i++) assert.equal(await from(`10.0.0.${i}, 2001:db8::${i}`), 401);
-  assert.equal(await from("10.0.0.99, 2001:db8::ffff"), 429, "one network of IPv6 is one source");
+  assert.equal(await from("10.0.0.99, 2001:db8::ffff"), 429, "one IPv6 network is one source");
   assert.equal(await from("10.0.0.99, 2001:db9::1"), 401);
 });
 
-/** The public listener over a folder of pages and no services. */
+/** Starts a public listener that serves a folder of pages and no services. */
 async function listen(t: Lifetime, folder: string): Promise<string> {
   const services = { ready: () => true, workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
   const config = {
@@ -425,8 +427,8 @@ async function listen(t: Lifetime, folder: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe("the built pages are served as they are, and nothing outside of their folder", () => {
-  test("the page, at every path that is the page's own", async ({ pages: { url, get } }) => {
+describe("serves the files of the console's folder only", () => {
+  test("serves the page at every path of the console", async ({ pages: { url, get } }) => {
     for (const path of ["/console", "/console/", "/console/keys", "/console/activity/gen_1?x=1"]) {
       const response = await get(path);
       assert.equal(response.status, 200, path);
@@ -439,7 +441,7 @@ describe("the built pages are served as they are, and nothing outside of their f
     assert.equal(await (await fetch(`${url}/console`, { method: "HEAD" })).text(), "");
   });
 
-  test("assets for good, other files with a tag", async ({ pages: { script, get } }) => {
+  test("caches assets permanently and other files by ETag", async ({ pages: { script, get } }) => {
     const asset = await get("/console/assets/main-abc.js");
     assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
     assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
@@ -452,7 +454,7 @@ describe("the built pages are served as they are, and nothing outside of their f
     assert.equal(again.headers.get("content-security-policy"), POLICY);
   });
 
-  test("compressed where the caller takes it", async ({ pages: { url }, t }) => {
+  test("sends compressed files when the caller accepts them", async ({ pages: { url }, t }) => {
     const raw = await openRaw(t, url);
     const read = async (path: string, accepted: string) => {
       raw.send(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: ${accepted}\r\n\r\n`);
@@ -460,18 +462,18 @@ describe("the built pages are served as they are, and nothing outside of their f
       assert.equal(headers.vary, "Accept-Encoding");
       return { encoding: headers["content-encoding"], etag: headers.etag, body };
     };
-    const plain = await read("/console/assets/main-abc.js", "identity");
-    const packed = await read("/console/assets/main-abc.js", "gzip, br");
-    assert.equal(packed.encoding, "br");
-    assert.equal(packed.body, "packed with brotli");
-    assert.notEqual(packed.etag, plain.etag);
+    const uncompressed = await read("/console/assets/main-abc.js", "identity");
+    const compressed = await read("/console/assets/main-abc.js", "gzip, br");
+    assert.equal(compressed.encoding, "br");
+    assert.equal(compressed.body, "packed with brotli");
+    assert.notEqual(compressed.etag, uncompressed.etag);
     assert.equal((await read("/console/assets/main-abc.js", "gzip, br;q=0")).encoding, "gzip");
     assert.equal((await read("/console/assets/main-abc.js", "")).encoding, undefined);
     const own = await fetch(`${url}/console/assets/own-abc.css`, { headers: { "accept-encoding": "gzip" } });
     assert.equal(await own.text(), gunzipSync(gzipSync("a{}/*own*/")).toString());
   });
 
-  test("what is not there is 404, and no path leads out", async ({ pages: { url }, t }) => {
+  test("returns 404 for missing files and for paths outside the folder", async ({ pages: { url }, t }) => {
     const raw = await openRaw(t, url);
     for (const path of [
       "/console/assets/none.js",
@@ -494,7 +496,7 @@ describe("the built pages are served as they are, and nothing outside of their f
   });
 });
 
-test("a console that was not built says how to build it", async ({ t }) => {
+test("explains how to build the console when it is missing", async ({ t }) => {
   const url = await listen(t, "/nowhere");
   const response = await fetch(`${url}/console`);
   assert.equal(response.status, 404);

@@ -40,7 +40,8 @@ function refuses(field: string, expected: RegExp) {
 
 test("reads every field", () => {
   const { message, unknown } = read(`{
-    "prompt": "p", "messages": [{"role": "system", "content": "s"}, {"content": "", "role": "assistant"}], "system": "sys",
+    "prompt": "p", "messages": [{"role": "system", "content": "s"}, {"content": "", "role": "assistant"}],
+    "system": "sys",
     "attachments": [{"name": "n", "media_type": "text/plain", "data": "aGk="}], "effort": "high", "temperature": 1.5,
     "max_tokens": 1e3, "stop_sequences": ["a", "b"], "output_shape": "tradeoffs",
     "response_format": {"type": "json_schema", "schema": {"10": 1.0, "2": [ ]}},
@@ -67,7 +68,7 @@ test("reads every field", () => {
   assert.deepEqual([message.webSearch, message.intelligenceTrace, message.continueLastMessage], [false, true, false]);
 });
 
-test("a null member counts as not given", () => {
+test("treats a null member as absent", () => {
   const names = GenerateRequestSchema.fields.map(memberName);
   const { message, unknown } = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));
   assert.deepEqual(unknown, []);
@@ -75,7 +76,7 @@ test("a null member counts as not given", () => {
   assert.equal(schemaOf(read('{"response_format":{"type":"json_schema","schema":null}}').message), "");
 });
 
-test("a wrong type names the field", () => {
+test("names the field of a wrong type", () => {
   const rows: [body: string, field: string, expected: RegExp][] = [
     ['{"prompt":1}', "prompt", /must be a string/],
     ['{"prompt":["a"]}', "prompt", /must be a string/],
@@ -119,14 +120,15 @@ test("a wrong type names the field", () => {
   for (const [body, field, expected] of rows) assert.throws(() => read(body), refuses(field, expected), body);
 });
 
-test("whole numbers beyond 32 bits stay out of range instead of wrapping round", () => {
+test("keeps integers beyond 32 bits out of range instead of wrapping them", () => {
   assert.equal(read('{"max_tokens":4294967297}').message.maxTokens, 2147483647);
   assert.equal(read('{"max_tokens":-1e300}').message.maxTokens, -2147483648);
 });
 
-test("members that the message does not have are reported by their path", () => {
+test("reports unknown members by path", () => {
   const { message, unknown } = read(
-    '{"model":1,"prompt":"p","__proto__":{"temperature":2},"constructor":0,"messages":[{"role":"user","content":"a","name":"n"}],' +
+    '{"model":1,"prompt":"p","__proto__":{"temperature":2},"constructor":0,' +
+      '"messages":[{"role":"user","content":"a","name":"n"}],' +
       '"response_format":{"type":"text","strict":true},"maxTokens":5,"":0}',
   );
   assert.deepEqual(unknown, [
@@ -142,7 +144,7 @@ test("members that the message does not have are reported by their path", () => 
   assert.equal(message.maxTokens, undefined);
 });
 
-test("of very many unknown members the first hundred are reported, and how many more there are", () => {
+test("reports the first hundred unknown members and the number of the others", () => {
   const text = JSON.stringify(Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x${i}`, i])));
   const { unknown, more } = read(text);
   assert.equal(unknown.length, 100);
@@ -152,11 +154,11 @@ test("of very many unknown members the first hundred are reported, and how many 
   assert.ok(name && name.length <= 200 && name.isWellFormed());
 });
 
-test("lone surrogates become U+FFFD", () => {
+test("replaces lone surrogates with U+FFFD", () => {
   assert.equal(read('{"prompt":"a\\ud800b\\udc00\\ud83d\\ude00"}').message.prompt, "a\ufffdb\ufffd😀");
 });
 
-test("base64 with or without padding, in either alphabet", () => {
+test("decodes base64 with or without padding, in either alphabet", () => {
   const data = (text: string) => {
     const { message } = read(JSON.stringify({ attachments: [{ media_type: "a", data: text }] }));
     return Buffer.from(message.attachments[0]?.data ?? []).toString("hex");
@@ -171,11 +173,12 @@ test("base64 with or without padding, in either alphabet", () => {
   );
 });
 
-test("the text of a schema is copied character by character, wherever it stands", () => {
+test("copies the text of a schema unchanged from any position", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom("", " ", "\n\t"), (schema, other, space) => {
       const text = JSON.stringify(schema, null, space);
-      const body = `{${space}"x":${JSON.stringify(other)},"response_format":${space}{"schema":${text}${space},"type":"json_schema"},"prompt":"p"}`;
+      const format = `{"schema":${text}${space},"type":"json_schema"}`;
+      const body = `{${space}"x":${JSON.stringify(other)},"response_format":${space}${format},"prompt":"p"}`;
       assert.equal(schemaOf(read(body).message), schema === null ? "" : text);
     }),
   );
@@ -183,7 +186,7 @@ test("the text of a schema is copied character by character, wherever it stands"
   assert.equal(schemaOf(read(`{"response_format":{"type":"json_schema","schema":${digits}}}`).message), digits);
 });
 
-test("the tag of a union chooses the case, and members of other cases are ignored", () => {
+test("selects the case of a union by its tag and ignores members of other cases", () => {
   const { message, unknown } = read('{"response_format":{"schema":{"a":1},"type":"text","more":1}}');
   assert.equal(message.responseFormat?.format.case, "text");
   assert.deepEqual(unknown, ["response_format.more"]);
@@ -197,7 +200,7 @@ test("the tag of a union chooses the case, and members of other cases are ignore
   assert.throws(() => read('{"response_format":{"schema":{}}}'), refuses("response_format.type", /required/));
 });
 
-test("reads a query; unknown and empty parameters are skipped", () => {
+test("reads a query and skips unknown and empty parameters", () => {
   const message = query("from=2026-01-31&to=2026-02-01T10:20:30.5%2B02:00&interval=hour&group_by=key&x=1");
   assert.deepEqual(message.startTime && timestampDate(message.startTime), new Date("2026-01-31T00:00:00Z"));
   assert.deepEqual(message.endTime && timestampDate(message.endTime), new Date("2026-02-01T08:20:30.500Z"));
@@ -211,7 +214,7 @@ test("reads a query; unknown and empty parameters are skipped", () => {
   assert.equal(timestampDate(query("from=2024-02-29").startTime ?? assert.fail()).getTime(), Date.UTC(2024, 1, 29));
 });
 
-test("a wrong parameter is named", () => {
+test("names a wrong parameter", () => {
   for (const [text, field, expected] of [
     ["from=yesterday", "from", /such as "2026-01-31T00:00:00Z"/],
     ["from=2026-02-30", "from", /a date/],

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { leftOut, openConsole } from "../console/chromium.ts";
+import { openConsole, skipReason } from "../console/chromium.ts";
 
-test("the reference shows every call in a browser, and sends one, with nothing from elsewhere", async (t) => {
-  t.skip(leftOut !== undefined, leftOut);
+test("the reference shows every operation, sends a request and loads nothing from other hosts", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
   const { open, service } = await openConsole(t);
   const page = await open("/healthz");
   const complaints: string[] = [];
   page.on("console", (message) => {
-    // The page before this one had no icon, which a browser asks for whenever it likes.
+    // Browsers may request the icon of the previous page at any time.
     const isIcon = message.location().url.endsWith("/favicon.ico");
     if (message.type() === "error" && !isIcon) complaints.push(message.text());
   });

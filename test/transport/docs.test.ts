@@ -16,8 +16,8 @@ const test = base.extend(
   }),
 );
 
-describe("the API reference is served from here, to everybody", () => {
-  test("/openapi.json is the document of the contract", async ({ shared: { url } }) => {
+describe("serves the API reference without a key", () => {
+  test("/openapi.json returns the document of the contract", async ({ shared: { url } }) => {
     const response = await fetch(`${url}/openapi.json`);
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
     assert.equal(
@@ -30,7 +30,7 @@ describe("the API reference is served from here, to everybody", () => {
     assert.equal(await again.text(), "");
   });
 
-  test("/docs needs nothing from elsewhere, and no inline script", async ({ shared: { url } }) => {
+  test("/docs loads nothing from other hosts and has no inline script", async ({ shared: { url } }) => {
     const response = await fetch(`${url}/docs`);
     const policy = response.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'; script-src 'self';/);
@@ -49,7 +49,7 @@ describe("the API reference is served from here, to everybody", () => {
     assert.equal(scripts.length, 2);
   });
 
-  test("the large script comes packed to who unpacks, and whole to who does not", async ({ shared: { url }, t }) => {
+  test("compresses the large script for callers that accept gzip", async ({ shared: { url }, t }) => {
     const sizes: number[] = [];
     for (const accepts of ["br, gzip", "identity", "gzip;q=0"]) {
       const raw = await openRaw(t, url);
@@ -60,14 +60,14 @@ describe("the API reference is served from here, to everybody", () => {
       assert.match(head, /vary: accept-encoding/i);
       sizes.push(Number(/content-length: (\d+)/i.exec(head)?.[1]));
     }
-    const [packed = 0, whole = 0, refused] = sizes;
-    assert.ok(packed > 0 && packed < whole / 2);
-    assert.equal(whole, refused);
+    const [compressed = 0, full = 0, refused] = sizes;
+    assert.ok(compressed > 0 && compressed < full / 2);
+    assert.equal(full, refused);
     const file = await readFile(new URL("../../dist/reference/reference.js.gz", import.meta.url));
-    assert.equal(gunzipSync(file).length, whole);
+    assert.equal(gunzipSync(file).length, full);
   });
 
-  test("other methods and paths are refused as everywhere", async ({ shared: { url } }) => {
+  test("refuses other methods and paths", async ({ shared: { url } }) => {
     const post = await fetch(`${url}/docs`, { method: "POST" });
     assert.equal(post.status, 405);
     assert.equal(post.headers.get("allow"), "GET, HEAD");

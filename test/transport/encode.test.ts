@@ -20,7 +20,7 @@ import { encode } from "../../src/transport/rest/encode.ts";
 
 const USAGE = { inputTokens: 12, outputTokens: 3, cachedTokens: 0, credits: 0.0024 };
 
-test("a whole response has the members of the specification, in its order", () => {
+test("encodes all members of a response in the specified order", () => {
   const message = create(GenerateResponseSchema, {
     id: "gen_1",
     requestId: "req_1",
@@ -58,15 +58,18 @@ test("a whole response has the members of the specification, in its order", () =
     '{"id":"gen_1","request_id":"req_1","answer":"He said \\"hi\\"\\n",' +
       '"structured":{"2":1,"1":123456789012345678901234567890},"structured_error":null,' +
       '"usage":{"input_tokens":12,"output_tokens":3,"cached_tokens":0,"credits":0.0024},' +
-      '"latency_ms":17,"finish_reason":"length","notices":[{"code":"a","message":"b"},{"code":"c","message":"d","field":"e"}],' +
-      '"intelligence_trace":{"intelligence_level":"high","reasons":["it is hard"],"models":2,"agreement":0.5,"escalations":0,' +
-      '"dropped_members":0,"repairs":0,"searches":0,"internal_input_tokens":1152921504606846976,"internal_output_tokens":0,' +
+      '"latency_ms":17,"finish_reason":"length",' +
+      '"notices":[{"code":"a","message":"b"},{"code":"c","message":"d","field":"e"}],' +
+      '"intelligence_trace":{"intelligence_level":"high","reasons":["it is hard"],' +
+      '"models":2,"agreement":0.5,"escalations":0,' +
+      '"dropped_members":0,"repairs":0,"searches":0,' +
+      '"internal_input_tokens":1152921504606846976,"internal_output_tokens":0,' +
       '"steps":[{"id":1,"kind":"answer","role":"fast","started_ms":0},' +
       '{"id":2,"kind":"reask","role":"strong","started_ms":5,"duration_ms":0,"outcome":"ok","detail":"a"}]}}',
   );
 });
 
-test("structured is left out of a text answer, where structured_error is null all the same", () => {
+test("omits structured from a text answer and sets structured_error to null", () => {
   const message = create(GenerateResponseSchema, { id: "gen_1", usage: USAGE, finishReason: FinishReason.STOP });
   assert.deepEqual(Object.keys(JSON.parse(encode(GenerateResponseSchema, message))), [
     "id",
@@ -80,7 +83,7 @@ test("structured is left out of a text answer, where structured_error is null al
   ]);
 });
 
-test("done has both members of structured output, or neither", () => {
+test("done has both members of structured output or neither", () => {
   const done = (more: object) =>
     JSON.parse(
       encode(StreamGenerateResponse_DoneSchema, create(StreamGenerateResponse_DoneSchema, { usage: USAGE, ...more })),
@@ -94,7 +97,7 @@ test("done has both members of structured output, or neither", () => {
   assert.deepEqual([bad.structured, bad.structured_error], [null, "why"]);
 });
 
-test("counts are numbers with all their digits, times are RFC 3339, what has no limit is null", () => {
+test("encodes counts with all digits, times as RFC 3339 and a missing limit as null", () => {
   const at = timestampFromDate(new Date("2026-01-31T12:00:00.5Z"));
   const quota = { used: 9_007_199_254_740_993n };
   const window = {
@@ -116,7 +119,8 @@ test("counts are numbers with all their digits, times are RFC 3339, what has no 
   const used = '{"limit":null,"used":9007199254740993,"remaining":null}';
   assert.equal(
     text,
-    '{"workspace":"default","tier":"free","as_of":"2026-01-31T12:00:00.500Z","windows":{"minute":{"resets_at":"2026-01-31T12:00:00.500Z",' +
+    '{"workspace":"default","tier":"free","as_of":"2026-01-31T12:00:00.500Z",' +
+      '"windows":{"minute":{"resets_at":"2026-01-31T12:00:00.500Z",' +
       `"requests":${used},"input_tokens":{"limit":5,"used":6,"remaining":0},"output_tokens":${used}}},` +
       '"concurrent_requests":{"limit":null,"used":0,"remaining":null},"credit":null,"spend_limits":[]}',
   );
@@ -129,7 +133,7 @@ test("counts are numbers with all their digits, times are RFC 3339, what has no 
   assert.match(encode(MetricsResponseSchema, metrics), /^{"from":"2026[^"]*","to":"2026[^"]*","interval":"month"/);
 });
 
-test("the words of an enum", () => {
+test("returns the word of an enum value", () => {
   assert.equal(wordOf(EffortSchema, Effort.LOW), "low");
   assert.equal(wordOf(EffortSchema, 99), "");
 });

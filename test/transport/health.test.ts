@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
 
-test("check and list tell whether requests are taken, for known names", async (t) => {
+test("check and list report the serving status of known names", async (t) => {
   let isReady = true;
   const { url } = await serveRpc(t, { ready: () => isReady });
   for (const transport of Object.values(transports(url))) {
@@ -20,7 +20,7 @@ test("check and list tell whether requests are taken, for known names", async (t
   }
 });
 
-test("a watch tells the state at once and each change, of an unknown name too", async (t) => {
+test("watch reports the current status, each change, and an unknown name", async (t) => {
   let isReady = true;
   const { url } = await serveRpc(t, { ready: () => isReady });
   const client = createClient(Health, transports(url).gRPC);

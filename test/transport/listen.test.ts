@@ -11,13 +11,13 @@ import { head, openRaw } from "../helpers/raw.ts";
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 
-/** Answers with the version of HTTP and what it read. */
+/** Answers with the HTTP version and the request body. */
 const echo: RequestListener = async (request, response) => {
   let body = "";
   try {
     for await (const chunk of request) body += chunk;
   } catch {
-    return; // the connection broke
+    return; // The connection broke.
   }
   response.end(`${request.httpVersion} ${body}`);
 };
@@ -47,7 +47,7 @@ async function http2Answer(session: ClientHttp2Session, body = ""): Promise<stri
   return text;
 }
 
-test("both versions are told apart, however their first bytes arrive", async (t) => {
+test("detects the HTTP version for any split of the first bytes", async (t) => {
   const { url } = await serve(t);
   assert.equal(await http2Answer(http2Session(t, url), "hello"), "2.0 hello");
   for (const size of [1, 2, 3, 4, 1000]) {
@@ -67,12 +67,12 @@ test("both versions are told apart, however their first bytes arrive", async (t)
       second.send(start.subarray(at, at + size));
       await tick();
     }
-    // The server's own settings are the first frame that it sends: their type is the fourth byte.
+    // The server's first frame is SETTINGS. Byte 3 holds the frame type.
     assert.equal((await second.until("\u0004")).charCodeAt(3), 4);
   }
 });
 
-test("a request and its follower arrive together", async (t) => {
+test("answers two requests that arrive in one packet", async (t) => {
   const { url } = await serve(t);
   const raw = await openRaw(t, url);
   const one = `${head("POST", "/", { "Content-Length": 1 })}`;
@@ -80,14 +80,14 @@ test("a request and its follower arrive together", async (t) => {
   assert.deepEqual([(await raw.read()).body, (await raw.read()).body], ["1.1 a", "1.1 b"]);
 });
 
-test("a caller that ends its side after the request is answered", async (t) => {
+test("answers a caller that half-closes after the request", async (t) => {
   const { url } = await serve(t);
   const raw = await openRaw(t, url);
   raw.socket.end(`${head("POST", "/", { "Content-Length": 1 })}a`);
   assert.equal((await raw.read()).body, "1.1 a");
 });
 
-test("nonsense is refused and ends the connection", async (t) => {
+test("refuses invalid bytes and closes the connection", async (t) => {
   const { url } = await serve(t);
   const hello = Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03]);
   for (const bytes of [
@@ -115,7 +115,7 @@ test("nonsense is refused and ends the connection", async (t) => {
   assert.equal(await http2Answer(http2Session(t, url)), "2.0 ");
 });
 
-test("an upgrade to HTTP/2 is passed over", async (t) => {
+test("ignores an upgrade to HTTP/2", async (t) => {
   const { url } = await serve(t);
   const raw = await openRaw(t, url);
   const upgrade = { Connection: "Upgrade, HTTP2-Settings", Upgrade: "h2c", "HTTP2-Settings": "AAMAAABkAAQAAP__" };
@@ -123,14 +123,14 @@ test("an upgrade to HTTP/2 is passed over", async (t) => {
   assert.equal((await raw.read()).body, "1.1 ");
 });
 
-test("a silent connection is closed after 20 seconds, a slow head too", async (t) => {
+test("closes a silent or slow connection after 20 seconds", async (t) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   t.onTestFinished(() => void vi.useRealTimers());
   const { url } = await serve(t);
   for (const bytes of ["", "PR"]) {
     const raw = await openRaw(t, url);
     raw.send(bytes);
-    // A second connection that was served tells that the first one was taken.
+    // An answer on a second connection proves that the first one was accepted.
     assert.equal(await http2Answer(http2Session(t, url)), "2.0 ");
     vi.advanceTimersByTime(19_999);
     assert.equal(raw.socket.destroyed, false);
@@ -139,7 +139,7 @@ test("a silent connection is closed after 20 seconds, a slow head too", async (t
   }
 });
 
-test("two hundred connections of both versions at once", async (t) => {
+test("serves two hundred concurrent connections of both versions", async (t) => {
   const { url } = await serve(t);
   const answers = await Promise.all(
     Array.from({ length: 200 }, async (_, i) => {
@@ -155,7 +155,7 @@ test("two hundred connections of both versions at once", async (t) => {
   );
 });
 
-test("draining ends connections with their answer and takes new ones; closing ends idle ones", async (t) => {
+test("drain closes connections after their answer and accepts new ones; close ends idle ones", async (t) => {
   let release = Promise.withResolvers<void>();
   const begun: (() => void)[] = [];
   const listener = await serve(t, async (_, response) => {
@@ -185,7 +185,7 @@ test("draining ends connections with their answer and takes new ones; closing en
   assert.deepEqual([response.headers.connection, response.body], ["close", "ok"]);
   await late.closed;
 
-  // The answer to this one was under way when draining began, so its head may be out.
+  // The head of its previous answer may have been sent before draining began.
   kept.send(head("GET", "/"));
   assert.equal((await kept.read()).headers.connection, "close");
   assert.equal(idle.socket.destroyed, false);
@@ -195,13 +195,13 @@ test("draining ends connections with their answer and takes new ones; closing en
   await idle.closed;
 });
 
-test("a port that is taken is an error, and nothing is left", async (t) => {
+test("rejects a port in use", async (t) => {
   const { url } = await serve(t);
   await assert.rejects(listenBoth(echo, "127.0.0.1", Number(new URL(url).port)), { code: "EADDRINUSE" });
   await assert.rejects(listenBoth(echo, "192.0.2.1", 0), { code: "EADDRNOTAVAIL" });
 });
 
-test("node's own client keeps its connection for a second request", async (t) => {
+test("keeps a connection alive for a second request", async (t) => {
   const { url } = await serve(t);
   const raw = await openRaw(t, url);
   for (const body of ["a", "b"]) {

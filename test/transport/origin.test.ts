@@ -6,7 +6,7 @@ import { originOf, requireSameOrigin } from "../../src/transport/console/origin.
 
 const of = (headers: Record<string, string>) => (name: string) => headers[name];
 
-test("without trusted proxies nothing that a header says of the source counts", () => {
+test("ignores forwarding headers without trusted proxies", () => {
   const headers = { "x-forwarded-for": "10.0.0.1", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example" };
   assert.deepEqual(originOf(of(headers), 0, "192.0.2.7"), { source: "192.0.2.7", secure: false });
   const own = { ...headers, host: "chorus.example", origin: "http://chorus.example" };
@@ -14,14 +14,14 @@ test("without trusted proxies nothing that a header says of the source counts", 
   assert.throws(() => requireSameOrigin(of({ ...own, origin: "http://evil.example" }), 0), Failure);
 });
 
-test("with trusted proxies, what the outermost of them has written counts, and nothing before it", () => {
+test("uses the forwarding values that the outermost trusted proxy wrote", () => {
   const headers = { "x-forwarded-for": "1.1.1.1, 10.0.0.1, 10.0.0.2", "x-forwarded-proto": "https, http" };
   assert.deepEqual(originOf(of(headers), 1, "192.0.2.7"), { source: "10.0.0.2", secure: false });
   assert.deepEqual(originOf(of(headers), 2, "192.0.2.7"), { source: "10.0.0.1", secure: true });
   assert.deepEqual(originOf(of({}), 1, "192.0.2.7"), { source: "192.0.2.7", secure: false });
 });
 
-test("an IPv6 source is its first 64 bits, however it is written", () => {
+test("reduces an IPv6 address in any notation to its first 64 bits", () => {
   const source = (address: string) => originOf(of({}), 0, address).source;
   for (const same of ["2001:db8::1", "2001:0db8:0:0:ffff::", "2001:DB8:0:0:1:2:3:4"])
     assert.equal(source(same), "2001:db8:0:0::");
@@ -36,7 +36,7 @@ test("an IPv6 source is its first 64 bits, however it is written", () => {
   );
 });
 
-test("only a page of the very same host and port gets through", () => {
+test("accepts only requests from a page of the same host and port", () => {
   const passes = (headers: Record<string, string>) => {
     try {
       requireSameOrigin(of(headers), 0);

@@ -5,7 +5,7 @@ import { createTelemetry } from "../../src/telemetry.ts";
 import { listenBoth } from "../../src/transport/listen.ts";
 import { withMetrics } from "../../src/transport/prometheus.ts";
 
-test("GET /metrics is Prometheus' text over HTTP/1.1 and HTTP/2; everything else goes on", async (t) => {
+test("serves GET /metrics over HTTP/1.1 and HTTP/2, and passes other requests on", async (t) => {
   const telemetry = createTelemetry();
   telemetry.leaseTaken();
   const handler = withMetrics(telemetry, (_, response) => {

@@ -19,7 +19,7 @@ import { serveRpc, transports } from "../helpers/rpc.ts";
 
 type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
 
-/** What a client asks one version of the service. */
+/** A client of one version of the reflection service. */
 async function openReflection(t: Lifetime, service: typeof ServerReflection) {
   const { url } = await serveRpc(t, {});
   const ask = async (...questions: Question[]) => {
@@ -49,7 +49,7 @@ async function openReflection(t: Lifetime, service: typeof ServerReflection) {
 const VERSIONS = [ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection];
 
 describe.for(VERSIONS)("$typeName", (service) => {
-  test("the services", async (t) => {
+  test("lists the services", async (t) => {
     const { ask } = await openReflection(t, service);
     const [answer] = await ask({ case: "listServices", value: "*" });
     assert.equal(answer?.case, "listServicesResponse");
@@ -69,7 +69,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
     );
   });
 
-  test("a file by its name, with all that it needs", async (t) => {
+  test("returns a file by name with its dependencies", async (t) => {
     const { files } = await openReflection(t, service);
     const found = await files({ case: "fileByFilename", value: "chorus/v1/generation.proto" });
     assert.deepEqual(found.map(({ name }) => name).toSorted(), [
@@ -88,7 +88,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
     assert.equal(getOption(schema as never, json).inline, true);
   });
 
-  test("a file by a symbol of each kind", async (t) => {
+  test("returns a file by a symbol of each kind", async (t) => {
     const { files } = await openReflection(t, service);
     for (const [symbol, file] of [
       ["chorus.v1.GenerationService", "chorus/v1/generation.proto"],
@@ -112,7 +112,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
     }
   });
 
-  test("extensions by their number, and all numbers", async (t) => {
+  test("returns extensions by number, and all extension numbers", async (t) => {
     const { ask, files } = await openReflection(t, service);
     const containingType = "google.protobuf.FieldOptions";
     const value = { containingType, extensionNumber: 51234 };
@@ -131,7 +131,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
     assert.deepEqual(none?.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
   });
 
-  test("what there is not is an answer too, and the stream goes on", async (t) => {
+  test("answers NotFound for unknown names and keeps the stream open", async (t) => {
     const { ask } = await openReflection(t, service);
     const answers = await ask(
       { case: "fileByFilename", value: "nope.proto" },
@@ -149,7 +149,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
   });
 });
 
-test("an empty question is answered too", async (t) => {
+test("answers InvalidArgument for an empty request", async (t) => {
   const { url } = await serveRpc(t, {});
   const client = createClient(ServerReflection, transports(url).gRPC);
   const requests = (async function* () {

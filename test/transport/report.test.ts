@@ -14,7 +14,7 @@ import { transports } from "../helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
-/** Reports one end and gives the lines of the log and what was counted. */
+/** Reports the end of one request. @returns the log lines and the counted event */
 function report(facts: Facts, error?: unknown): { lines: Record<string, unknown>[]; end: RequestEnd | undefined } {
   const lines: Record<string, unknown>[] = [];
   let end: RequestEnd | undefined;
@@ -32,7 +32,7 @@ function report(facts: Facts, error?: unknown): { lines: Record<string, unknown>
   return { lines, end };
 }
 
-test("a request leaves one line with what is known of it, and no more", () => {
+test("logs one line with the known facts of a request", () => {
   const facts: Facts = {
     workspaceId: "ws_1",
     keyId: "key_1",
@@ -66,20 +66,20 @@ test("a request leaves one line with what is known of it, and no more", () => {
   assert.equal(end?.outcome, "ok");
 });
 
-test("how a request was settled counts before what was thrown; without that, the failure or the absence of one", () => {
+test("takes the outcome from the settlement, else from the thrown failure, else reports ok", () => {
   assert.equal(report({}).end?.outcome, "ok");
   assert.equal(report({}, new CallerGone()).end?.outcome, "caller_gone");
   assert.equal(report({}, new Failure("invalid_json")).end?.outcome, "invalid_json");
   assert.equal(report({}, new TypeError("secret")).end?.outcome, "internal");
-  assert.equal(report({ outcome: "timed_out" }).end?.outcome, "timed_out", "told in an event of the stream");
-  assert.equal(report({ outcome: "ok" }, new CallerGone()).end?.outcome, "ok", "charged before it was sent");
+  assert.equal(report({ outcome: "timed_out" }).end?.outcome, "timed_out", "reported in an event of the stream");
+  assert.equal(report({ outcome: "ok" }, new CallerGone()).end?.outcome, "ok", "charged before the answer was sent");
   assert.equal(
     report({}, new Failure("rate_limited", { limit: "requests_per_day" })).lines[0]?.limit,
     "requests_per_day",
   );
 });
 
-test("a defect leaves a second line with its kind and place, and not its words", () => {
+test("logs a second line with the kind and place of a defect, without its message", () => {
   const { lines } = report({}, new TypeError("secret"));
   assert.deepEqual(
     lines.map(({ msg }) => msg),
@@ -101,7 +101,7 @@ async function figures(service: TestService): Promise<Map<string, number>> {
   );
 }
 
-test("the running service logs a line for each request and counts it, and nothing that callers sent or got is in it", async (t) => {
+test("logs and counts every request without its content", async (t) => {
   const service = await startService(t, { env: { LOG_LEVEL: "trace" } });
   const text = { prompt: `What is 6 * 7? ${MARKER}`, system: MARKER, [`${MARKER}-field`]: MARKER };
   const answered = await service.post("/v1/generate", text);
@@ -132,7 +132,7 @@ test("the running service logs a line for each request and counts it, and nothin
   await (await service.get("/v1/quotas")).text();
   await (await service.get("/healthz")).text();
 
-  // An answer is counted after it was sent.
+  // A request is counted after its answer was sent.
   let counted = await figures(service);
   await until(async () => {
     counted = await figures(service);

@@ -22,12 +22,12 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
   return { key };
 });
 
-describe("exchanges over HTTP", () => {
-  test("a byte order mark before the body is skipped", async ({ service }) => {
+describe("HTTP exchanges", () => {
+  test("skips a byte order mark before the body", async ({ service }) => {
     assert.equal((await service.post("/v1/generate", '\ufeff{"prompt":"a"}')).status, 200);
   });
 
-  test("Expect: 100-continue is answered only when the body is wanted", async ({ service, shared: { key }, t }) => {
+  test("answers Expect: 100-continue only for an acceptable request", async ({ service, shared: { key }, t }) => {
     const expect = { ...key, ...JSON_TYPE, Expect: "100-continue" };
     const good = await openRaw(t, service.url);
     good.send(head("POST", "/v1/generate", { ...expect, "Content-Length": 14 }));
@@ -44,13 +44,13 @@ describe("exchanges over HTTP", () => {
       raw.send(head("POST", "/v1/generate", headers));
       assert.equal((await raw.read()).status, status);
     }
-    // An expectation that means nothing to the service is no reason to refuse.
+    // Unknown expectations are ignored.
     const odd = await openRaw(t, service.url);
     odd.send(head("GET", "/healthz", { Expect: "the unexpected" }));
     assert.equal((await odd.read()).status, 200);
   });
 
-  test("every response carries its own X-Request-Id", async ({ service }) => {
+  test("sends a unique X-Request-Id with every response", async ({ service }) => {
     const seen = new Set<string>();
     for (const [method, path, body] of [
       ["GET", "/healthz"],
@@ -73,19 +73,19 @@ describe("exchanges over HTTP", () => {
     assert.equal(seen.size, 8);
   });
 
-  test("health needs no key, and HEAD is GET without the body", async ({ service, shared: { key } }) => {
+  test("serves health without a key, and HEAD like GET without the body", async ({ service, shared: { key } }) => {
     for (const path of ["/healthz", "/readyz"]) {
       const got = await fetch(service.url + path);
       assert.equal(await got.text(), '{"status":"ok"}');
-      const asked = await fetch(service.url + path, { method: "HEAD" });
-      assert.equal(asked.status, 200);
-      assert.equal(asked.headers.get("content-length"), "15");
-      assert.equal(await asked.text(), "");
+      const headOnly = await fetch(service.url + path, { method: "HEAD" });
+      assert.equal(headOnly.status, 200);
+      assert.equal(headOnly.headers.get("content-length"), "15");
+      assert.equal(await headOnly.text(), "");
     }
     assert.equal((await fetch(`${service.url}/v1/quotas`, { method: "HEAD", headers: key })).status, 200);
   });
 
-  test("odd request targets find their method", async ({ service, shared: { key }, t }) => {
+  test("routes unusual request targets", async ({ service, shared: { key }, t }) => {
     const body = '{"prompt":"a"}';
     const headers = { ...key, ...JSON_TYPE, "Content-Length": body.length };
     for (const target of [
@@ -119,7 +119,7 @@ describe("exchanges over HTTP", () => {
     }
   });
 
-  test("what is no HTTP is refused with the flat body as well", async ({ service, t }) => {
+  test("refuses invalid HTTP with the flat error body", async ({ service, t }) => {
     for (const [text, status] of [
       ["nonsense\r\n\r\n", 400],
       [`GET /healthz HTTP/1.1\r\nHost: a\r\n${"X-Many: 1\r\n".repeat(5_000)}\r\n`, 431],
@@ -139,14 +139,14 @@ describe("exchanges over HTTP", () => {
     }
   });
 
-  test("a broken body after the head ends the exchange with 400", async ({ service, shared: { key }, t }) => {
+  test("answers 400 to an invalid chunked body", async ({ service, shared: { key }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(`${head("POST", "/v1/generate", { ...key, ...JSON_TYPE, "Transfer-Encoding": "chunked" })}zz\r\n`);
     assert.equal((await raw.read()).status, 400);
     await raw.closed;
   });
 
-  test("a connection lives through answers and refusals, without leaving listeners behind", async ({
+  test("keeps a connection alive through answers and errors without leaking listeners", async ({
     service,
     shared: { key },
     t,
@@ -176,7 +176,7 @@ describe("exchanges over HTTP", () => {
     assert.doesNotMatch(service.output(), /MaxListeners|leak/i);
   });
 
-  test("pipelined requests are answered in their order", async ({ service, shared: { key }, t }) => {
+  test("answers pipelined requests in order", async ({ service, shared: { key }, t }) => {
     const raw = await openRaw(t, service.url);
     raw.send(head("GET", "/v1/quotas", key) + head("GET", "/healthz") + head("GET", "/nowhere"));
     assert.deepEqual(
@@ -186,12 +186,12 @@ describe("exchanges over HTTP", () => {
   });
 });
 
-test("a caller who leaves while its key is looked up leaves no room taken", async ({ t }) => {
+test("releases the body budget when the caller leaves during the key lookup", async ({ t }) => {
   const lookUp = Promise.withResolvers<Caller>();
-  let asked = 0;
+  let lookups = 0;
   const server = await listen(t, {
     authorize: () => {
-      asked++;
+      lookups++;
       return lookUp.promise;
     },
   });
@@ -199,7 +199,7 @@ test("a caller who leaves while its key is looked up leaves no room taken", asyn
   for (let i = 0; i < 5; i++) {
     const left = await openRaw(t, server.url);
     left.send(post);
-    await until(() => asked > i);
+    await until(() => lookups > i);
     left.socket.destroy();
   }
   await until(async () => (await server.connections()) === 0);
@@ -209,7 +209,7 @@ test("a caller who leaves while its key is looked up leaves no room taken", asyn
   assert.equal((await stays.read()).status, 100);
 });
 
-test("every request of a connection learns when it closes, also one that waits for its turn", async ({ t }) => {
+test("aborts every request of a closed connection, including a queued one", async ({ t }) => {
   const calls: RequestContext[] = [];
   const server = await listen(t, {
     generation: {
@@ -229,7 +229,7 @@ test("every request of a connection learns when it closes, also one that waits f
   await until(() => calls.every(({ signal }) => signal.aborted));
 });
 
-test("a connection ends with its answer while the service drains", async ({ t }) => {
+test("closes a connection after its answer while the service drains", async ({ t }) => {
   const server = await listen(t, { ready: () => false });
   const raw = await openRaw(t, server.url);
   raw.send(head("GET", "/healthz"));
@@ -237,10 +237,10 @@ test("a connection ends with its answer while the service drains", async ({ t })
   await raw.closed;
 });
 
-test("an unknown error after the head of a stream is an error event that says nothing of its cause", async ({ t }) => {
+test("sends an error event without the cause for an unexpected error in a stream", async ({ t }) => {
   const server = await listen(t, {
     generation: {
-      // biome-ignore lint/correctness/useYield: it fails before its first event
+      // biome-ignore lint/correctness/useYield: the stream fails before its first event
       async *generate() {
         await sleep(30);
         throw new Error("marker");
@@ -258,7 +258,7 @@ test("an unknown error after the head of a stream is an error event that says no
 
 const CALLER: Caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_1", scopes: ["generate", "metrics"] };
 
-/** The facade over services of which only `given` exist. */
+/** Starts a REST listener with the services in `given` only. */
 async function listen(
   t: Lifetime,
   given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },

@@ -18,7 +18,7 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 });
 
 describe("failures over REST", () => {
-  test("400: the body is no JSON object, or not UTF-8", async ({ service, shared: { key } }) => {
+  test("400 when the body is not a JSON object or not UTF-8", async ({ service, shared: { key } }) => {
     const post = (body: Buffer<ArrayBuffer>) =>
       fetch(`${service.url}/v1/generate`, { method: "POST", headers: { ...key, ...JSON_TYPE }, body });
     const bodies = [
@@ -47,7 +47,7 @@ describe("failures over REST", () => {
     await expectFailure(await post(utf16), 400, "invalid_json");
   });
 
-  test("401: one wording for every kind of bad key", async ({
+  test("401 with the same message for every kind of bad key", async ({
     service,
     database: { pool },
     shared: { keys, secretOf },
@@ -82,7 +82,7 @@ describe("failures over REST", () => {
       }
     }
     assert.equal(seen.size, 1);
-    // Two keys are no key, even if each of them is good.
+    // Two keys are refused even if both are valid.
     const twice = await openRaw(t, service.url);
     twice.send(
       `GET /v1/quotas HTTP/1.1\r\nHost: a\r\nX-API-Key: ${service.apiKey}\r\nX-API-Key: ${service.apiKey}\r\n\r\n`,
@@ -103,13 +103,13 @@ describe("failures over REST", () => {
       const failure = await expectFailure(response, 403, "missing_scope");
       assert.match(failure.message, new RegExp(`"${scope}"`));
     }
-    // A key without named scopes has them all.
+    // A key without scopes has all scopes.
     const all = await secretOf([]);
     assert.equal((await service.get("/v1/quotas", { "x-api-key": all.secret })).status, 200);
     assert.equal((await service.post("/v1/generate", { prompt: "a" }, { "x-api-key": all.secret })).status, 200);
   });
 
-  test("404 and 405 come before the key is looked at", async ({ service }) => {
+  test("404 and 405 before the key is checked", async ({ service }) => {
     for (const path of [
       "/",
       "/v1",
@@ -139,7 +139,7 @@ describe("failures over REST", () => {
     }
   });
 
-  test("415: anything but plain application/json in UTF-8", async ({ service, shared: { key } }) => {
+  test("415 for any type except application/json in UTF-8", async ({ service, shared: { key } }) => {
     const post = (headers: Record<string, string>) =>
       fetch(`${service.url}/v1/generate`, {
         method: "POST",
@@ -167,10 +167,7 @@ describe("failures over REST", () => {
     }
   });
 
-  test("502 upstream_failed when every model failed, with nothing of what the vendor said", async ({
-    service,
-    vendor,
-  }) => {
+  test("502 upstream_failed when every model failed, without the vendor's message", async ({ service, vendor }) => {
     vendor.always({ status: 400, error: { message: "marker-of-the-vendor" } });
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const failure = await expectFailure(await service.post(path, { prompt: "a" }), 502, "upstream_failed");
@@ -180,7 +177,7 @@ describe("failures over REST", () => {
     vendor.always({});
   });
 
-  test("500 says nothing of its cause, and the service goes on", async ({ service, database: { pool } }) => {
+  test("500 does not reveal its cause, and the service keeps running", async ({ service, database: { pool } }) => {
     await pool.query("alter table generations rename column shape to away");
     const failure = await expectFailure(await service.post("/v1/generate", { prompt: "a" }), 500, "internal");
     assert.doesNotMatch(failure.message, /shape|column|relation/);
@@ -188,7 +185,7 @@ describe("failures over REST", () => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" })).status, 200);
   });
 
-  test("checks run in the order: path and method, key, size, type, body, fields", async ({
+  test("checks path and method, key, size, type, body and fields in this order", async ({
     service,
     shared: { key },
     t,
@@ -220,7 +217,7 @@ describe("failures over REST", () => {
     await expectFailure(await service.post("/v1/generate", "{"), 400, "invalid_json");
   });
 
-  test("504 when there is no text before the deadline, 503 while draining", async ({
+  test("504 without text before the deadline, 503 while draining", async ({
     vendor,
     database: { url: databaseUrl },
     t,
@@ -248,7 +245,7 @@ describe("failures over REST", () => {
       assert.deepEqual(Object.keys(failure), ["code", "message", "request_id", "retry_after_ms"]);
       assert.equal(failure.retry_after_ms, 1000);
     }
-    // What has no text when the time is up is refused, so that its caller tries elsewhere.
+    // A request without text at the end of the drain fails with 503, so that its caller retries elsewhere.
     const cut = await running;
     assert.equal(cut.headers.get("retry-after"), "1");
     await expectFailure(cut, 503, "overloaded");
@@ -257,7 +254,7 @@ describe("failures over REST", () => {
   });
 });
 
-/** Checks status, flat body and headers of a failure. */
+/** Checks the status, the flat body and the headers of a failure. */
 async function expectFailure(
   response: Response,
   status: number,

@@ -32,9 +32,9 @@ const BUF = join(resolve(import.meta.dirname, "../.."), "node_modules/.bin/buf")
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
 
-test("buf curl lists the methods and calls them all through reflection", async (t) => {
+test("buf curl lists and calls every method through reflection", async (t) => {
   const service = await startService(t);
-  // Its own process for each call takes long to start, so they run side by side.
+  // The calls run concurrently because each starts a process.
   const curl = async (...args: string[]): Promise<string> => {
     const { stdout } = await execute(BUF, ["curl", ...args], { env: { ...process.env, HOME: service.dataDir } });
     return stdout;
@@ -76,15 +76,15 @@ test("buf curl lists the methods and calls them all through reflection", async (
   ]);
 });
 
-test("grpc-js calls whole and streamed, and reads the details of a failure", async (t) => {
+test("grpc-js makes unary and streaming calls and reads the details of a failure", async (t) => {
   const service = await startService(t);
   const client = new grpc.Client(new URL(service.rpcUrl).host, grpc.credentials.createInsecure());
   t.onTestFinished(() => client.close());
   const metadata = new grpc.Metadata();
   metadata.set("x-api-key", service.apiKey);
 
-  const whole = await unary(client, GENERATE, { prompt: "What is 6 * 7?" }, metadata);
-  assert.equal(whole.answer, "6 * 7 = 42");
+  const response = await unary(client, GENERATE, { prompt: "What is 6 * 7?" }, metadata);
+  assert.equal(response.answer, "6 * 7 = 42");
 
   const stream = streaming(client, { prompt: "What is 6 * 7?" }, metadata);
   const cases: (string | undefined)[] = [];
@@ -107,7 +107,7 @@ test("grpc-js calls whole and streamed, and reads the details of a failure", asy
   assert.equal(unknown.code, grpc.status.UNIMPLEMENTED);
 });
 
-test("a caller who leaves a stream pays for what was written, and the vendor's call ends", async (t) => {
+test("charges a caller who leaves a stream for the text written, and aborts the vendor call", async (t) => {
   const pieces = Array.from({ length: 200 }, (_, i) => `word${i} `);
   const vendor = await startVendor("openai", { text: pieces, end: "hang", after: 3 });
   t.onTestFinished(() => vendor.close());
@@ -144,7 +144,7 @@ test("a caller who leaves a stream pays for what was written, and the vendor's c
   assert.equal(await vendor.calls.at(-1)?.ended, "aborted");
   assert.equal((await lastGeneration(pool)).outcome, "caller_gone");
 
-  // A caller of the whole answer has nothing, and pays nothing.
+  // A unary call that the caller leaves is not charged.
   vendor.always({ end: "silent" });
   const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
   const late = await rpcFailure(client.generate({ prompt: "a" }, { headers, timeoutMs: 200 }));
@@ -155,7 +155,7 @@ test("a caller who leaves a stream pays for what was written, and the vendor's c
   assert.doesNotMatch(service.output(), /could not send|request failed/);
 });
 
-test("a reader that stalls pays for what was written to it", async (t) => {
+test("charges a stalled reader for the text written", async (t) => {
   const vendor = await startVendor("openai", { text: Array.from({ length: 300 }, () => "lorem ipsum ".repeat(200)) });
   t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
@@ -175,7 +175,7 @@ test("a reader that stalls pays for what was written to it", async (t) => {
   await once(stream, "response");
   const row = await lastGeneration(pool);
   assert.equal(row.outcome, "caller_gone");
-  // The window of an HTTP/2 stream has 64 kB, and what waits behind it is little.
+  // The HTTP/2 flow control window of 64 kB bounds the text written.
   assert.ok(row.output_tokens > 5_000n && row.output_tokens < 30_000n, String(row.output_tokens));
   assert.equal(row.credits_micro, row.input_tokens * 100n + row.output_tokens * 400n);
 });
@@ -189,7 +189,7 @@ interface Row {
 
 const counts = new WeakMap<Pool, number>();
 
-/** The record of the newest request, which is written a moment after its caller has gone. */
+/** The record of the newest request. Waits for it, because it is written after the caller has left. */
 async function lastGeneration(pool: Pool): Promise<Row> {
   let rows: Row[] = [];
   await until(async () => {

@@ -20,15 +20,15 @@ const test = base
   .extend("env", { scope: "file" }, OFFLINE)
   .extend("client", ({ service }) => createClient(GenerationService, transports(service.rpcUrl).gRPC));
 
-test.for(TRANSPORTS)("a client calls every method: %s", async (name, { service }) => {
+test.for(TRANSPORTS)("calls every method over %s", async (name, { service }) => {
   const headers = { "x-api-key": service.apiKey };
   const client = createClient(GenerationService, transports(service.rpcUrl)[name]);
   const seen = new Headers();
   const onHeader = (header: Headers) => header.forEach((value, key) => void seen.set(key, value));
-  const whole = await client.generate({ prompt: "What is 6 * 7?" }, { headers, onHeader });
-  assert.equal(whole.answer, "6 * 7 = 42");
-  assert.equal(whole.finishReason, FinishReason.STOP);
-  assert.equal(seen.get("x-request-id"), whole.requestId);
+  const response = await client.generate({ prompt: "What is 6 * 7?" }, { headers, onHeader });
+  assert.equal(response.answer, "6 * 7 = 42");
+  assert.equal(response.finishReason, FinishReason.STOP);
+  assert.equal(seen.get("x-request-id"), response.requestId);
 
   let text = "";
   const ends: string[] = [];
@@ -51,7 +51,7 @@ test.for(TRANSPORTS)("a client calls every method: %s", async (name, { service }
   assert.deepEqual([stream.code, stream.detail?.code], ["Unauthenticated", "unauthenticated"]);
 });
 
-test("a key needs the scope of the method", async ({ database: { pool }, client }) => {
+test("refuses a key without the scope of the method", async ({ database: { pool }, client }) => {
   const keys = createKeys(pool);
   const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
   const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
@@ -67,7 +67,7 @@ test("a key needs the scope of the method", async ({ database: { pool }, client 
   assert.equal((await client.quotas({}, { headers: { "x-api-key": metrics } })).workspace, "default");
 });
 
-test("a field at fault is named", async ({ service, client }) => {
+test("names an invalid field", async ({ service, client }) => {
   const headers = { "x-api-key": service.apiKey };
   const schema = '{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}';
   const formatOf = (schema: string) => ({ format: { case: "jsonSchema" as const, value: { schema } } });
@@ -97,7 +97,7 @@ test("a field at fault is named", async ({ service, client }) => {
   assert.equal(streamed.detail?.code, "structured_output_streaming_not_supported");
 });
 
-test("only an operator's token opens the service for keys", async ({ service, client }) => {
+test("accepts only an operator token for the key service", async ({ service, client }) => {
   const operator = createClient(KeyService, transports(service.rpcUrl).gRPC);
   for (const authorization of ["", "Bearer nope", service.operatorToken, `Bearer ${service.apiKey}`]) {
     const { code, detail } = await rpcFailure(
@@ -138,11 +138,11 @@ test("only an operator's token opens the service for keys", async ({ service, cl
     assert.deepEqual([failure.code, failure.detail?.field], [code, field]);
   }
   assert.ok((await operator.revokeKey({ id: key?.id ?? "" }, token)).key?.revokedAt);
-  const gone = await rpcFailure(client.quotas({}, { headers: { "x-api-key": secret } }));
-  assert.equal(gone.code, "Unauthenticated");
+  const revoked = await rpcFailure(client.quotas({}, { headers: { "x-api-key": secret } }));
+  assert.equal(revoked.code, "Unauthenticated");
 });
 
-test("each failure arrives with its Connect code and a FailureDetail, whole and streamed", async ({ t }) => {
+test("sends the Connect code and a FailureDetail of every failure, unary and streamed", async ({ t }) => {
   let kind: FailureKind = "internal";
   const fail = () => {
     throw new Failure(kind, {
@@ -155,7 +155,7 @@ test("each failure arrives with its Connect code and a FailureDetail, whole and 
   const { url } = await serveRpc(t, {
     generation: {
       generateWhole: async () => fail(),
-      // biome-ignore lint/correctness/useYield: it fails before it yields anything
+      // biome-ignore lint/correctness/useYield: the stream fails before its first event
       generate: async function* () {
         fail();
       },
@@ -180,7 +180,7 @@ test("each failure arrives with its Connect code and a FailureDetail, whole and 
   }
 });
 
-test("a stream that may take long has its headers at once, over each protocol", async ({ t }) => {
+test("sends the headers of a slow stream at once over each protocol", async ({ t }) => {
   const { url } = await serveRpc(t, {
     generation: {
       async *generate() {
@@ -194,7 +194,7 @@ test("a stream that may take long has its headers at once, over each protocol", 
   for (const [name, transport] of Object.entries(transports(url))) {
     answer = Promise.withResolvers<void>();
     const cases: unknown[] = [];
-    // Nothing of the answer is made before the headers are here.
+    // The answer begins after the headers have arrived.
     const options = { onHeader: () => answer.resolve() };
     for await (const { event } of createClient(GenerationService, transport).streamGenerate({ prompt: "a" }, options))
       cases.push(event.case);
@@ -202,7 +202,7 @@ test("a stream that may take long has its headers at once, over each protocol", 
   }
 });
 
-test("what is thrown unexpectedly says nothing of its cause", async ({ t }) => {
+test("does not reveal the cause of an unexpected error", async ({ t }) => {
   const generateWhole = async () => {
     throw new TypeError("secret");
   };
@@ -214,7 +214,7 @@ test("what is thrown unexpectedly says nothing of its cause", async ({ t }) => {
   }
 });
 
-test("an answer as large as can be arrives whole over each protocol", async ({ t }) => {
+test("delivers the largest answer completely over each protocol", async ({ t }) => {
   const answer = "é€😀\n".repeat(200_000);
   const generateWhole = async () => create(GenerateResponseSchema, { answer });
   const { url } = await serveRpc(t, { generation: { generateWhole } });

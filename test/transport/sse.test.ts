@@ -30,11 +30,11 @@ const DONE: GenerateEvent = {
   }),
 };
 
-const PATIENT = { headersMs: 60_000, keepAliveMs: 60_000, stallMs: 60_000 };
+const LONG_TIMEOUTS = { headersMs: 60_000, keepAliveMs: 60_000, stallMs: 60_000 };
 
 const MB = 1024 * 1024;
 
-test("events are framed to the byte", async (t) => {
+test("frames events byte by byte as specified", async (t) => {
   const step = create(TraceStepSchema, { id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 1 });
   const { url } = await serve(t, async function* () {
     yield { type: "trace", step };
@@ -53,12 +53,13 @@ test("events are framed to the byte", async (t) => {
     'event: trace\ndata: {"step":{"id":1,"kind":"answer","role":"fast","started_ms":1}}\n\n' +
       'event: delta\ndata: {"text":"Grüße"}\n\n' +
       'event: delta\ndata: {"text":"a\\r\\nb\u2028\\"c\\"\\ud800"}\n\n' +
-      'event: done\ndata: {"id":"gen_1","request_id":"req_1","usage":{"input_tokens":2,"output_tokens":1,"cached_tokens":0,' +
-      '"credits":0.0006},"finish_reason":"stop","notices":[]}\n\n',
+      'event: done\ndata: {"id":"gen_1","request_id":"req_1",' +
+      '"usage":{"input_tokens":2,"output_tokens":1,"cached_tokens":0,"credits":0.0006},' +
+      '"finish_reason":"stop","notices":[]}\n\n',
   );
 });
 
-test("any text arrives as it is", async (t) => {
+test("delivers any text unchanged", async (t) => {
   let text = "";
   const { url } = await serve(t, async function* () {
     yield { type: "delta", text };
@@ -74,12 +75,12 @@ test("any text arrives as it is", async (t) => {
   );
 });
 
-test("the headers go out with the first event, or after a silence; a failure before them is thrown", async (t) => {
+test("sends the headers with the first event or after headersMs, and throws an earlier failure", async (t) => {
   const first = Promise.withResolvers<void>();
-  const failAfter = (moment: Promise<void>) =>
-    // biome-ignore lint/correctness/useYield: it fails before its first event
+  const failAfter = (trigger: Promise<void>) =>
+    // biome-ignore lint/correctness/useYield: the stream fails before its first event
     async function* (): AsyncGenerator<GenerateEvent> {
-      await moment;
+      await trigger;
       throw new Failure("upstream_failed");
     };
   const early = await serve(t, failAfter(first.promise));
@@ -95,14 +96,14 @@ test("the headers go out with the first event, or after a silence; a failure bef
   assert.equal(await response.text(), 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
 });
 
-test("an answer that may take long opens at once; what fails then is an event", async (t) => {
+test("sends the headers at once after an open event, and a later failure as an event", async (t) => {
   const later = Promise.withResolvers<void>();
   const { url } = await serve(t, async function* () {
     yield { type: "open" };
     await later.promise;
     throw new Failure("upstream_failed");
   });
-  // The headers are here while the answer is not begun.
+  // The headers arrive before the answer begins.
   const response = await fetch(url);
   assert.equal(response.status, 200);
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -111,7 +112,7 @@ test("an answer that may take long opens at once; what fails then is an event", 
   assert.equal((await reader?.read())?.value, 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
 });
 
-test("silence is filled with comments, once the headers are out", async (t) => {
+test("sends comments during silence once the headers are sent", async (t) => {
   const { url } = await serve(
     t,
     async function* () {
@@ -125,7 +126,7 @@ test("silence is filled with comments, once the headers are out", async (t) => {
   let seen = "";
   const raw = await openRaw(t, url);
   raw.socket.on("data", (text: string) => {
-    // Without the marks of the chunks.
+    // Removes the chunk sizes of the chunked encoding.
     seen += text.replace(/(^|\r\n)[0-9a-f]+\r\n|\r\n$/g, "");
   });
   raw.send(head("GET", "/"));
@@ -133,20 +134,20 @@ test("silence is filled with comments, once the headers are out", async (t) => {
   assert.match(body, /^event: delta\n.*\n\n(: \n\n){3,}event: done/);
 });
 
-test("events are made no faster than the reader takes them, and one that takes none has gone", async (t) => {
+test("generates events at the reader's pace, and ends the stream when the reader stalls", async (t) => {
   const { url, ...state } = await serve(t, endless, { stallMs: 200 });
   const raw = await openRaw(t, url);
   raw.send(head("GET", "/"));
   await raw.until("delta");
   raw.socket.pause();
   await until(() => state.ended());
-  // What fits into the buffers of two sockets, and no more.
-  assert.ok(state.made() < 64 * MB, `${state.made()} bytes were made`);
+  // Only what fits into the buffers of two sockets is generated.
+  assert.ok(state.generated() < 64 * MB, `${state.generated()} bytes were generated`);
   assert.equal(state.outcome(), "left");
   assert.equal(await state.connections(), 0);
 });
 
-test("a reader that takes a little now and then stays", async (t) => {
+test("keeps a stream whose reader is slow but active", async (t) => {
   const { url, ...state } = await serve(
     t,
     async function* () {
@@ -169,7 +170,7 @@ test("a reader that takes a little now and then stays", async (t) => {
   assert.equal(state.outcome(), "ended");
 });
 
-test("when the reader leaves, the work is left at once", async (t) => {
+test("stops generating when the reader leaves", async (t) => {
   const { url, ...state } = await serve(t, async function* () {
     yield { type: "delta", text: "a" };
     yield* endless();
@@ -178,13 +179,13 @@ test("when the reader leaves, the work is left at once", async (t) => {
   raw.send(head("GET", "/"));
   await raw.until("delta");
   raw.socket.pause();
-  await until(() => state.made() > MB);
+  await until(() => state.generated() > MB);
   raw.socket.destroy();
   await until(() => state.ended());
   assert.equal(state.outcome(), "left");
 });
 
-test("an answer that is whole waits no longer than that for its reader either", async (t) => {
+test("ends a complete answer whose reader stalls", async (t) => {
   const { url, ...state } = await serve(
     t,
     async function* () {
@@ -204,18 +205,22 @@ async function* endless(): AsyncGenerator<GenerateEvent> {
   for (;;) yield { type: "delta", text };
 }
 
-/** A server that writes these events to whoever asks. */
-async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, options: Partial<typeof PATIENT> = {}) {
-  let made = 0;
+/** Starts a server that answers every request with these events. */
+async function serve(
+  t: Lifetime,
+  events: () => AsyncGenerator<GenerateEvent>,
+  options: Partial<typeof LONG_TIMEOUTS> = {},
+) {
+  let generated = 0;
   let outcome: "ended" | "left" | undefined;
   const server = createServer(async (_, response: ServerResponse) => {
-    const gone = new AbortController();
-    response.once("close", () => response.writableFinished || gone.abort());
+    const connection = new AbortController();
+    response.once("close", () => response.writableFinished || connection.abort());
     async function* watched(): AsyncGenerator<GenerateEvent> {
       outcome = undefined;
       try {
         for await (const event of events()) {
-          if (event.type === "delta") made += event.text.length;
+          if (event.type === "delta") generated += event.text.length;
           yield event;
         }
         outcome = "ended";
@@ -225,7 +230,7 @@ async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, o
     }
     const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
     try {
-      await writeEvents(response, watched(), { ...PATIENT, ...options, closed: gone.signal, failureText });
+      await writeEvents(response, watched(), { ...LONG_TIMEOUTS, ...options, closed: connection.signal, failureText });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();
@@ -239,8 +244,8 @@ async function serve(t: Lifetime, events: () => AsyncGenerator<GenerateEvent>, o
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Characters of all deltas so far. */
-    made: () => made,
+    /** Characters of all deltas generated so far. */
+    generated: () => generated,
     ended: () => outcome !== undefined,
     outcome: () => outcome,
     connections: () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),

@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { GenerateRequestSchema, Role } from "../../gen/chorus/v1/generation_pb.js";
 import { createValueCounter } from "../../src/transport/value-count.ts";
 
-/** The largest figure that the counter gives when the bytes come in pieces that end at the given places. */
+/** Feeds the bytes to the counter in pieces that end at `cuts`. @returns the final count and the reported lengths */
 function counted(bytes: Uint8Array, contentType: string, cuts: number[]): { count: number; lengths: number[] } {
   const lengths: number[] = [];
   const counter = createValueCounter(GenerateRequestSchema, contentType, (length) => lengths.push(length));
@@ -47,7 +47,7 @@ const request = fc
 
 const cuts = fc.array(fc.nat(), { maxLength: 20 });
 
-test("each field of a message, and of the messages in it, counts once, however the bytes are cut", () => {
+test("counts each field of a message and its nested messages once, for any split of the bytes", () => {
   fc.assert(
     fc.property(request, cuts, (message, places) => {
       const set = (fields: unknown[]) =>
@@ -67,7 +67,7 @@ test("each field of a message, and of the messages in it, counts once, however t
   );
 });
 
-test("JSON counts what opens and what parts, outside of strings, however the bytes are cut", () => {
+test("counts opening brackets and separators of JSON outside strings, for any split of the bytes", () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -87,7 +87,7 @@ test("JSON counts what opens and what parts, outside of strings, however the byt
   );
 });
 
-test("nonsense neither throws nor goes on for ever", () => {
+test("terminates without an error for invalid bytes", () => {
   const types = ["application/proto", "application/json", "application/grpc", "application/connect+json"];
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 500 }), fc.constantFrom(...types), cuts, (bytes, type, places) => {

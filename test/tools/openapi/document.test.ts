@@ -47,7 +47,7 @@ const validators = closed(document);
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
 
-describe("the running service is as the document says", () => {
+describe("the running service matches the OpenAPI document", () => {
   for (const { path, operation } of operations) {
     const examples = Object.entries(operation.requestBody?.content["application/json"]?.examples ?? {});
     for (const [name, { value }] of examples) {
@@ -66,7 +66,7 @@ describe("the running service is as the document says", () => {
     });
   }
 
-  test("failures have the bodies and headers of their status", async ({ service, database: { pool } }) => {
+  test("failures have the documented bodies and headers", async ({ service, database: { pool } }) => {
     const keys = createKeys(pool);
     const workspaces = createWorkspaces(pool);
     await workspaces.create(OPERATOR, { name: "poor", kind: "personal" });
@@ -97,7 +97,7 @@ describe("the running service is as the document says", () => {
     }
   });
 
-  test("each bound is the last value that is taken", async ({ service }) => {
+  test("accepts each bound and refuses the next value", async ({ service }) => {
     const refusal = async (member: string, value: unknown) => {
       const input = member === "prompt" || member === "messages" ? {} : { prompt: "a" };
       const response = await service.post("/v1/generate", { ...input, [member]: value });
@@ -108,7 +108,7 @@ describe("the running service is as the document says", () => {
     for (const [name, schema] of Object.entries(schemas.GenerateRequest?.properties ?? {})) {
       for (const { good, bad, at } of edges(schema)) {
         bounds++;
-        assert.equal(await refusal(name, good), undefined, `${name} on its bound`);
+        assert.equal(await refusal(name, good), undefined, `${name} at its bound`);
         assert.equal(await refusal(name, bad), name + at, `${name} beyond its bound`);
       }
     }
@@ -116,7 +116,7 @@ describe("the running service is as the document says", () => {
   });
 });
 
-/** Pairs of a value on a bound and one beyond it. */
+/** Pairs of a value at a bound and one beyond it. */
 function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
   const { minimum, maximum, minLength, maxLength, maxItems, type } = schema;
   const step = type === "integer" ? 1 : 0.001;
@@ -125,7 +125,7 @@ function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
   if (minimum !== undefined) add(minimum, minimum - step);
   if (maximum !== undefined) add(maximum, maximum + step);
   if (minLength !== undefined) add("a".repeat(minLength), "a".repeat(minLength - 1));
-  // A code point of two UTF-16 units is one character.
+  // A code point of two UTF-16 units counts as one character.
   if (maxLength !== undefined) add(`${"a".repeat(maxLength - 1)}😀`, "a".repeat(maxLength + 1));
   const { items } = schema;
   if (!items) return found;
@@ -133,7 +133,7 @@ function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
   if (maxItems !== undefined) add(Array(maxItems).fill(whole), Array(maxItems + 1).fill(whole));
   for (const { good, bad } of edges(items)) found.push({ good: [good], bad: [bad], at: "[0]" });
   for (const [name, member] of Object.entries(named(items)?.properties ?? {})) {
-    // Base64 has a length of its own.
+    // `data` is base64: a text of minimum length is not valid, so a valid one replaces it.
     for (const { good, bad } of name === "data" ? [{ good: "YQ==", bad: "" }] : edges(member)) {
       const item = (value: unknown) => [{ ...(whole as object), [name]: value }];
       found.push({ good: item(good), bad: item(bad), at: `[0].${name}` });
@@ -146,7 +146,7 @@ function named({ $ref = "" }: Schema): Schema | undefined {
   return schemas[$ref.slice($ref.lastIndexOf("/") + 1)];
 }
 
-/** An item of a list that the service takes. */
+/** A list item that the service accepts. */
 function sample(items: Schema): unknown {
   if (items === schemas.GenerateRequest?.properties?.stop_sequences?.items) return "a";
   const samples: Record<string, unknown> = { role: "user", content: "a", media_type: "text/plain", data: "YQ==" };
@@ -154,7 +154,7 @@ function sample(items: Schema): unknown {
   return Object.fromEntries(names.map((name) => [name, samples[name]]));
 }
 
-/** Checks status, type, body and headers of a response against what the document says of its operation. */
+/** Checks the status, type, body and headers of a response against the document. */
 async function checkAnswer(operation: Operation, response: Response): Promise<void> {
   const status = operation.responses[response.status] ? String(response.status) : "default";
   const answer = operation.responses[status];
@@ -179,7 +179,7 @@ function accepted(validate: ValidateFunction, value: unknown): void {
   assert.ok(validate(value), JSON.stringify({ errors: validate.errors, value }));
 }
 
-/** Validators of the document's schemas, for which what the document does not name is wrong, so that it names everything. */
+/** Validators of the document's schemas that reject members the document does not name. */
 function closed(open: OpenApi) {
   const whole = structuredClone(open);
   for (const schema of Object.values(whole.components.schemas)) {
