@@ -41,11 +41,12 @@ async function startNpm(t: Lifetime) {
   assert.ok(texts[0] === texts[1], "node_modules does not match package-lock.json. Run npm run setup first.");
 
   const npm = spawn("npm start", { shell: true, cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  // Stops npm, its shells and the service, which form one process group.
-  t.onTestFinished(() => {
-    if (npm.pid && npm.stdout.readable) process.kill(-npm.pid, "SIGTERM");
-  });
   const closed = once(npm, "close");
+  // Stops npm, its shells and the service, which form one process group. The service stops its Postgres before it ends.
+  t.onTestFinished(async () => {
+    if (npm.pid && npm.stdout.readable) process.kill(-npm.pid, "SIGTERM");
+    await closed;
+  });
   let output = "";
   await new Promise<void>((done, reject) => {
     const read = (chunk: Buffer) => {
