@@ -12,7 +12,8 @@ afterAll(() => tokenizer.close());
 const validators = createValidators();
 
 const SCHEMA =
-  '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},"required":["a","b","c"],"additionalProperties":false}';
+  '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},' +
+  '"required":["a","b","c"],"additionalProperties":false}';
 
 /** A fast and a strong model of each of three vendors. */
 function engineOf(fast: Says[], strong: Says[]) {

@@ -12,9 +12,10 @@ import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from ".
 
 const KINDS: VendorKind[] = ["openai", "anthropic", "google"];
 
-/** Names that look like integers out of order, a name that means something to JavaScript, and numbers that no double holds. */
+/** Names like integers out of order, a name with a meaning in JavaScript, and numbers that no double can hold. */
 const SCHEMA =
-  '{"type":"object","properties":{"10":{"type":"integer","enum":[123456789012345678901234567890,1]},"9":{"type":"number"},' +
+  '{"type":"object","properties":{"10":{"type":"integer","enum":[123456789012345678901234567890,1]},' +
+  '"9":{"type":"number"},' +
   '"__proto__":{"type":"string"},"a":{"type":"array","items":{"type":"string"}}},' +
   '"required":["10","9","__proto__","a"],"additionalProperties":false}';
 const VALID = '{"10":123456789012345678901234567890,"9":1.50,"__proto__":"x","a":["b"]}';
@@ -174,7 +175,8 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
 
   test("removes the nulls that strict mode requires for optional members", async ({ tiers: { fast, ask } }) => {
     const schema =
-      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"],"additionalProperties":false}';
+      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},' +
+      '"required":["b"],"additionalProperties":false}';
     fast.always({ text: '{"a":null,"b":null}' });
     const { structured } = (await (await ask({}, schema)).json()) as { structured: unknown };
     assert.deepEqual(structured, { b: null });

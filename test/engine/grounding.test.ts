@@ -44,7 +44,11 @@ test("material stands before what the user said last, each piece marked, and the
   assert.deepEqual([turns[0], turns[1], turns[3]], [ASKED.turns[0], ASKED.turns[1], ASKED.turns[3]]);
   assert.match(
     turns[2]?.text ?? "",
-    /"a\.txt".*begins ---\nfirst file\n--- .* ends ---\n\nWhat .*"b\.txt".*begins ---\nsecond file\n--- .* ends ---\n\nHow high is it\?$/s,
+    new RegExp(
+      String.raw`"a\.txt".*begins ---\nfirst file\n--- .* ends ---\n\n` +
+        String.raw`What .*"b\.txt".*begins ---\nsecond file\n--- .* ends ---\n\nHow high is it\?$`,
+      "s",
+    ),
   );
   assert.deepEqual(turns[2]?.images, [image]);
   assert.equal(ASKED.turns[2]?.text, "How high is it?");

@@ -23,7 +23,7 @@ function run(pieces: readonly string[], sequences: readonly string[]): string {
   return out + stopper.flush();
 }
 
-/** Few letters, so that sequences overlap with each other and with themselves; two emoji that share their first half. */
+/** Few letters, so that sequences overlap with others and themselves. The two emoji share their first surrogate. */
 const letters = (maxLength: number, minLength = 0) =>
   fc.array(fc.constantFrom("a", "a", "b", "c", "😀", "😁"), { minLength, maxLength }).map((parts) => parts.join(""));
 

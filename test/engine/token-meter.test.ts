@@ -6,7 +6,7 @@ import { TokenMeter } from "../../src/engine/token-meter.ts";
 
 const encoding = new Encoding();
 
-/** Text that makes the borders of pieces move: case, space, line ends, contractions, marks, several bytes a character. */
+/** Text that moves token boundaries: case, spaces, line ends, contractions, combining marks, multi-byte characters. */
 const text = fc
   .array(
     fc.oneof(

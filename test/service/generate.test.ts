@@ -340,7 +340,8 @@ describe("one answer", () => {
 
 async function dumpAll(pool: Pool): Promise<string> {
   const tables = await pool.query<{ name: string }>(
-    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables " +
+      "where schemaname not in ('pg_catalog', 'information_schema')",
   );
   let dump = "";
   for (const { name } of tables) {

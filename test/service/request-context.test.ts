@@ -235,7 +235,7 @@ describe("an answer", () => {
   });
 });
 
-/** Asks for two answers over one connection without reading any; one of 4 MB may fit into the buffers of the network. */
+/** Asks for two answers over one connection and reads none. A single one of 4 MB may fit into the socket buffers. */
 async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Bench, more: object) {
   // 127 spaces are one token.
   const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));

@@ -12,7 +12,7 @@ const file = { name: "a.txt", media_type: "text/plain", data: "aGk=" };
 const test = base
   .extend("script", { scope: "file" }, { text: '{"a":"b"}' })
   .extend("shared", { scope: "file" }, async ({ serviceOfFile: service, vendorOfFile: vendor }) => {
-    /** Sends a body to both endpoints and expects the same refusal, with nothing sent to a vendor and nothing recorded. */
+    /** Sends a body to both endpoints and expects the same refusal, no call of a vendor and no record. */
     const refuses = async (body: unknown, field: string, message: RegExp, code = "invalid_request", paths = PATHS) => {
       for (const path of paths) {
         const calls = vendor.calls.length;

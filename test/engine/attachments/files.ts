@@ -27,7 +27,8 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
         [
           4 + 2 * i,
           [
-            `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> >>`,
+            `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * i} 0 R ` +
+              `/Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> >>`,
           ],
         ],
         [5 + 2 * i, [`<< /Length ${content.length}${filter} >>\nstream\n`, content, "\nendstream"]],
@@ -50,7 +51,8 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
   const size = Math.max(...offsets.map(([number]) => number)) + 1;
   parts.push(
     Buffer.from(
-      `xref\n0 1\n0000000000 65535 f \n${xref}trailer\n<< /Size ${size} /Root 1 0 R ${options.trailer ?? ""} >>\nstartxref\n${length}\n%%EOF`,
+      `xref\n0 1\n0000000000 65535 f \n${xref}trailer\n` +
+        `<< /Size ${size} /Root 1 0 R ${options.trailer ?? ""} >>\nstartxref\n${length}\n%%EOF`,
     ),
   );
   return Buffer.concat(parts);
@@ -108,10 +110,13 @@ export const DOCX_HEAD = {
   "[Content_Types].xml":
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">' +
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>' +
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+    '<Override PartName="/word/document.xml" ' +
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
   "_rels/.rels":
     '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">' +
-    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>',
+    '<Relationship Id="r1" ' +
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" ' +
+    'Target="word/document.xml"/></Relationships>',
 };
 
 const WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
@@ -128,7 +133,7 @@ export function paragraph(text: string, style?: string): string {
   return `<w:p>${properties}<w:r><w:t>${text}</w:t></w:r></w:p>`;
 }
 
-/** Packed data that inflates to so many megabytes of one unit: the same block again and again, so that it is made at once. */
+/** Compressed data that inflates to this many megabytes of `unit`. It repeats one block, so it is quick to make. */
 export function bomb(megabytes: number, format: "raw" | "zlib", unit = " "): Buffer {
   const block = deflateRawSync(Buffer.alloc(1024 * 1024, unit), { finishFlush: constants.Z_FULL_FLUSH });
   const raw = [...Array.from({ length: megabytes }, () => block), Buffer.from([3, 0])];

@@ -63,7 +63,7 @@ describe("fitTexts", () => {
   });
 });
 
-/** Whether `out` is made of parts of `original` in order, `kept` units in all, with marks where something is missing. */
+/** Whether `out` has parts of `original` in order, `kept` units in total, and a mark where something is missing. */
 function isAbridged(out: string, original: string, kept: number): boolean {
   if (out === "") return kept === 0;
   const gap = "\n\n[…]\n\n";

@@ -28,7 +28,8 @@ test("characters are decoded once; unknown ones stay, impossible ones are replac
 test("what is not shown is left out, up to its own end", () => {
   assert.equal(
     htmlToText(
-      "a<SCRIPT>1 < 2; '</p>'</SCRIPT><style/>p{}</style><template><p>b<template>c</template>d</p></template><iframe><p>e</iframe> f<!-- > g -->",
+      "a<SCRIPT>1 < 2; '</p>'</SCRIPT><style/>p{}</style>" +
+        "<template><p>b<template>c</template>d</p></template><iframe><p>e</iframe> f<!-- > g -->",
     ),
     "a f",
   );

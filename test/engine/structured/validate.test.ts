@@ -145,7 +145,9 @@ describe("createValidators", () => {
     ];
     for (const name of [...names, ...hostile]) {
       const key = JSON.stringify(name);
-      const schema = `{"type":"object","properties":{${key}:{"type":"integer"}},"required":[${key}],"additionalProperties":false}`;
+      const schema =
+        `{"type":"object","properties":{${key}:{"type":"integer"}},` +
+        `"required":[${key}],"additionalProperties":false}`;
       assert.deepEqual(judge(schema, `{${key}:1}`), { ok: true, text: `{${key}:1}` });
       assert.equal(errors(schema, `{${key}:"x"}`).length, 1, key);
       assert.match(errors(schema, "{}").join(), /must have the property/);
