@@ -36,7 +36,7 @@ describe("an answer", () => {
       assert.equal(text, "From the other.");
       const row = await rowOf(pool, last.data.id);
       assert.deepEqual([row.model, row.outcome], ["anthropic-fast", "ok"]);
-      // A success, so that the next failure is not the last straw for this model.
+      // A success, so that the next failure does not open this model's circuit breaker.
       openai.always({});
       await ask({ prompt: "a" });
     }

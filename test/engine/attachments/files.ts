@@ -1,18 +1,18 @@
 import { constants, crc32, deflateRawSync, deflateSync } from "node:zlib";
 
 export interface PdfOptions {
-  /** Content streams, one per page, packed already; instead of pages with a line of text. */
+  /** Compressed content streams, one per page. They replace the pages with a line of text. */
   contents?: Buffer[];
-  /** Of each page, beside its font. */
+  /** Resources of each page, besides its font. */
   resources?: string;
-  /** The one font; `/F1` in the contents. */
+  /** The font, `/F1` in the contents. */
   font?: string;
   /** More entries of the trailer, and objects that they refer to by number from 1000 on. */
   trailer?: string;
   objects?: Array<[number: number, body: string]>;
 }
 
-/** A PDF with one line of text per page; brackets and backslashes in it are not possible. */
+/** A PDF with one line of text per page, which must not contain parentheses or backslashes. */
 export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer {
   const contents =
     options.contents ?? lines.map((line) => Buffer.from(`BT /F1 12 Tf 72 720 Td (${line}) Tj ET`, "latin1"));
@@ -58,7 +58,7 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
   return Buffer.concat(parts);
 }
 
-/** A PDF that no one opens without its password. */
+/** A PDF that needs a password. */
 export function encryptedPdf(): Buffer {
   const key = "ab".repeat(32);
   return pdf(["secret"], {
@@ -67,7 +67,7 @@ export function encryptedPdf(): Buffer {
   });
 }
 
-/** A zip of files that are packed already: raw deflate, with the size that the entry declares. */
+/** A zip of files in raw deflate format, each with the size that its entry declares. */
 export function zipOf(files: ReadonlyArray<{ name: string; packed: Buffer; size: number; crc?: number }>): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -96,7 +96,7 @@ export function zipOf(files: ReadonlyArray<{ name: string; packed: Buffer; size:
   return Buffer.concat([...parts, central, Buffer.from("PK\x05\x06"), end]);
 }
 
-/** A zip of texts. */
+/** A zip of text files. */
 export function zip(files: Readonly<Record<string, string>>): Buffer {
   return zipOf(
     Object.entries(files).map(([name, text]) => {
@@ -127,7 +127,7 @@ export function docx(body: string): Buffer {
   return zip({ ...DOCX_HEAD, "word/document.xml": document });
 }
 
-/** A paragraph, with a style such as `Heading1` if need be. */
+/** A paragraph, optionally with a style such as `Heading1`. */
 export function paragraph(text: string, style?: string): string {
   const properties = style ? `<w:pPr><w:pStyle w:val="${style}"/></w:pPr>` : "";
   return `<w:p>${properties}<w:r><w:t>${text}</w:t></w:r></w:p>`;
@@ -140,7 +140,7 @@ export function bomb(megabytes: number, format: "raw" | "zlib", unit = " "): Buf
   return Buffer.concat(format === "raw" ? raw : [Buffer.from([0x78, 0x9c]), ...raw, Buffer.alloc(4)]);
 }
 
-/** A PNG of one colour, one bit a pixel; its header may say another size than its data has. */
+/** A PNG of one colour, one bit a pixel. Its header can declare another size than its data has. */
 export function png(
   width: number,
   height: number,
