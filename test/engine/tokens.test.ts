@@ -60,7 +60,7 @@ describe("the counting worker", () => {
     await tokenizer.close();
   });
 
-  it("refuses text beyond a bound", async () => {
+  it("refuses text while the queued text exceeds its bound", async () => {
     const tokenizer = createTokenizer(script);
     const body = "a".repeat(67_108_864);
     const waiting = [tokenizer.countAsync(body), tokenizer.countAsync(body)];

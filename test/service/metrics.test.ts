@@ -76,7 +76,9 @@ describe("metrics", () => {
     }
   });
 
-  test("come with a notice about offline models when no vendor is configured", async ({ workspace: { ask } }) => {
+  test("adds a notice about offline models to an answer when no vendor is configured", async ({
+    workspace: { ask },
+  }) => {
     const response = await ask("What is 6 * 7?");
     const { notices, answer } = (await response.json()) as { answer: string; notices: { code: string }[] };
     assert.match(answer, /42/);

@@ -151,7 +151,7 @@ for (const kind of ["openai", "anthropic", "google"] as const) {
   });
 }
 
-/** Checks that the process has not restarted, has no unhandled errors and serves its metrics. */
+/** Checks that the process still runs, logged no errors and serves valid metrics. */
 async function assertHealthy(service: TestService): Promise<void> {
   assert.equal(service.process.exitCode, null, service.output());
   assert.doesNotMatch(service.output(), /"level":"(?:error|fatal)"|unhandled|uncaught/i);
