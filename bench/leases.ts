@@ -19,7 +19,7 @@ export interface LeaseLoad {
   walBytes: number;
 }
 
-/** Runs bench/lease.ts, for `seconds` with each number of callers, in a separate process, which pins itself to one core. */
+/** Runs bench/lease.ts in a separate process, pinned to one core: `seconds` with each number of callers. */
 export async function measureLeases(seconds: number, signal: AbortSignal): Promise<LeaseLoad[]> {
   const script = fileURLToPath(new URL("lease.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script, "--json", "--seconds", String(seconds)], {

@@ -15,7 +15,8 @@ export function methodText({ rounds, seconds }: Options): string {
     ? `nginx ${version} is \`proxy_pass\` in one process with kept connections and without buffering: the floor.`
     : "nginx is not installed, so the floor was not measured (Debian: `nginx-light`).";
   const { burst, paced } = SCRIPTS;
-  return `- Each figure is the median of the rounds (${rounds}, of ${seconds} s each). The servers take turns in each round, in
+  const duration = `${rounds}, of ${seconds} s each`;
+  return `- Each figure is the median of the rounds (${duration}). The servers take turns in each round, in
   alternating order. Unary and burst, there are ${CONNECTIONS} connections, each with one request at a time.
 - ${placement}
 - Processor time is that of the server's process, user and system. Postgres is another process and does not count.

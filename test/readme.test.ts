@@ -92,13 +92,8 @@ test("README names npm start and npm test", async () => {
 
 test("README shows the shape of the answer", async ({ npm: { output, url, key, run } }) => {
   const [, , curl, answer] = await blocks("README.md");
-  assert.match(
-    output(),
-    new RegExp(
-      `^ {2}${RegExp.escape((curl?.text ?? "").replace("http://127.0.0.1:8080", url).replace("$CHORUS_API_KEY", key))}$`,
-      "m",
-    ),
-  );
+  const command = (curl?.text ?? "").replace("http://127.0.0.1:8080", url).replace("$CHORUS_API_KEY", key);
+  assert.match(output(), new RegExp(`^ {2}${RegExp.escape(command)}$`, "m"));
   assert.deepEqual(shape(JSON.parse(await run(curl?.text ?? ""))), shape(JSON.parse(answer?.text ?? "")));
 });
 

@@ -21,7 +21,7 @@ const STARTING_GRANT = { kind: "grant", amount: 1_000_000_000n, reference: "star
  * given key that was revoked stays revoked.
  * @param given.apiKey the exact secret of an API key, 16 to 512 visible ASCII characters (`BOOTSTRAP_API_KEY`); it gets
  * every scope
- * @param given.operatorToken likewise for an operator (`OPERATOR_TOKEN`)
+ * @param given.operatorToken the exact secret of an operator token, in the same format (`OPERATOR_TOKEN`)
  * @returns the secrets that were created, to be printed once: on an empty database, those that were not given
  * @throws Error with the variable whose secret is not valid
  */

@@ -6,7 +6,7 @@ import { FAILED } from "./activity.ts";
 export interface Performance {
   /** Median latency in milliseconds; undefined without answers. */
   p50: number | undefined;
-  /** 95th percentile, likewise. */
+  /** 95th percentile in milliseconds; undefined without answers. */
   p95: number | undefined;
   /** Failures by kind, the most frequent first. */
   failures: { kind: string; requests: bigint }[];

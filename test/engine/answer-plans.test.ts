@@ -12,7 +12,8 @@ afterAll(() => tokenizer.close());
 const validators = createValidators();
 
 const SCHEMA =
-  '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},"required":["a","b","c"],"additionalProperties":false}';
+  '{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},' +
+  '"required":["a","b","c"],"additionalProperties":false}';
 
 /** A fast and a strong model of each of three vendors. */
 function engineOf(fast: Says[], strong: Says[]) {
@@ -161,10 +162,10 @@ test("fails with upstream_failed when all models fail, and with the caller's rea
       const says: Says = (asked) => collect(waits.model.ask(asked));
       const { engine } = engineOf([says, says], [says, says]);
       const caller = new AbortController();
-      const gone = new Error("gone");
-      const rejected = assert.rejects(ask(engine, { level, kind }, caller.signal), gone);
+      const abortReason = new Error("gone");
+      const rejected = assert.rejects(ask(engine, { level, kind }, caller.signal), abortReason);
       while (waits.model.calls.length === 0) await new Promise(setImmediate);
-      caller.abort(gone);
+      caller.abort(abortReason);
       await rejected;
       assert.ok(waits.isCancelled());
     }

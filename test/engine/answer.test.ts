@@ -12,9 +12,10 @@ import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from ".
 
 const KINDS: VendorKind[] = ["openai", "anthropic", "google"];
 
-/** Names that look like integers out of order, a name that means something to JavaScript, and numbers that no double holds. */
+/** Names like integers out of order, a name with a meaning in JavaScript, and numbers that no double can hold. */
 const SCHEMA =
-  '{"type":"object","properties":{"10":{"type":"integer","enum":[123456789012345678901234567890,1]},"9":{"type":"number"},' +
+  '{"type":"object","properties":{"10":{"type":"integer","enum":[123456789012345678901234567890,1]},' +
+  '"9":{"type":"number"},' +
   '"__proto__":{"type":"string"},"a":{"type":"array","items":{"type":"string"}}},' +
   '"required":["10","9","__proto__","a"],"additionalProperties":false}';
 const VALID = '{"10":123456789012345678901234567890,"9":1.50,"__proto__":"x","a":["b"]}';
@@ -55,7 +56,7 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     assert.equal(usage.output_tokens, count(VALID));
     assert.equal(finish_reason, "stop");
     const { body } = fast.calls[0] ?? assert.fail("the vendor was not called");
-    // This schema is what every strict mode takes, so it arrives as it was written.
+    // Every strict mode accepts this schema, so it is sent unchanged.
     assert.ok(body.includes(SCHEMA), body);
     assert.equal(strong.calls.length, 0);
   });
@@ -89,7 +90,7 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
         ["reask", "fast", "ok"],
       ],
     );
-    // However much work it took, input and output count once.
+    // Input and output count once, for any number of calls.
     assert.equal(usage.input_tokens, count("Fill it in.") + count(SCHEMA));
     assert.equal(usage.output_tokens, count(VALID));
   });
@@ -107,7 +108,7 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     reset();
     strong.always({ text: "no JSON" });
     assert.equal((await ask({ effort: "high" })).status, 200);
-    // One vendor is all there is: three samples of its strongest model, its judgement of them, and one more try.
+    // With one vendor: three samples of its strongest model, one call of the judge, and one more try.
     assert.deepEqual([fast.calls.length, strong.calls.length], [1, 5]);
   });
 
@@ -159,7 +160,7 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     assert.equal(await refusal(await ask({ max_tokens: count(VALID) - 1 }), 502), "structured_output_failed");
   });
 
-  test("asks the other tier when a vendor fails, and tries nothing twice when both fail", async ({
+  test("asks the other tier when a vendor fails, and retries nothing when both fail", async ({
     tiers: { reset, fast, strong, ask, refusal },
   }) => {
     fast.always({ status: 400 });
@@ -168,13 +169,14 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     fast.always({ status: 400 });
     strong.always({ status: 400 });
     assert.equal(await refusal(await ask(), 502), "upstream_failed");
-    // Once with the vendor's strict mode and once without it, in case that was what it refused.
+    // Once with the vendor's strict mode and once without it, in case the vendor refused the mode.
     assert.deepEqual([fast.calls.length, strong.calls.length], [2, 2]);
   });
 
   test("removes the nulls that strict mode requires for optional members", async ({ tiers: { fast, ask } }) => {
     const schema =
-      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},"required":["b"],"additionalProperties":false}';
+      '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}},' +
+      '"required":["b"],"additionalProperties":false}';
     fast.always({ text: '{"a":null,"b":null}' });
     const { structured } = (await (await ask({}, schema)).json()) as { structured: unknown };
     assert.deepEqual(structured, { b: null });
@@ -240,7 +242,7 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
   });
 });
 
-/** Two tiers of one vendor, on servers of their own. */
+/** Two tiers of one vendor, each on a separate server. */
 async function startTiers(t: Lifetime, kind: VendorKind) {
   const tokenizer = createTokenizer();
   t.onTestFinished(() => tokenizer.close());
@@ -285,7 +287,7 @@ test("gives the same answer wherever a stream's bytes are cut in two", async ({ 
   const service = await startWith(t, [vendor], url);
   const text = "é漢😀 end";
   vendor.always(({ body }) => ({ text: [text.slice(0, 2), text.slice(2)], split: [Number(/#(\d+)/.exec(body)?.[1])] }));
-  // The bytes of the whole reply, as they come without a cut.
+  // The bytes of the complete reply.
   const { length } = Buffer.from(
     await (
       await fetch(`${vendor.url}/v1/chat/completions`, { method: "POST", body: '{"stream":true,"x":"#0"}' })

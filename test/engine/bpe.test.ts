@@ -51,7 +51,7 @@ describe("Encoding", () => {
     );
   });
 
-  it("knows where each token ends", () => {
+  it("gives the end of each token", () => {
     const text = "Grüße aus 東京, naïve façade 🎉🎉 antidisestablishmentarianism";
     const lengths = [...encoding.pieces(text)].flatMap((piece) => encoding.lengths(piece));
     assert.equal(lengths.length, encode(text).length);
@@ -61,7 +61,7 @@ describe("Encoding", () => {
     );
   });
 
-  it("is exact for runs of 256, and cuts longer ones there", () => {
+  it("counts runs up to 256 exactly, and cuts longer ones", () => {
     for (const unit of ["a", "A", " ", "\n", "=", "中"]) {
       const run = unit.repeat(256);
       assert.equal(encoding.count(run), countTokens(run), unit);
@@ -69,7 +69,7 @@ describe("Encoding", () => {
     assert.equal(encoding.count("=".repeat(1024)), 4 * encoding.count("=".repeat(256)));
   });
 
-  it("takes any text: special tokens as ordinary text, lone surrogates as U+FFFD", () => {
+  it("reads special tokens as ordinary text and lone surrogates as U+FFFD", () => {
     assert.ok(encoding.count("<|endoftext|>") > 1);
     assert.equal(encoding.count("a\ud800b"), encoding.count("a\ufffdb"));
     assert.equal(encoding.count(""), 0);

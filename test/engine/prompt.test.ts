@@ -5,7 +5,7 @@ import { buildPrompt, buildReask, type Turn } from "../../src/engine/prompt.ts";
 import type { Prompt } from "../../src/models/model.ts";
 
 /** The system text and the turns as pairs of role and text. */
-function plain({ system, turns }: Prompt): [role: string, text: string][] {
+function rolesAndTexts({ system, turns }: Prompt): [role: string, text: string][] {
   return [["system", system], ...turns.map(({ role, text }): [string, string] => [role, text])];
 }
 
@@ -13,7 +13,7 @@ const user = (text: string): Turn => ({ role: "user", text });
 const assistant = (text: string): Turn => ({ role: "assistant", text });
 
 test("puts the service's instructions before the caller's", () => {
-  const [system, ...turns] = plain(
+  const [system, ...turns] = rolesAndTexts(
     buildPrompt({ system: ["Be brief.", "", "Be kind."], turns: [user("Hi")], continues: false }, "text"),
   );
   assert.equal(system?.[0], "system");
@@ -23,7 +23,9 @@ test("puts the service's instructions before the caller's", () => {
 
 test("asks for one object only in the two JSON modes", () => {
   for (const shape of ["extract", "json_schema"] as const) {
-    const [[, system = ""] = []] = plain(buildPrompt({ system: [], turns: [user("a")], continues: false }, shape));
+    const [[, system = ""] = []] = rolesAndTexts(
+      buildPrompt({ system: [], turns: [user("a")], continues: false }, shape),
+    );
     assert.match(system, /one JSON object and nothing else/);
     assert.equal(/JSON Schema/.test(system), shape === "json_schema");
   }
@@ -33,7 +35,7 @@ test("alternates turns from user to user without losing text", () => {
   const turn = fc.record({ role: fc.constantFrom("user", "assistant"), text: fc.string() });
   fc.assert(
     fc.property(fc.array(turn), fc.boolean(), (turns, continues) => {
-      const prompt = plain(buildPrompt({ system: ["s"], turns, continues }, "text")).slice(1);
+      const prompt = rolesAndTexts(buildPrompt({ system: ["s"], turns, continues }, "text")).slice(1);
       for (const [i, [role]] of prompt.entries()) assert.equal(role, i % 2 === 0 ? "user" : "assistant");
       assert.equal(prompt.at(-1)?.[0], "user");
       assert.ok(prompt.every(([, text]) => text !== "") || turns.every(({ text }) => text === ""));
@@ -49,20 +51,22 @@ test("alternates turns from user to user without losing text", () => {
 
 test("joins turns of one role, and adds a user's turn before and after an assistant's", () => {
   const turns = [assistant("Hello!"), user("one"), user(""), user("two"), assistant("three")];
-  assert.deepEqual(plain(buildPrompt({ system: [], turns, continues: false }, "text")).slice(1), [
+  assert.deepEqual(rolesAndTexts(buildPrompt({ system: [], turns, continues: false }, "text")).slice(1), [
     ["user", "Begin."],
     ["assistant", "Hello!"],
     ["user", "one\n\ntwo"],
     ["assistant", "three"],
     ["user", "Go on."],
   ]);
-  const [role, text] = plain(buildPrompt({ system: [], turns, continues: true }, "text")).at(-1) ?? [];
+  const [role, text] = rolesAndTexts(buildPrompt({ system: [], turns, continues: true }, "text")).at(-1) ?? [];
   assert.equal(role, "user");
   assert.match(text ?? "", /^Continue your last message exactly from where it stops/);
 });
 
 test("takes the last instruction as the request when there are no turns", () => {
-  const [system, ...turns] = plain(buildPrompt({ system: ["A.", "B."], turns: [user("")], continues: false }, "text"));
+  const [system, ...turns] = rolesAndTexts(
+    buildPrompt({ system: ["A.", "B."], turns: [user("")], continues: false }, "text"),
+  );
   assert.match(system?.[1] ?? "", /A\.$/);
   assert.deepEqual(turns, [["user", "B."]]);
 });
@@ -81,9 +85,9 @@ test("keeps images when turns are joined and when there is no text", () => {
 
 test("shows a model its answer and every error when it asks again", () => {
   const prompt = buildPrompt({ system: [], turns: [user("a")], continues: false }, "json_schema");
-  const again = plain(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"]));
-  assert.deepEqual(again.slice(0, -2), plain(prompt));
+  const again = rolesAndTexts(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"]));
+  assert.deepEqual(again.slice(0, -2), rolesAndTexts(prompt));
   assert.deepEqual(again.at(-2), ["assistant", '{"a":1}']);
   assert.match(again.at(-1)?.[1] ?? "", /^That is not valid:\n- \$\.a: must be string\n- \$\.b: x\n/);
-  assert.equal(plain(buildReask(prompt, "", ["x"])).at(-2)?.[1], "(empty)");
+  assert.equal(rolesAndTexts(buildReask(prompt, "", ["x"])).at(-2)?.[1], "(empty)");
 });

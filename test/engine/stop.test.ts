@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { createStopper } from "../../src/engine/stop.ts";
 
-/** What the stopper must come to: the text before the first place where any sequence stands. */
+/** The expected result: the text before the first occurrence of any sequence. */
 function before(text: string, sequences: readonly string[]): string {
   const starts = sequences.map((sequence) => text.indexOf(sequence)).filter((start) => start >= 0);
   return text.slice(0, Math.min(text.length, ...starts));
@@ -23,12 +23,12 @@ function run(pieces: readonly string[], sequences: readonly string[]): string {
   return out + stopper.flush();
 }
 
-/** Few letters, so that sequences overlap with each other and with themselves; two emoji that share their first half. */
+/** Few letters, so that sequences overlap with others and themselves. The two emoji share their first surrogate. */
 const letters = (maxLength: number, minLength = 0) =>
   fc.array(fc.constantFrom("a", "a", "b", "c", "😀", "😁"), { minLength, maxLength }).map((parts) => parts.join(""));
 
 describe("createStopper", () => {
-  it("gives the text before the first stop sequence, however it is split", () => {
+  it("gives the text before the first stop sequence for every split", () => {
     fc.assert(
       fc.property(
         letters(40),
@@ -47,7 +47,7 @@ describe("createStopper", () => {
     );
   });
 
-  it("holds back only the longest end that may become a stop sequence", () => {
+  it("holds back only the longest suffix that may become a stop sequence", () => {
     fc.assert(
       fc.property(letters(20), fc.array(letters(5, 1), { minLength: 1, maxLength: 4 }), (text, sequences) => {
         const stopper = createStopper(sequences);
@@ -75,14 +75,14 @@ describe("createStopper", () => {
     assert.equal(run(["one\n", "\nHuman", ": two"], ["\n\nHuman:"]), "one");
   });
 
-  it("passes everything on where there is nothing to look for", () => {
+  it("passes everything on when there are no stop sequences", () => {
     const stopper = createStopper([]);
     assert.deepEqual(stopper.push("abc"), { text: "abc", stopped: false });
     assert.deepEqual(stopper.push(""), { text: "", stopped: false });
     assert.equal(stopper.flush(), "");
   });
 
-  it("keeps what it holds over an empty piece", () => {
+  it("keeps the text that it holds back after an empty piece", () => {
     const stopper = createStopper(["STOP"]);
     assert.deepEqual(stopper.push("go ST"), { text: "go ", stopped: false });
     assert.deepEqual(stopper.push(""), { text: "", stopped: false });
@@ -90,10 +90,10 @@ describe("createStopper", () => {
     assert.equal(stopper.flush(), "");
   });
 
-  it("lets hostile text through whole", () => {
+  it("passes hostile text without a loss, in linear time", () => {
     const sequences = ["b", "c", "d", "e"].map((end) => "a".repeat(999) + end);
     const text = `${"a".repeat(998)}x`.repeat(131);
-    // 20 ms in all; comparing afresh at each character would take half a second for the first of the two alone.
+    // About 20 ms; a quadratic search takes half a second for the first text.
     assert.equal(run([text], sequences), text);
     assert.equal(run(text.split(""), sequences), text);
   });

@@ -6,7 +6,7 @@ import { TokenMeter } from "../../src/engine/token-meter.ts";
 
 const encoding = new Encoding();
 
-/** Text that makes the borders of pieces move: case, space, line ends, contractions, marks, several bytes a character. */
+/** Text that moves token boundaries: case, spaces, line ends, contractions, combining marks, multi-byte characters. */
 const text = fc
   .array(
     fc.oneof(
@@ -37,9 +37,9 @@ const text = fc
   )
   .map((parts) => parts.join(""));
 
-function split(whole: string, cuts: readonly number[]): string[] {
-  const ends = [...cuts.map((cut) => cut % (whole.length + 1)), whole.length].sort((a, b) => a - b);
-  return ends.map((end, index) => whole.slice(ends[index - 1] ?? 0, end));
+function split(unsplit: string, cuts: readonly number[]): string[] {
+  const ends = [...cuts.map((cut) => cut % (unsplit.length + 1)), unsplit.length].sort((a, b) => a - b);
+  return ends.map((end, index) => unsplit.slice(ends[index - 1] ?? 0, end));
 }
 
 function run(pieces: readonly string[], cap: number): { text: string; tokens: number; full: boolean } {
@@ -55,17 +55,17 @@ function run(pieces: readonly string[], cap: number): { text: string; tokens: nu
 }
 
 describe("TokenMeter", () => {
-  it("lets the same text through however it is split, and counts it as a whole", () => {
+  it("passes the same text for every split, and counts it like the unsplit text", () => {
     fc.assert(
-      fc.property(text, fc.array(fc.nat()), fc.nat({ max: 40 }), (whole, cuts, cap) => {
-        const { text: out, tokens, full } = run(split(whole, cuts), cap);
-        assert.deepEqual({ text: out, tokens, full }, run([whole], cap));
-        assert.ok(whole.startsWith(out));
+      fc.property(text, fc.array(fc.nat()), fc.nat({ max: 40 }), (unsplit, cuts, cap) => {
+        const { text: out, tokens, full } = run(split(unsplit, cuts), cap);
+        assert.deepEqual({ text: out, tokens, full }, run([unsplit], cap));
+        assert.ok(unsplit.startsWith(out));
         assert.equal(tokens, encoding.count(out));
         assert.ok(tokens <= cap);
-        assert.equal(full, out !== whole);
-        if (encoding.count(whole) <= cap) assert.equal(out, whole);
-        if (whole.isWellFormed()) assert.ok(out.isWellFormed());
+        assert.equal(full, out !== unsplit);
+        if (encoding.count(unsplit) <= cap) assert.equal(out, unsplit);
+        if (unsplit.isWellFormed()) assert.ok(out.isWellFormed());
       }),
       { numRuns: 1000 },
     );
@@ -78,7 +78,7 @@ describe("TokenMeter", () => {
     assert.deepEqual(run([], 5), { text: "", tokens: 0, full: false });
   });
 
-  it("never gives a part of a character", () => {
+  it("never splits a character", () => {
     const emoji = "🏴󠁧󠁢󠁥󠁮󠁧󠁿".repeat(3);
     for (let cap = 0; cap <= encoding.count(emoji); cap += 1) {
       const { text: out } = run(
@@ -89,7 +89,7 @@ describe("TokenMeter", () => {
     }
   });
 
-  it("holds nothing back while the cap is far, except half a surrogate pair", () => {
+  it("holds back only half a surrogate pair while the cap is far", () => {
     const meter = new TokenMeter(encoding, 32_000);
     assert.equal(meter.push("He"), "He");
     assert.equal(meter.push("llo \ud83d"), "llo ");

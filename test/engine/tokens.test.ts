@@ -9,7 +9,7 @@ describe("createTokenizer", () => {
   const tokenizer = createTokenizer();
   afterAll(() => tokenizer.close());
 
-  it("counts the same here and in the worker", async () => {
+  it("counts the same in the main thread and in the worker", async () => {
     assert.equal(tokenizer.count("Hello world"), 2);
     assert.equal(await tokenizer.countAsync("Hello world"), 2);
     assert.equal(await tokenizer.countAsync(long), tokenizer.count(long));
@@ -17,7 +17,7 @@ describe("createTokenizer", () => {
     assert.deepEqual(await Promise.all(texts.map(tokenizer.countAsync)), texts.map(tokenizer.count));
   });
 
-  it("does not let a huge text hold up others", async () => {
+  it("does not delay a small text behind a huge one", async () => {
     const order: string[] = [];
     const huge = tokenizer.countAsync(long.repeat(60)).then(() => order.push("huge"));
     await tokenizer.countAsync(long).then(() => order.push("small"));
@@ -32,7 +32,7 @@ describe("createTokenizer", () => {
     assert.equal(tokenizer.count(tokenizer.prefix(long, 777)), 777);
   });
 
-  it("meters a stream", () => {
+  it("limits the tokens of a stream", () => {
     const meter = tokenizer.meter(1);
     assert.equal(meter.push("Hello world") + meter.flush(), "Hello");
     assert.equal(meter.full, true);
@@ -40,7 +40,7 @@ describe("createTokenizer", () => {
 });
 
 describe("the counting worker", () => {
-  // Answers 1, but dies of a text that starts with "!".
+  // Counts 1 token for any text, but dies on a text that starts with "!".
   const script = new URL(
     `data:text/javascript,${encodeURIComponent(`
       import { parentPort } from "node:worker_threads";
@@ -51,7 +51,7 @@ describe("the counting worker", () => {
     `)}`,
   );
 
-  it("is started again after it died", async () => {
+  it("restarts after it has died", async () => {
     const tokenizer = createTokenizer(script);
     await assert.rejects(tokenizer.countAsync("!".repeat(9000)), (error) => {
       return error instanceof Failure && error.kind === "internal" && String(error.cause).includes("died");
@@ -60,7 +60,7 @@ describe("the counting worker", () => {
     await tokenizer.close();
   });
 
-  it("takes a bounded amount of text", async () => {
+  it("refuses text while the queued text exceeds its bound", async () => {
     const tokenizer = createTokenizer(script);
     const body = "a".repeat(67_108_864);
     const waiting = [tokenizer.countAsync(body), tokenizer.countAsync(body)];
@@ -70,7 +70,7 @@ describe("the counting worker", () => {
     await tokenizer.close();
   });
 
-  it("refuses what waits when it is closed", async () => {
+  it("rejects queued texts when it is closed", async () => {
     const tokenizer = createTokenizer();
     const waiting = assert.rejects(tokenizer.countAsync(long), { kind: "overloaded" });
     await tokenizer.close();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createTrace } from "../../src/engine/trace.ts";
 
-test("steps that run side by side have their own times, in the order in which they began", () => {
+test("times concurrent steps separately and lists them in the order of their start", () => {
   let now = 1_000;
   const trace = createTrace(() => now);
   assert.deepEqual(trace.add({ id: 7, kind: "draft", role: "fast" }), {
@@ -30,14 +30,14 @@ test("steps that run side by side have their own times, in the order in which th
   );
 });
 
-test("a step that was told stays as it was told", () => {
+test("does not change a step that it has returned", () => {
   const trace = createTrace();
   const begun = trace.add({ id: 1, kind: "answer", role: "fast" });
   trace.add({ id: 1, kind: "answer", role: "fast", outcome: "ok" });
   assert.equal(begun.outcome, undefined);
 });
 
-test("the sums count what happened", () => {
+test("counts escalations, dropped members, repairs and searches", () => {
   const trace = createTrace();
   assert.deepEqual(trace.totals(), {
     agreement: undefined,

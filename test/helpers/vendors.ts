@@ -14,7 +14,7 @@ export interface Reply {
   thinking?: string;
   /** `stop`, `length`, `content-filter`, or a word of the vendor's own. */
   finish?: string;
-  /** Normalised: input includes cached tokens, output includes thoughts. Default 10 and 5. Null: the vendor reports none. */
+  /** Normalised: input includes cached tokens, output includes thoughts. Default 10 and 5. Null: none is reported. */
   usage?: { input?: number; cached?: number; cacheWrite?: number; output?: number; thoughts?: number } | null;
 
   /** Default 200. From 400 on, `error` is the body, in the vendor's format. */
@@ -24,7 +24,7 @@ export interface Reply {
   /** Body in place of the vendor's format, for nonsense of any kind. */
   raw?: string;
 
-  /** Waits: before the headers, between headers and the first byte of the body, between pieces of text. In milliseconds. */
+  /** Delays in milliseconds: before the headers, between headers and body, between pieces of text. */
   headersMs?: number;
   firstMs?: number;
   betweenMs?: number;
@@ -32,9 +32,10 @@ export interface Reply {
   split?: number | readonly number[];
 
   /**
-   * How it ends. `whole` (default); `silent`: no headers ever; and, after `after` pieces of text of a stream or in the middle of a
-   * whole body: `hang`: nothing more comes; `reset`: the connection breaks; `cut`: a clean end without the terminal frame; `error`: an
-   * error frame; `garbage`: a frame that is no JSON.
+   * How it ends. `whole` (default) sends everything; `silent` never sends headers. The others end a stream after
+   * `after` pieces of text and a unary body in the middle: `hang` sends nothing more; `reset` breaks the connection;
+   * `cut` ends cleanly without the terminal frame; `error` sends an error frame; `garbage` sends a frame that is not
+   * JSON.
    */
   end?: "whole" | "silent" | "hang" | "reset" | "cut" | "error" | "garbage";
   /** Bytes after the terminal frame of a stream, and what then happens to the connection. */

@@ -45,14 +45,14 @@ function clients(rpcUrl: string, token: string, transport: keyof typeof TRANSPOR
   };
 }
 
-/** Expects a failure; gives its message. */
+/** Expects a failure and returns its message. */
 async function refused(
   call: Promise<unknown>,
   code: Code,
   detail: { code?: string; field?: string } = {},
 ): Promise<string> {
   const error = await call.then(
-    () => assert.fail("the call was let through"),
+    () => assert.fail("the call was not refused"),
     (reason: unknown) => ConnectError.from(reason),
   );
   assert.equal(Code[error.code], Code[code], error.message);
@@ -65,7 +65,7 @@ async function refused(
 const test = base
   .extend("env", { scope: "file" }, { CHORUS_TIERS: "" })
   .extend("operator", ({ service }) => clients(service.rpcUrl, service.operatorToken))
-  /** Each test has a new workspace with an owner, and a rival beside it that has one key. */
+  /** Each test has a new workspace with an owner, and a second workspace with one key. */
   .extend("acme", async ({ service, operator }) => {
     const { workspaces, keys } = operator;
     const suffix = randomUUID().slice(0, 8);
@@ -79,9 +79,7 @@ const test = base
   });
 
 describe("administration over the internal listener", () => {
-  test("a fresh store has the workspace default with a starting grant and the limits of the first tier", async ({
-    operator,
-  }) => {
+  test("starts with the workspace default, a starting grant and the limits of the first tier", async ({ operator }) => {
     const { workspace } = await operator.workspaces.getWorkspace({ workspace: "default" });
     assert.equal(workspace?.granted, "1000");
     assert.equal(workspace?.tier, "free");
@@ -92,7 +90,7 @@ describe("administration over the internal listener", () => {
   });
 
   test.for(["connect", "grpc", "grpc-web"] as const)(
-    "an owner manages keys, spend limits, ledger and use over %s",
+    "lets an owner manage keys and spend limits and read ledger and usage over %s",
     async (transport, { service, acme: { name, id: workspaceId, token } }) => {
       const { keys, credits, usage, workspaces } = clients(service.rpcUrl, token, transport);
       const { key, secret } = await keys.createKey({
@@ -124,7 +122,7 @@ describe("administration over the internal listener", () => {
     },
   );
 
-  test("another workspace is as if it did not exist", async ({ operator, acme: { owner, rival, rivalKey } }) => {
+  test("hides other workspaces from an owner", async ({ operator, acme: { owner, rival, rivalKey } }) => {
     for (const ask of [
       (workspace: string) => owner.workspaces.getWorkspace({ workspace }),
       (workspace: string) => owner.credits.listLedger({ workspace }),
@@ -154,7 +152,7 @@ describe("administration over the internal listener", () => {
     );
   });
 
-  test("what operators do, an owner may not", async ({ operator, acme: { name, owner } }) => {
+  test("refuses an owner the calls of operators", async ({ operator, acme: { name, owner } }) => {
     const calls = [
       owner.workspaces.createWorkspace({ name: "more" }),
       owner.workspaces.listWorkspaces({}),
@@ -172,7 +170,7 @@ describe("administration over the internal listener", () => {
     assert.equal((await operator.workspaces.getWorkspace({ workspace: name })).workspace?.granted, "0");
   });
 
-  test("tokens that are wrong, absent, of another kind or expired get one answer", async ({
+  test("gives one answer for tokens that are wrong, absent, expired or of another kind", async ({
     service,
     operator,
     acme: { name, token },
@@ -195,7 +193,7 @@ describe("administration over the internal listener", () => {
     assert.equal(messages.size, 1, [...messages].join("\n"));
   });
 
-  test("purchases raise limits at once, references are booked once, and the check agrees", async ({
+  test("raises limits with a purchase, books a reference once, and passes the check", async ({
     operator,
     acme: { name, owner },
   }) => {
@@ -248,7 +246,7 @@ describe("administration over the internal listener", () => {
     });
   });
 
-  test("limits and tiers by hand", async ({ operator, acme: { rival } }) => {
+  test("changes limits and tiers for an operator", async ({ operator, acme: { rival } }) => {
     const set = (name: LimitName, value: bigint) =>
       operator.workspaces.setLimits({ workspace: rival, overrides: [{ name, change: { case: "value", value } }] });
     const { workspace } = await set(LimitName.REQUESTS_PER_MINUTE, 0n);
@@ -282,7 +280,7 @@ describe("administration over the internal listener", () => {
     await refused(operator.usage.getUsage({}), Code.InvalidArgument, { field: "workspace" });
   });
 
-  test("every change is in the audit with the token that made it, and no secret is", async ({
+  test("records every change in the audit log with its token and without secrets", async ({
     service,
     operator,
     database: { pool },
@@ -322,7 +320,7 @@ describe("administration over the internal listener", () => {
       assert.ok(!row?.text.includes(value));
   });
 
-  test("reflection and health know every service", async ({ service }) => {
+  test("serves reflection and health for every service", async ({ service }) => {
     const names = [WorkspaceService, CreditService, KeyService, UsageService].map(({ typeName }) => typeName);
     const grpc = createGrpcTransport({ baseUrl: service.rpcUrl });
     async function* ask() {

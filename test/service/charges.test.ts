@@ -13,7 +13,7 @@ interface Request {
   maxTokens?: number;
 }
 
-/** What a caller was given, whichever way it called. */
+/** What a caller received, over any transport. */
 interface Given {
   text: string;
   finish?: "stop" | "length";
@@ -178,7 +178,7 @@ function createCallers({ openai, service, pool, count, auth }: Bench, way: Way) 
     await pool.query("update generations set input_tokens = -input_tokens where id = $1", [settled.id]);
   }
 
-  /** The vendor's call that is on its way. */
+  /** The vendor's call that is in flight. */
   async function arrival() {
     const before = openai.calls.length;
     await until(() => openai.calls.length > before);
@@ -243,7 +243,7 @@ function createCallers({ openai, service, pool, count, auth }: Bench, way: Way) 
             }
             if (text === leave?.after) break;
           }
-          // This client does not end a call because its reader has left.
+          // This client does not end a call when its reader stops.
           leaving.abort();
           return { text };
         } catch (error) {

@@ -61,7 +61,7 @@ describe("one answer", () => {
     const [key] = await pool.query("select id, workspace_id from api_keys");
     assert.deepEqual({ id: key_id, workspace_id }, key);
 
-    // A schema counts once, however often it is sent; never more is cached than was sent.
+    // A schema counts once for any number of calls. Cached tokens never exceed those sent.
     openai.always({ text: "{}", usage: { input: 500, cached: 400, output: 9 } });
     const strict = await ask({
       prompt: "a",
@@ -108,7 +108,7 @@ describe("one answer", () => {
     }
     await Promise.all(cases);
 
-    // What only looked like the beginning of a stop sequence is not lost.
+    // Text that only looks like the start of a stop sequence is delivered.
     openai.always({ text: ["a ST", "O", "P", "x STO"] });
     for (const got of [
       (await ask({ prompt: "a", stop_sequences: ["STOP!"] })).answer,
@@ -116,7 +116,7 @@ describe("one answer", () => {
     ]) {
       assert.equal(got, "a STOPx STO");
     }
-    // An answer may be empty.
+    // An answer can be empty.
     openai.always({ text: "STOP at once" });
     const empty = await ask({ prompt: "a", stop_sequences: ["STOP"] });
     assert.deepEqual([empty.answer, empty.usage.output_tokens, empty.finish_reason], ["", 0, "stop"]);
@@ -138,14 +138,14 @@ describe("one answer", () => {
     harness: { openai, tokenizer, count, ask, stream },
   }) => {
     const text = "Internationalisation: 漢字仮名交じり文, naïve 😀😀 emoji and l33t-speak, twice over.";
-    const whole = count(text);
+    const total = count(text);
     for (const split of [1, 3, 1000]) {
       openai.always({ text: text.match(new RegExp(`.{1,${split}}`, "gsu")) ?? [] });
-      for (const cap of [1, 2, 3, 7, whole - 1, whole, whole + 1]) {
+      for (const cap of [1, 2, 3, 7, total - 1, total, total + 1]) {
         const expected = tokenizer.prefix(text, cap);
         const { text: got, last } = await stream({ prompt: "a", max_tokens: cap });
         assert.equal(got, expected, `${cap} tokens`);
-        assert.equal(last.data.finish_reason, cap < whole ? "length" : "stop");
+        assert.equal(last.data.finish_reason, cap < total ? "length" : "stop");
         const { output_tokens, credits: paid } = last.data.usage as { output_tokens: number; credits: number };
         assert.equal(output_tokens, count(expected));
         assert.equal(paid, credits(1, 0, output_tokens));
@@ -157,9 +157,9 @@ describe("one answer", () => {
         );
       }
     }
-    // The vendor hears of the cap.
+    // The vendor receives the cap.
     const sent = openai.calls.at(-1)?.json ?? {};
-    assert.equal(sent.max_tokens ?? sent.max_completion_tokens, whole + 1);
+    assert.equal(sent.max_tokens ?? sent.max_completion_tokens, total + 1);
   });
 
   test("returns a trace only when asked for, with roles and without names of models", async ({
@@ -202,8 +202,8 @@ describe("one answer", () => {
       "outcome",
     ]);
     assert.deepEqual((last.data.intelligence_trace as { steps: unknown[] }).steps, [events[2]?.data.step]);
-    const plain = await stream({ prompt: "a", intelligence_trace: false });
-    assert.ok(plain.events.every(({ event, data }) => event !== "trace" && !("intelligence_trace" in data)));
+    const untraced = await stream({ prompt: "a", intelligence_trace: false });
+    assert.ok(untraced.events.every(({ event, data }) => event !== "trace" && !("intelligence_trace" in data)));
   });
 
   test("lists the members of the request that it ignored", async ({ harness: { ask, stream } }) => {
@@ -340,7 +340,8 @@ describe("one answer", () => {
 
 async function dumpAll(pool: Pool): Promise<string> {
   const tables = await pool.query<{ name: string }>(
-    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables " +
+      "where schemaname not in ('pg_catalog', 'information_schema')",
   );
   let dump = "";
   for (const { name } of tables) {

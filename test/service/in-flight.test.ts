@@ -5,7 +5,7 @@ import { createInFlight } from "../../src/service/in-flight.ts";
 import { CallerGone, CutShort } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
-const NOBODY = new AbortController().signal;
+const NEVER = new AbortController().signal;
 
 function stopClock(t: Lifetime) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -13,21 +13,21 @@ function stopClock(t: Lifetime) {
 }
 
 test("ends a request when its caller leaves, also before it has begun", () => {
-  const work = createInFlight();
+  const inFlight = createInFlight();
   const caller = new AbortController();
-  using running = work.begin(caller.signal);
+  using running = inFlight.begin(caller.signal);
   assert.equal(running.signal.aborted, false);
   caller.abort();
   assert.ok(running.signal.reason instanceof CallerGone);
-  using late = work.begin(caller.signal);
+  using late = inFlight.begin(caller.signal);
   assert.ok(late.signal.reason instanceof CallerGone);
 });
 
 test("cuts a request short at its deadline and keeps the first reason", (t) => {
   stopClock(t);
-  const work = createInFlight();
+  const inFlight = createInFlight();
   const caller = new AbortController();
-  using running = work.begin(caller.signal);
+  using running = inFlight.begin(caller.signal);
   running.limit(100);
   vi.advanceTimersByTime(99);
   assert.equal(running.signal.aborted, false);
@@ -40,31 +40,31 @@ test("cuts a request short at its deadline and keeps the first reason", (t) => {
 
 test("removes timer and listener of a request that has ended", (t) => {
   stopClock(t);
-  const work = createInFlight();
+  const inFlight = createInFlight();
   const caller = new AbortController();
   {
-    using running = work.begin(caller.signal);
+    using running = inFlight.begin(caller.signal);
     running.limit(100);
-    assert.equal(work.count, 1);
+    assert.equal(inFlight.count, 1);
     t.onTestFinished(() => assert.equal(running.signal.aborted, false));
   }
-  assert.equal(work.count, 0);
+  assert.equal(inFlight.count, 0);
   vi.advanceTimersByTime(1_000);
   caller.abort();
 });
 
 test("refuses new requests while draining, waits for running ones, then cuts them short", async (t) => {
   stopClock(t);
-  const work = createInFlight();
-  const quick = work.begin(NOBODY);
-  const slow = work.begin(NOBODY);
+  const inFlight = createInFlight();
+  const quick = inFlight.begin(NEVER);
+  const slow = inFlight.begin(NEVER);
   let drained = false;
-  const end = work.drain(1_000).then(() => {
+  const end = inFlight.drain(1_000).then(() => {
     drained = true;
   });
-  assert.equal(work.draining, true);
+  assert.equal(inFlight.draining, true);
   assert.throws(
-    () => work.begin(NOBODY),
+    () => inFlight.begin(NEVER),
     (error) => error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000,
   );
   quick[Symbol.dispose]();
@@ -81,9 +81,9 @@ test("refuses new requests while draining, waits for running ones, then cuts the
 test("ends a drain at once when nothing runs, and does not wait for requests that cannot end", async (t) => {
   stopClock(t);
   await createInFlight().drain(60_000);
-  const work = createInFlight();
-  work.begin(NOBODY);
-  const end = work.drain(1_000);
+  const inFlight = createInFlight();
+  inFlight.begin(NEVER);
+  const end = inFlight.drain(1_000);
   vi.advanceTimersByTime(2_000);
   await end;
 });

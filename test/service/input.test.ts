@@ -15,8 +15,8 @@ const file = (name: string, media_type: string, data: string | Uint8Array) => ({
   data: Buffer.from(data).toString("base64"),
 });
 
-/** What the model was told by the user, as one text. */
-function told(call: VendorCall | undefined): string {
+/** The text of all user turns that the model received. */
+function userText(call: VendorCall | undefined): string {
   const { messages } = (call?.json ?? {}) as { messages: { role: string; content: unknown }[] };
   const content = messages.findLast(({ role }) => role === "user")?.content;
   return typeof content === "string" ? content : JSON.stringify(content);
@@ -42,7 +42,7 @@ const test = base.extend(
 );
 
 describe("reads the input of a request", () => {
-  test("text files reach the model before the question, as data, and count as input", async ({
+  test("sends text files before the question, as data, and counts them as input", async ({
     shared: { count, vendors, pool, script, ask, stream },
   }) => {
     script({});
@@ -56,19 +56,19 @@ describe("reads the input of a request", () => {
     assert.equal(input_tokens, input);
     assert.equal(paid, credits(input, cached_tokens, output_tokens));
     assert.match(
-      told(vendors.openai.calls[0]),
+      userText(vendors.openai.calls[0]),
       /note\.txt.*begins ---\nThe code word is swordfish\.\n--- .*t\.csv.*a,b\n1,2.*What is the code word\?$/s,
     );
     assert.deepEqual(answer.intelligence_trace.steps[0].kind, "attachments");
     const events = await stream(body);
     const step = events.find(({ event }) => event === "trace")?.data.step as { kind: string } | undefined;
     assert.equal(step?.kind, "attachments");
-    // A word of a file is in no book.
+    // No text of a file is stored.
     const dump = JSON.stringify(await rowOf(pool, answer.id), (_, value) => (typeof value === "bigint" ? 0 : value));
     assert.doesNotMatch(dump, /swordfish|note/);
   });
 
-  test("an image goes to models that see, and counts by its dimensions", async ({
+  test("sends an image to models that accept images, and counts it by its dimensions", async ({
     shared: { count, vendors, script, calls, ask },
   }) => {
     script({});
@@ -81,7 +81,7 @@ describe("reads the input of a request", () => {
     assert.ok(vendors.anthropic.calls[0]?.body.includes(Buffer.from(data).toString("base64")));
   });
 
-  test("files that are too long are shortened to what the models can hold, and counted as such", async ({
+  test("shortens files that exceed the context of the models, and counts the rest", async ({
     shared: { codes, script, calls, ask },
   }) => {
     script({});
@@ -99,7 +99,7 @@ describe("reads the input of a request", () => {
     );
   });
 
-  test("what cannot be read is refused before anything runs", async ({ shared: { pool, service, script, calls } }) => {
+  test("refuses an unreadable file before any call", async ({ shared: { pool, service, script, calls } }) => {
     script({});
     const [before] = await pool.query<{ n: bigint }>("select count(*) as n from generations");
     for (const [attachment, field] of [
@@ -117,7 +117,7 @@ describe("reads the input of a request", () => {
     assert.equal(after?.n, before?.n);
   });
 
-  test("a search's results are data that is cited, listed and not billed", async ({
+  test("sends search results as data to cite, lists them and does not charge for them", async ({
     shared: { search, count, codes, vendors, script, ask },
   }) => {
     script({});
@@ -127,7 +127,10 @@ describe("reads the input of a request", () => {
     assert.equal(answer.usage.input_tokens, count(body.prompt));
     assert.deepEqual(codes(answer.notices), ["web_search_sources"]);
     for (const { url = "" } of FOUND) assert.ok(answer.notices[0].message.includes(url));
-    assert.match(told(vendors.openai.calls[0]), /begins ---\n\[1\] First page.*ends ---\n\nWhich apples are there\?$/s);
+    assert.match(
+      userText(vendors.openai.calls[0]),
+      /begins ---\n\[1\] First page.*ends ---\n\nWhich apples are there\?$/s,
+    );
     assert.equal(answer.intelligence_trace.searches, 1);
     assert.deepEqual(
       answer.intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, string>) => [kind, role, outcome]),
@@ -139,29 +142,27 @@ describe("reads the input of a request", () => {
     assert.doesNotMatch(JSON.stringify(answer), NAMES);
   });
 
-  test("a search that fails costs the answer nothing but its sources", async ({
-    shared: { search, codes, vendors, script, ask },
-  }) => {
+  test("answers without sources when the search fails", async ({ shared: { search, codes, vendors, script, ask } }) => {
     script({});
     search.always({ status: 403 });
     const answer = await ask({ prompt: "Which apples are there?", effort: "low", web_search: true });
     assert.deepEqual(codes(answer.notices), ["web_search_failed"]);
-    assert.doesNotMatch(told(vendors.openai.calls[0]), /begins ---/);
+    assert.doesNotMatch(userText(vendors.openai.calls[0]), /begins ---/);
     search.always({});
   });
 
-  test("without a model that sees, an image is refused; without a search, it is said", async ({
+  test("refuses an image without a model for it, and adds a notice without a search", async ({
     shared: { codes, start, ask },
     t,
   }) => {
-    const blind = await start({
+    const textOnly = await start({
       CHORUS_MODELS: "",
       SEARXNG_BASE_URL: "",
     });
     t.onTestFinished(async () => {
-      await blind.stop();
+      await textOnly.stop();
     });
-    const response = await blind.post("/v1/generate", {
+    const response = await textOnly.post("/v1/generate", {
       prompt: "a",
       attachments: [file("n", "text/plain", "hi"), file("a.png", "image/png", png(1, 1))],
     });
@@ -169,8 +170,8 @@ describe("reads the input of a request", () => {
     assert.deepEqual([response.status, body.code, body.field], [422, "invalid_request", "attachments[1].media_type"]);
     const prompt = "Where does the heron nest?";
     const attachments = [file("n.txt", "text/plain", "The heron nests at Tarn Hows. The owl lives in the barn.")];
-    const answer = await ask({ prompt, attachments, web_search: true }, blind);
-    // The offline model reads the file, and none of the marks around it.
+    const answer = await ask({ prompt, attachments, web_search: true }, textOnly);
+    // The offline model reads the file without the marks around it.
     assert.match(answer.answer, /Tarn Hows/);
     assert.doesNotMatch(answer.answer, /begins ---|data that belongs/);
     assert.deepEqual(codes(answer.notices), ["offline_models", "web_search_unavailable"]);

@@ -7,7 +7,7 @@ import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 const FIGURES = ["requests", "failed_requests", "input_tokens", "output_tokens", "cached_tokens", "credits"];
 const DAY = 86_400_000;
 
-/** Each test has a workspace of its own, in which nothing has happened. */
+/** Each test has a new workspace without requests. */
 const test = base.extend("env", { scope: "file" }, OFFLINE).extend("workspace", async ({ service, database }) => {
   const id = `ws_${randomUUID().slice(0, 8)}`;
   await makeAccount(database.pool, id, { secret: id, granted: 10n ** 12n });
@@ -26,7 +26,7 @@ const test = base.extend("env", { scope: "file" }, OFFLINE).extend("workspace", 
 });
 
 describe("metrics", () => {
-  test("by default cover the last 30 days by day, and are empty at first", async ({ workspace: { metrics } }) => {
+  test("cover the last 30 days by day as a default, and start empty", async ({ workspace: { metrics } }) => {
     const now = Date.now();
     const got = await metrics();
     assert.deepEqual(Object.keys(got), ["from", "to", "interval", "totals", "series"]);
@@ -39,7 +39,7 @@ describe("metrics", () => {
     assert.deepEqual(got.series, []);
   });
 
-  test("show an answer as soon as it is there", async ({ workspace: { ask, key, metrics } }) => {
+  test("include an answer immediately", async ({ workspace: { ask, key, metrics } }) => {
     const answer = await ask("What is 6 * 7?");
     const { usage } = (await answer.json()) as { usage: Record<string, number> };
     const { totals, series } = await metrics();
@@ -54,7 +54,7 @@ describe("metrics", () => {
     assert.equal(byKey.series[0].key_id, key);
   });
 
-  test("refuse what makes no sense, naming the parameter", async ({ workspace: { get } }) => {
+  test("refuse invalid parameters by name", async ({ workspace: { get } }) => {
     for (const [query, field, message] of [
       ["?from=yesterday", "from", /such as "2026-01-31T00:00:00Z"/],
       ["?from=2026-02-30", "from", /date/],
@@ -76,7 +76,9 @@ describe("metrics", () => {
     }
   });
 
-  test("without a vendor each answer says that the offline models made it", async ({ workspace: { ask } }) => {
+  test("adds a notice about offline models to an answer when no vendor is configured", async ({
+    workspace: { ask },
+  }) => {
     const response = await ask("What is 6 * 7?");
     const { notices, answer } = (await response.json()) as { answer: string; notices: { code: string }[] };
     assert.match(answer, /42/);

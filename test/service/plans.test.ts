@@ -25,13 +25,13 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-const everybody = (behaviour: Behaviour): Record<VendorKind, Behaviour> => ({
+const everyVendor = (behaviour: Behaviour): Record<VendorKind, Behaviour> => ({
   openai: behaviour,
   anthropic: behaviour,
   google: behaviour,
 });
 
-const silent = everybody({ draft: { end: "silent" } });
+const silent = everyVendor({ draft: { end: "silent" } });
 
 const test = base.extend(
   "shared",
@@ -61,7 +61,7 @@ const test = base.extend(
 );
 
 describe("plans of a service with three vendors", () => {
-  test("a stream at the level high opens while nobody has answered, over REST and RPC", async ({
+  test("opens a stream at the level high before any model has answered, over REST and RPC", async ({
     shared: { service, script, calls, open },
   }) => {
     script(silent);
@@ -83,7 +83,7 @@ describe("plans of a service with three vendors", () => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).every((end) => end === "aborted"));
   });
 
-  test("each plan charges input and answer, whatever the effort and the work", async ({
+  test("charges input and answer on every plan, for any effort and number of calls", async ({
     shared: { count, script, calls, ask, stream },
   }) => {
     for (const [prompt, shape, text] of [
@@ -91,7 +91,7 @@ describe("plans of a service with three vendors", () => {
       [JSON_PROMPT, "extract", '{"capital":"Paris"}'],
     ] as const) {
       for (const effort of ["low", "medium", "high"]) {
-        script(everybody({ draft: { text }, judge: { text }, write: { text } }));
+        script(everyVendor({ draft: { text }, judge: { text }, write: { text } }));
         const body = { prompt, effort, output_shape: shape };
         const answer = await ask(body);
         assert.equal(answer.answer, text, effort);
@@ -104,7 +104,7 @@ describe("plans of a service with three vendors", () => {
     }
   });
 
-  test("who leaves while drafts are made pays for the input, and nothing runs on", async ({
+  test("charges the input to a caller who leaves during the drafts, and ends all calls", async ({
     shared: { count, requestIdOf, pool, script, calls, open },
   }) => {
     script(silent);
@@ -118,15 +118,17 @@ describe("plans of a service with three vendors", () => {
       [row.outcome, row.output_tokens, Number(row.credits_micro) / 1e6],
       ["caller_gone", 0n, credits(count(PROSE), 0, 0)],
     );
-    // What was given up is estimated.
+    // The tokens of aborted calls are estimated.
     assert.ok(Number(row.model_calls) >= 3 && Number(row.model_input_tokens) > 0 && Number(row.cost_usd) > 0);
   });
 
-  test("who leaves while the answer is written pays for what was written to it", async ({
+  test("charges a caller who leaves while the answer is written for the text so far", async ({
     shared: { count, requestIdOf, pool, script, calls, open },
   }) => {
     const words = Array.from({ length: 300 }, (_, i) => `word${i} `);
-    script(everybody({ draft: { text: "A draft." }, analysis: { text: "{}" }, write: { text: words, betweenMs: 10 } }));
+    script(
+      everyVendor({ draft: { text: "A draft." }, analysis: { text: "{}" }, write: { text: words, betweenMs: 10 } }),
+    );
     const raw = await open({ prompt: PROSE, effort: "high" });
     const requestId = requestIdOf(await raw.until("word2 "));
     raw.socket.destroy();
@@ -138,7 +140,7 @@ describe("plans of a service with three vendors", () => {
     assert.equal(Number(row.credits_micro) / 1e6, credits(count(PROSE), 0, output));
   });
 
-  test("a unary caller who leaves while drafts are made pays nothing", async ({
+  test("does not charge a unary caller who leaves during the drafts", async ({
     shared: { headers, pool, service, script, calls },
   }) => {
     script(silent);
@@ -154,10 +156,10 @@ describe("plans of a service with three vendors", () => {
     assert.deepEqual([row.outcome, row.credits_micro], ["caller_gone", 0n]);
   });
 
-  test("with everybody dead the request fails, uncharged", async ({ shared: { pool, service, script } }) => {
+  test("fails without a charge when every vendor fails", async ({ shared: { pool, service, script } }) => {
     for (const effort of ["low", "medium", "high"]) {
       script(
-        everybody({
+        everyVendor({
           draft: { status: 400 },
           judge: { status: 400 },
           analysis: { status: 400 },
@@ -181,12 +183,12 @@ describe("plans of a service with three vendors", () => {
     }
   });
 
-  test("the trace tells levels, roles and figures, and no names, over REST and RPC", async ({
+  test("gives levels, roles and figures without names in the trace, over REST and RPC", async ({
     shared: { service, script, ask, stream },
   }) => {
     const client = createClient(GenerationService, transports(service.rpcUrl).gRPC);
     script({
-      ...everybody({ draft: { text: '{"capital":"Paris"}' }, judge: { text: '{"capital":"Paris"}' } }),
+      ...everyVendor({ draft: { text: '{"capital":"Paris"}' }, judge: { text: '{"capital":"Paris"}' } }),
       google: { draft: { status: 400 } },
     });
     const body = { prompt: JSON_PROMPT, effort: "high", output_shape: "extract", intelligence_trace: true };
@@ -231,23 +233,21 @@ describe("plans of a service with three vendors", () => {
       done.steps,
     );
 
-    const whole = await client.generate(
+    const response = await client.generate(
       { prompt: JSON_PROMPT, effort: Effort.HIGH, outputShape: 3, intelligenceTrace: true },
       { headers: { "x-api-key": service.apiKey } },
     );
-    assert.equal(whole.intelligenceTrace?.intelligenceLevel, Effort.HIGH);
-    assert.equal(whole.intelligenceTrace?.agreement, 1);
-    assert.ok((whole.intelligenceTrace?.steps.length ?? 0) >= 3);
-    const text = JSON.stringify(whole, (_, value) => (typeof value === "bigint" ? `${value}` : value));
+    assert.equal(response.intelligenceTrace?.intelligenceLevel, Effort.HIGH);
+    assert.equal(response.intelligenceTrace?.agreement, 1);
+    assert.ok((response.intelligenceTrace?.steps.length ?? 0) >= 3);
+    const text = JSON.stringify(response, (_, value) => (typeof value === "bigint" ? `${value}` : value));
     assert.doesNotMatch(text, NAMES);
   });
 
-  test("the books have the calls, tokens and dollars of each answer", async ({
-    shared: { pool, script, calls, ask },
-  }) => {
+  test("records the calls, tokens and cost of each answer", async ({ shared: { pool, script, calls, ask } }) => {
     const draft = { text: '{"capital":"Paris"}', usage: { input: 100, cached: 40, output: 10 } };
     const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
-    // Whoever is too late for the vote is cancelled, and estimated: vendors bill what was sent to them.
+    // A call that is too late for the vote is cancelled. Its input is estimated, because vendors bill it.
     script({ openai: { draft }, anthropic: { draft }, google: { draft: { end: "silent" } } });
     const answer = await ask({
       prompt: JSON_PROMPT,
@@ -271,7 +271,9 @@ describe("plans of a service with three vendors", () => {
     );
   });
 
-  test("a strict answer is valid or a 502, whatever a panel says", async ({ shared: { pool, service, script } }) => {
+  test("gives a valid strict answer or a 502 for any drafts of a panel", async ({
+    shared: { pool, service, script },
+  }) => {
     const replies = [
       { text: '{"city":"Paris","people":2100000}' },
       { text: '{"city":"Lyon","people":2100000}' },
@@ -312,7 +314,7 @@ describe("plans of a service with three vendors", () => {
     assert.deepEqual([...outcomes].sort(), [200, 502]);
   });
 
-  test("an answer that runs out of time while it is written is cut short, free of charge", async ({
+  test("does not charge an answer that is cut short at the deadline", async ({
     shared: { pool, start, script, calls, stream },
     t,
   }) => {
@@ -321,7 +323,7 @@ describe("plans of a service with three vendors", () => {
       await hurried.stop();
     });
     script(
-      everybody({
+      everyVendor({
         draft: { text: "A draft." },
         analysis: { text: "{}" },
         write: { text: ["Some ", "text ", "more"], after: 2, end: "hang" },
@@ -336,7 +338,7 @@ describe("plans of a service with three vendors", () => {
     assert.ok((await Promise.all(calls().map(({ ended }) => ended))).length > 0);
   });
 
-  test("a vendor that hangs holds nobody up: others answer within the time of each level", async ({
+  test("answers within the deadline of each level while one vendor hangs", async ({
     shared: { vendors, start, script, ask, stream },
     t,
   }) => {
@@ -350,7 +352,7 @@ describe("plans of a service with three vendors", () => {
     assert.equal(textOf(await stream({ prompt: PROSE, effort: "low" }, hurried)), "Hello.");
     assert.equal((await ask({ prompt: PROSE, effort: "medium" }, hurried)).answer, "Hello.");
 
-    // The strongest of all was too late for a draft, so that another one writes.
+    // The strongest model was too late for a draft, so another one writes.
     script({
       openai: { draft: hangs, analysis: hangs, write: hangs, judge: hangs },
       anthropic: { analysis: { text: "{}" }, write: { text: "Written." } },

@@ -77,7 +77,7 @@ const REFUSALS: [name: string, replies: Reply | Record<VendorKind, Reply>][] = [
 ];
 
 describe.each(TRANSPORTS)("content_refused over %s", (transport) => {
-  test.for(REFUSALS)("after %s of every model, uncharged", async ([, replies]) => {
+  test.for(REFUSALS)("follows %s of every model, uncharged", async ([, replies]) => {
     // A whole body of Gemini is one event of its stream.
     everyVendor(replies);
     panel.vendors.google.always(({ streamed }) => {
@@ -93,7 +93,7 @@ describe.each(TRANSPORTS)("content_refused over %s", (transport) => {
     }
   });
 
-  test("not while another model answers", async () => {
+  test("does not occur while another model answers", async () => {
     everyVendor({ openai: FILTERED, anthropic: FILTERED, google: { text: "Once upon a time." } });
     const { text, end } = await ask(transport, { prompt: "Tell me a story." });
     assert.equal(text, "Once upon a time.");
@@ -105,7 +105,7 @@ describe.each(TRANSPORTS)("content_refused over %s", (transport) => {
 
 describe.each(TRANSPORTS)("content_filter over %s", (transport) => {
   test.each(KINDS)("gives the text so far of %s, uncharged", async (kind) => {
-    // The other vendors cannot answer, so that this one does.
+    // The other vendors cannot answer, so this one does.
     for (const other of KINDS) panel.vendors[other].always({ status: 400 });
     panel.vendors[kind].always({ text: ["Once ", "upon "], finish: "content-filter" });
     const { text, end } = await ask(transport, { prompt: "Tell me a story." });
@@ -138,7 +138,7 @@ const REQUESTS: [field: string, request: Request][] = [
 ];
 
 describe.each(TRANSPORTS)("request_too_long over %s", (transport) => {
-  test.for(REQUESTS)("names %s when the vendors of all models say so, uncharged", async ([field, request]) => {
+  test.for(REQUESTS)("names %s when all vendors refuse the length, uncharged", async ([field, request]) => {
     everyVendor(TOO_LONG);
     for (const effort of ["low", "high"] as const) {
       const outcome = await ask(transport, { ...request, effort });
@@ -147,7 +147,7 @@ describe.each(TRANSPORTS)("request_too_long over %s", (transport) => {
     }
   });
 
-  test("not while another model answers", async () => {
+  test("does not occur while another model answers", async () => {
     everyVendor({ ...TOO_LONG, anthropic: { text: "That is long." } });
     const { text, end } = await ask(transport, { prompt: LONG });
     assert.deepEqual([text, end?.finish], ["That is long.", "stop"]);
@@ -178,7 +178,7 @@ describe("a request that exceeds the context window of every model", () => {
   });
 });
 
-describe.each(TRANSPORTS)("a model that thinks, over %s", (transport) => {
+describe.each(TRANSPORTS)("a thinking model over %s", (transport) => {
   test.each(KINDS)("answers within a small max_tokens (%s)", async (kind) => {
     for (const other of KINDS) panel.vendors[other].always({ status: 400 });
     // Like a model that needs 1,000 tokens to think before its first word.
@@ -207,7 +207,7 @@ describe.each(TRANSPORTS)("a model that thinks, over %s", (transport) => {
     await assertFailure(await ask(transport, { prompt: "Count.", max_tokens: 3 }), "upstream_failed", "", expected);
   });
 
-  test.each(KINDS)("has its <think> text neither delivered nor charged (%s)", async (kind) => {
+  test.each(KINDS)("does not deliver or charge its <think> text (%s)", async (kind) => {
     for (const other of KINDS) panel.vendors[other].always({ status: 400 });
     panel.vendors[kind].always({ text: ["<thi", "nk>The user wants ", "6 * 7.</thi", "nk>\n\n", "It is ", "42."] });
     const { text, end } = await ask(transport, { prompt: "What is 6 * 7?" });
@@ -220,7 +220,7 @@ describe.each(TRANSPORTS)("a model that thinks, over %s", (transport) => {
   });
 });
 
-/** The ceiling of the output that a vendor was asked for. */
+/** The output cap in a call of a vendor. */
 function ceilingOf(json: Record<string, unknown>): number | undefined {
   const config = { ...json, ...(json.generationConfig as object | undefined) } as Record<string, number | undefined>;
   return config.max_completion_tokens ?? config.max_tokens ?? config.maxOutputTokens;

@@ -36,7 +36,7 @@ describe("an answer", () => {
       assert.equal(text, "From the other.");
       const row = await rowOf(pool, last.data.id);
       assert.deepEqual([row.model, row.outcome], ["anthropic-fast", "ok"]);
-      // A success, so that the next failure is not the last straw for this model.
+      // A success, so that the next failure does not open this model's circuit breaker.
       openai.always({});
       await ask({ prompt: "a" });
     }
@@ -235,7 +235,7 @@ describe("an answer", () => {
   });
 });
 
-/** Asks for two answers over one connection without reading any; one of 4 MB may fit into the buffers of the network. */
+/** Asks for two answers over one connection and reads none. A single one of 4 MB may fit into the socket buffers. */
 async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Bench, more: object) {
   // 127 spaces are one token.
   const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));

@@ -15,7 +15,7 @@ const PROMPT = "one two three four five six seven eight nine ten";
 const INPUT = tokenizer.count(PROMPT);
 const TEXT = "Hello there.";
 
-/** Figures of a vendor as JSON text; absent ones are left out. Input includes what was cached. */
+/** Token counts of a vendor as JSON text, without the absent ones. Input includes cached tokens. */
 interface Claims {
   input?: string;
   cached?: string;
@@ -27,18 +27,18 @@ const all = (text: string): Claims => ({ input: text, cached: text, output: text
 
 /** The figures of a vendor, or the JSON text in place of its whole usage; and the cached tokens that are charged. */
 const CASES: [name: string, claims: Claims | string, cached: number][] = [
-  ["right figures", { input: "30", cached: "3", output: "4", thinking: "1" }, 3],
+  ["correct figures", { input: "30", cached: "3", output: "4", thinking: "1" }, 3],
   ["negative cached tokens", { input: "30", cached: "-60", output: "4", thinking: "0" }, 0],
   ["fractional cached tokens", { input: "30", cached: "3.9", output: "4", thinking: "0.5" }, 3],
-  ["more cached tokens than there is input", { input: "30", cached: "1e300", output: "4", thinking: "9" }, INPUT],
+  ["more cached tokens than input", { input: "30", cached: "1e300", output: "4", thinking: "9" }, INPUT],
   ["missing cached tokens", { input: "30", output: "4" }, 0],
   ["negative figures", all("-5"), 0],
   ["hugely negative figures", all("-1e300"), 0],
   ["fractional figures", all("2.7"), 2],
   ["null in place of figures", all("null"), 0],
   ["no figures", {}, 0],
-  ["absurd figures", all("1e300"), INPUT],
-  ["figures that no number holds", all("1e999"), INPUT],
+  ["extremely large figures", all("1e300"), INPUT],
+  ["figures beyond the range of a double", all("1e999"), INPUT],
   ["texts in place of figures", all('"7"'), 0],
   ["objects in place of figures", all('{"a":[1]}'), 0],
   ["null in place of the usage", "null", 0],
@@ -46,7 +46,7 @@ const CASES: [name: string, claims: Claims | string, cached: number][] = [
   ["a negative number in place of the usage", "-1", 0],
 ];
 
-/** JSON text of an object with those members that have a value. */
+/** JSON text of an object with the members that have a value. */
 function objectOf(members: Record<string, string | undefined>): string {
   const given = Object.entries(members).filter(([, value]) => value !== undefined);
   return `{${given.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
@@ -151,7 +151,7 @@ for (const kind of ["openai", "anthropic", "google"] as const) {
   });
 }
 
-/** The process is the same, nothing went wrong in it unseen, and its metrics can be read. */
+/** Checks that the process still runs, logged no errors and serves valid metrics. */
 async function assertHealthy(service: TestService): Promise<void> {
   assert.equal(service.process.exitCode, null, service.output());
   assert.doesNotMatch(service.output(), /"level":"(?:error|fatal)"|unhandled|uncaught/i);

@@ -12,7 +12,7 @@ const file = { name: "a.txt", media_type: "text/plain", data: "aGk=" };
 const test = base
   .extend("script", { scope: "file" }, { text: '{"a":"b"}' })
   .extend("shared", { scope: "file" }, async ({ serviceOfFile: service, vendorOfFile: vendor }) => {
-    /** Sends a body to both endpoints and expects the same refusal, with nothing sent to a vendor and nothing recorded. */
+    /** Sends a body to both endpoints and expects the same refusal, no call of a vendor and no record. */
     const refuses = async (body: unknown, field: string, message: RegExp, code = "invalid_request", paths = PATHS) => {
       for (const path of paths) {
         const calls = vendor.calls.length;
@@ -37,7 +37,7 @@ const test = base
   });
 
 describe("validates requests", () => {
-  test("exactly one of prompt and messages, and not an empty one", async ({ shared: { refuses, takes } }) => {
+  test("requires exactly one of prompt and messages, and not empty", async ({ shared: { refuses, takes } }) => {
     const either = /exactly one of prompt and messages/;
     for (const body of [
       {},
@@ -58,9 +58,7 @@ describe("validates requests", () => {
     await takes({ prompt: " " });
   });
 
-  test("a prompt and a system text have 200,000 characters at most, counted as code points", async ({
-    shared: { refuses, takes },
-  }) => {
+  test("limits prompt and system text to 200,000 code points", async ({ shared: { refuses, takes } }) => {
     const emoji = "😀".repeat(200_000);
     await takes({ prompt: emoji, system: "é".repeat(200_000) }, ["/v1/generate"]);
     await refuses({ prompt: `${emoji}a` }, "prompt", /200,000 characters/);
@@ -69,7 +67,9 @@ describe("validates requests", () => {
     await takes({ messages: [turn("user", "a ".repeat(150_000))] }, ["/v1/generate"]);
   });
 
-  test("40 messages, 5 attachments, 4 stop sequences", async ({ shared: { refuses, takes } }) => {
+  test("limits a request to 40 messages, 5 attachments and 4 stop sequences", async ({
+    shared: { refuses, takes },
+  }) => {
     const times = <T>(count: number, item: T) => Array.from({ length: count }, () => item);
     await takes({ messages: times(40, turn("user")) });
     await refuses({ messages: times(41, turn("user")) }, "messages", /40 items/);
@@ -79,17 +79,17 @@ describe("validates requests", () => {
     await refuses({ prompt: "a", stop_sequences: ["v", "w", "x", "y", "z"] }, "stop_sequences", /4 strings/);
   });
 
-  test("a stop sequence has 1 to 1,000 characters", async ({ shared: { refuses, takes } }) => {
+  test("limits a stop sequence to 1 to 1,000 characters", async ({ shared: { refuses, takes } }) => {
     await takes({ prompt: "a", stop_sequences: ["😀".repeat(1_000)] });
     await refuses({ prompt: "a", stop_sequences: ["x", ""] }, "stop_sequences[1]", /empty/);
     await refuses({ prompt: "a", stop_sequences: ["😀".repeat(1_001)] }, "stop_sequences[0]", /1,000 characters/);
   });
 
-  test("attachments have a type that is known, and content", async ({ shared: { refuses, takes } }) => {
+  test("requires a known type and content of an attachment", async ({ shared: { refuses, takes } }) => {
     for (const media_type of ["text/markdown", "TEXT/CSV", "application/json", "text/html", "application/xml"]) {
       await takes({ prompt: "a", attachments: [{ ...file, media_type }] }, ["/v1/generate"]);
     }
-    // Known, and checked against the bytes.
+    // A known type, which is then checked against the bytes.
     for (const media_type of ["application/pdf", "image/png", "image/jpeg", "image/webp", "image/gif", "IMAGE/PNG"]) {
       const attachments = [{ ...file, media_type }];
       await refuses({ prompt: "a", attachments }, "attachments[0].media_type", /by its bytes it is no such file/);
@@ -108,7 +108,7 @@ describe("validates requests", () => {
     );
   });
 
-  test("max_tokens is 1 to 32,000, temperature 0.0 to 2.0", async ({ shared: { refuses, takes } }) => {
+  test("limits max_tokens to 1 to 32,000 and temperature to 0.0 to 2.0", async ({ shared: { refuses, takes } }) => {
     for (const max_tokens of [1, 2.0, 32_000]) await takes({ prompt: "a", max_tokens });
     for (const max_tokens of [0, -1, 32_001, 2 ** 31, 2 ** 32 + 5, -(2 ** 40), 1e300])
       await refuses({ prompt: "a", max_tokens }, "max_tokens", /1 to 32000|1 to 32,000/);
@@ -120,7 +120,7 @@ describe("validates requests", () => {
     await refuses('{"prompt":"a","temperature":1e999}', "temperature", /number/);
   });
 
-  test("a wrong type names the field by its path", async ({ shared: { refuses } }) => {
+  test("gives the path of a field with a wrong type", async ({ shared: { refuses } }) => {
     await refuses({ prompt: 5 }, "prompt", /string/);
     await refuses(
       { messages: [turn("user"), { role: "tool", content: "a" }] },
@@ -137,9 +137,7 @@ describe("validates requests", () => {
     await refuses({ prompt: "a", stop_sequences: [1] }, "stop_sequences[0]", /string/);
   });
 
-  test("the fields are looked at before their combination, and that before the schema", async ({
-    shared: { refuses },
-  }) => {
+  test("checks fields first, then their combination, then the schema", async ({ shared: { refuses } }) => {
     const bad = { type: "json_schema", schema: { type: "array" } };
     await refuses({ prompt: "a", temperature: 3, output_shape: "text", response_format: bad }, "temperature", /2\.0/);
     await refuses(
@@ -158,7 +156,7 @@ describe("validates requests", () => {
     );
   });
 
-  test("with a JSON Schema, output_shape is auto or absent", async ({ shared: { refuses, takes } }) => {
+  test("refuses other values of output_shape than auto with a JSON Schema", async ({ shared: { refuses, takes } }) => {
     await takes({ prompt: "a", response_format: FORMAT }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: "auto" }, ["/v1/generate"]);
     await takes({ prompt: "a", response_format: FORMAT, output_shape: null, stop_sequences: null, continue: null }, [
@@ -175,7 +173,7 @@ describe("validates requests", () => {
     }
   });
 
-  test("with a JSON Schema there are neither stop_sequences nor continue", async ({ shared: { refuses, takes } }) => {
+  test("refuses stop_sequences and continue with a JSON Schema", async ({ shared: { refuses, takes } }) => {
     const only = ["/v1/generate"];
     await refuses(
       { prompt: "a", response_format: FORMAT, stop_sequences: ["x"] },
@@ -202,7 +200,7 @@ describe("validates requests", () => {
     await takes({ prompt: "a", response_format: FORMAT, stop_sequences: [], continue: false }, only);
   });
 
-  test("a JSON Schema is not streamed", async ({ shared: { refuses } }) => {
+  test("refuses to stream with a JSON Schema", async ({ shared: { refuses } }) => {
     for (const more of [{}, { output_shape: "extract" }, { stop_sequences: ["x"] }, { continue: true }]) {
       const body = { prompt: "a", response_format: FORMAT, ...more };
       await refuses(body, "response_format", /\/v1\/generate/, "structured_output_streaming_not_supported", [
@@ -215,9 +213,7 @@ describe("validates requests", () => {
     ]);
   });
 
-  test("a JSON Schema that is missing or unacceptable is named by path and keyword", async ({
-    shared: { refuses },
-  }) => {
+  test("gives path and keyword of a JSON Schema that is missing or unsupported", async ({ shared: { refuses } }) => {
     const only = ["/v1/generate"];
     const code = "invalid_response_schema";
     for (const schema of [undefined, null]) {
@@ -248,7 +244,7 @@ describe("validates requests", () => {
     );
   });
 
-  test('response_format {"type":"text"} is a text answer, and contradicts a JSON shape', async ({
+  test('gives a text answer for response_format {"type":"text"}, and refuses it with a JSON shape', async ({
     service,
     shared: { refuses, takes },
   }) => {
@@ -270,10 +266,7 @@ describe("validates requests", () => {
     await takes({ prompt: "a", response_format: { type: "text", schema: { type: "nonsense" } } });
   });
 
-  test("continue needs an assistant's message at the end, which the model then continues", async ({
-    vendor,
-    shared: { refuses, takes },
-  }) => {
+  test("requires an assistant's message at the end for continue", async ({ vendor, shared: { refuses, takes } }) => {
     const needs = /last one has the role "assistant"/;
     await refuses({ prompt: "a", continue: true }, "continue", needs);
     await refuses({ messages: [turn("assistant"), turn("user")], continue: true }, "continue", needs);
@@ -293,7 +286,7 @@ describe("validates requests", () => {
     await takes({ messages, continue: true, stop_sequences: ["five"], output_shape: "extract" });
   });
 
-  test("lone surrogates and odd characters travel as text", async ({ vendor, shared: { takes } }) => {
+  test("passes lone surrogates and control characters as text", async ({ vendor, shared: { takes } }) => {
     const sent = vendor.calls.length;
     await takes('{"prompt":"a\\ud800b\\u0000c\\u2028d"}', ["/v1/generate"]);
     assert.match(vendor.calls[sent]?.body ?? "", /a\ufffdb\\u0000c(\u2028|\\u2028)d/);

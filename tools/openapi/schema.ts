@@ -37,7 +37,7 @@ export interface Schemas {
  * Creates an empty collection. The JSON form is that of `src/transport/rest/decode.ts` and
  * `src/transport/rest/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
- * @param jsonTag the extension `chorus.v1.json_tag`, likewise
+ * @param jsonTag the extension `chorus.v1.json_tag`, from the same descriptors
  */
 export function createSchemas(json: DescExtension, jsonTag: DescExtension): Schemas {
   const named: Record<string, Schema> = {};

@@ -41,7 +41,7 @@ function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }
 
-/** An IPv4 address, or the first 64 bits of an IPv6 address, which one customer shares with nobody (RFC 6177). */
+/** An IPv4 address, or the first 64 bits of an IPv6 address, which belong to one customer (RFC 6177). */
 function networkOf(address: string): string {
   const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
   if (!URL.canParse(`http://[${bare}]`)) return bare.slice(0, 64);

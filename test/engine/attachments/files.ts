@@ -1,18 +1,18 @@
 import { constants, crc32, deflateRawSync, deflateSync } from "node:zlib";
 
 export interface PdfOptions {
-  /** Content streams, one per page, packed already; instead of pages with a line of text. */
+  /** Compressed content streams, one per page. They replace the pages with a line of text. */
   contents?: Buffer[];
-  /** Of each page, beside its font. */
+  /** Resources of each page, besides its font. */
   resources?: string;
-  /** The one font; `/F1` in the contents. */
+  /** The font, `/F1` in the contents. */
   font?: string;
   /** More entries of the trailer, and objects that they refer to by number from 1000 on. */
   trailer?: string;
   objects?: Array<[number: number, body: string]>;
 }
 
-/** A PDF with one line of text per page; brackets and backslashes in it are not possible. */
+/** A PDF with one line of text per page, which must not contain parentheses or backslashes. */
 export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer {
   const contents =
     options.contents ?? lines.map((line) => Buffer.from(`BT /F1 12 Tf 72 720 Td (${line}) Tj ET`, "latin1"));
@@ -27,7 +27,8 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
         [
           4 + 2 * i,
           [
-            `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> >>`,
+            `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * i} 0 R ` +
+              `/Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> >>`,
           ],
         ],
         [5 + 2 * i, [`<< /Length ${content.length}${filter} >>\nstream\n`, content, "\nendstream"]],
@@ -50,13 +51,14 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
   const size = Math.max(...offsets.map(([number]) => number)) + 1;
   parts.push(
     Buffer.from(
-      `xref\n0 1\n0000000000 65535 f \n${xref}trailer\n<< /Size ${size} /Root 1 0 R ${options.trailer ?? ""} >>\nstartxref\n${length}\n%%EOF`,
+      `xref\n0 1\n0000000000 65535 f \n${xref}trailer\n` +
+        `<< /Size ${size} /Root 1 0 R ${options.trailer ?? ""} >>\nstartxref\n${length}\n%%EOF`,
     ),
   );
   return Buffer.concat(parts);
 }
 
-/** A PDF that no one opens without its password. */
+/** A PDF that needs a password. */
 export function encryptedPdf(): Buffer {
   const key = "ab".repeat(32);
   return pdf(["secret"], {
@@ -65,7 +67,7 @@ export function encryptedPdf(): Buffer {
   });
 }
 
-/** A zip of files that are packed already: raw deflate, with the size that the entry declares. */
+/** A zip of files in raw deflate format, each with the size that its entry declares. */
 export function zipOf(files: ReadonlyArray<{ name: string; packed: Buffer; size: number; crc?: number }>): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -94,7 +96,7 @@ export function zipOf(files: ReadonlyArray<{ name: string; packed: Buffer; size:
   return Buffer.concat([...parts, central, Buffer.from("PK\x05\x06"), end]);
 }
 
-/** A zip of texts. */
+/** A zip of text files. */
 export function zip(files: Readonly<Record<string, string>>): Buffer {
   return zipOf(
     Object.entries(files).map(([name, text]) => {
@@ -108,10 +110,13 @@ export const DOCX_HEAD = {
   "[Content_Types].xml":
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">' +
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>' +
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+    '<Override PartName="/word/document.xml" ' +
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
   "_rels/.rels":
     '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">' +
-    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>',
+    '<Relationship Id="r1" ' +
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" ' +
+    'Target="word/document.xml"/></Relationships>',
 };
 
 const WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
@@ -122,20 +127,20 @@ export function docx(body: string): Buffer {
   return zip({ ...DOCX_HEAD, "word/document.xml": document });
 }
 
-/** A paragraph, with a style such as `Heading1` if need be. */
+/** A paragraph, optionally with a style such as `Heading1`. */
 export function paragraph(text: string, style?: string): string {
   const properties = style ? `<w:pPr><w:pStyle w:val="${style}"/></w:pPr>` : "";
   return `<w:p>${properties}<w:r><w:t>${text}</w:t></w:r></w:p>`;
 }
 
-/** Packed data that inflates to so many megabytes of one unit: the same block again and again, so that it is made at once. */
+/** Compressed data that inflates to this many megabytes of `unit`. It repeats one block, so it is quick to make. */
 export function bomb(megabytes: number, format: "raw" | "zlib", unit = " "): Buffer {
   const block = deflateRawSync(Buffer.alloc(1024 * 1024, unit), { finishFlush: constants.Z_FULL_FLUSH });
   const raw = [...Array.from({ length: megabytes }, () => block), Buffer.from([3, 0])];
   return Buffer.concat(format === "raw" ? raw : [Buffer.from([0x78, 0x9c]), ...raw, Buffer.alloc(4)]);
 }
 
-/** A PNG of one colour, one bit a pixel; its header may say another size than its data has. */
+/** A PNG of one colour, one bit a pixel. Its header can declare another size than its data has. */
 export function png(
   width: number,
   height: number,

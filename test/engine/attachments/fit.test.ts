@@ -6,7 +6,7 @@ import { Encoding } from "../../../src/engine/bpe.ts";
 
 const encoding = new Encoding();
 
-/** Texts of paragraphs, long lines, other scripts and pieces that encode differently where they meet. */
+/** Texts with paragraphs, long lines, other scripts, and pieces whose tokens change where they are joined. */
 const text = fc
   .array(
     fc.oneof(
@@ -35,8 +35,8 @@ describe("fitTexts", () => {
           else assert.ok(isAbridged(out, original, kept), JSON.stringify({ out, original }));
         }
         assert.ok(total <= budget, `${total} of ${budget}`);
-        const whole = texts.reduce((sum, each) => sum + encoding.count(each), 0);
-        if (whole <= budget)
+        const unabridged = texts.reduce((sum, each) => sum + encoding.count(each), 0);
+        if (unabridged <= budget)
           assert.deepEqual(
             fitted.map(({ text: out }) => out),
             texts,
@@ -46,7 +46,7 @@ describe("fitTexts", () => {
     );
   });
 
-  it("keeps the beginning of each text and what is nearest to the question", () => {
+  it("keeps the beginning of each text and the passages nearest to the question", () => {
     const filler = (about: string) => `The weather in ${about} was as usual at this time of the year. `.repeat(30);
     const texts = ["Oslo", "Rome"].map(
       (city) => `Guide to ${city}.\n\n${filler(city)}\n\nTrams of ${city} run until midnight.\n\n${filler(city)}`,
@@ -63,11 +63,11 @@ describe("fitTexts", () => {
   });
 });
 
-/** Whether `out` is made of parts of `original` in order, `kept` units in all, with marks where something is missing. */
+/** Whether `out` has parts of `original` in order, `kept` units in total, and a mark where something is missing. */
 function isAbridged(out: string, original: string, kept: number): boolean {
   if (out === "") return kept === 0;
   const gap = "\n\n[…]\n\n";
-  // The originals may hold such marks too, so parts are matched one after the other from the left.
+  // The originals can contain such marks too, so this matches one part after the other from the left.
   let at = 0;
   let units = 0;
   const parts = out.split(gap.trimEnd());

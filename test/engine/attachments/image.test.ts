@@ -5,7 +5,7 @@ import { Unreadable } from "../../../src/engine/attachments/attachment.ts";
 import { imageSize, imageTokens } from "../../../src/engine/attachments/image.ts";
 import { png } from "./files.ts";
 
-/** A JPEG's marks: start, a preview inside a segment, a frame header, a scan header, picture, end. */
+/** The segments of a JPEG: start, a preview inside a segment, frame header, scan header, picture, end. */
 function jpeg(width: number, height: number, picture = 100, end = "ffd9"): Buffer {
   const hex = (value: number) => value.toString(16).padStart(4, "0");
   const frame = `ffc2000b08${hex(height)}${hex(width)}01011100`;
@@ -36,7 +36,7 @@ describe("imageSize", () => {
     assert.deepEqual(imageSize("image/webp", webp("VP8 ", "0000009d012a2c01c800")), { width: 300, height: 200 });
   });
 
-  it("knows no image in the bytes of another type", () => {
+  it("finds no image in the bytes of another type", () => {
     const files = {
       "image/png": png(9, 9),
       "image/jpeg": jpeg(9, 9),
@@ -50,7 +50,7 @@ describe("imageSize", () => {
     assert.equal(imageSize("image/svg+xml", Buffer.from("<svg/>")), undefined);
   });
 
-  it("refuses a header that lies", () => {
+  it("refuses a header with a false size", () => {
     const refused = (type: string, bytes: Buffer, message: RegExp) =>
       assert.throws(
         () => imageSize(type, bytes),
@@ -66,7 +66,7 @@ describe("imageSize", () => {
     refused("image/webp", webp("VP8?", "0000000000"), /damaged/);
   });
 
-  it("refuses a file that is cut off anywhere", () => {
+  it("refuses a file that is truncated at any byte", () => {
     const files = {
       "image/png": png(30, 30),
       "image/jpeg": jpeg(30, 20),
@@ -85,7 +85,7 @@ describe("imageSize", () => {
     });
   });
 
-  it("ends with any bytes", () => {
+  it("terminates for any bytes", () => {
     const heads = [png(9, 9), jpeg(9, 9), gif(9, 9), webp("VP8L", "2f2bc13100")].map((bytes) => bytes.subarray(0, 24));
     fc.assert(
       fc.property(
@@ -106,7 +106,7 @@ describe("imageSize", () => {
   });
 });
 
-it("imageTokens counts 750 pixels a token and never more than 1,600", () => {
+it("imageTokens counts a token for 750 pixels, and at most 1,600", () => {
   assert.equal(imageTokens({ width: 1, height: 1 }), 1);
   assert.equal(imageTokens({ width: 200, height: 200 }), 54);
   assert.equal(imageTokens({ width: 1000, height: 1000 }), 1334);

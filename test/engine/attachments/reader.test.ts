@@ -60,7 +60,7 @@ describe("reading of attachments", () => {
     assert.equal(await textOf(DOCX, word), "# Title\n\nA & B\n\na | b");
   });
 
-  it("gives texts with their tokens and images untouched, each kind in order", async () => {
+  it("gives texts with their tokens and unchanged images, each kind in order", async () => {
     const data = png(300, 200);
     const { texts, images, notices } = await read([
       file("text/plain", "hello world", "a.txt"),
@@ -79,14 +79,14 @@ describe("reading of attachments", () => {
     );
   });
 
-  it("reads bytes that are part of a larger buffer, and leaves them to the caller", async () => {
+  it("reads bytes that are part of a larger buffer, and does not transfer them", async () => {
     const body = Buffer.from("before|the file|after");
     const { texts } = await read([file("text/plain", body.subarray(7, 15))]);
     assert.equal(texts[0]?.text, "the file");
     assert.equal(body.toString(), "before|the file|after");
   });
 
-  it("gives each of many requests at once its own text", async () => {
+  it("gives each of many concurrent requests its text", async () => {
     const requests = Array.from({ length: 12 }, (_, i) =>
       i % 2 ? file(PDF, pdf([`text ${i}`])) : file("text/plain", `text ${i}`),
     );
@@ -97,7 +97,7 @@ describe("reading of attachments", () => {
     );
   });
 
-  it("names the type that a wrong one seems to be", async () => {
+  it("names the type that the bytes suggest when the declared type is wrong", async () => {
     const image = png(10, 10);
     await refused([file("text/plain", "ok"), file(PDF, image)], "attachments[1].media_type", /image\/png/);
     await refused([file("image/jpeg", image)], "attachments[0].media_type", /image\/png/);
@@ -111,7 +111,7 @@ describe("reading of attachments", () => {
     await refused([file(DOCX, old)], "attachments[0].media_type", /password/);
   });
 
-  it("refuses what is damaged, and says how to mend it", async () => {
+  it("refuses a damaged file, and says how to fix it", async () => {
     await refused([file("text/plain", Buffer.from("Gr\xfc\xdfe", "latin1"))], "attachments[0].data", /UTF-8/);
     await refused([file(DOCX, docx(paragraph("x")).subarray(0, 500))], "attachments[0].data", /damaged Word/);
     await refused([file(PDF, pdf(["x", "y"]).subarray(0, 400))], "attachments[0].data", /damaged PDF/);
@@ -119,7 +119,7 @@ describe("reading of attachments", () => {
     await refused([file("image/png", png(10, 10).subarray(0, 60))], "attachments[0].data", /end is missing/);
   });
 
-  it("notices a PDF without text, and pages without", async () => {
+  it("adds a notice for a PDF without text, and for pages without text", async () => {
     const blank = deflated("0 0 m 9 9 l S");
     const codes = async (contents: Buffer[]) => (await read([file(PDF, pdf([], { contents }))])).notices;
     const [none] = await codes([blank]);
@@ -130,23 +130,25 @@ describe("reading of attachments", () => {
     assert.match(some?.message ?? "", /^1 of the 2 pages/);
   });
 
-  it("reads 500 pages of 10,000 and notices the rest", async () => {
+  it("reads 500 pages of 10,000, with a notice about the others", async () => {
     const { texts, notices } = await read([file(PDF, pdf(Array.from({ length: 10_000 }, (_, i) => `page ${i + 1}`)))]);
     const last = Number(/page (\d+)$/.exec(texts[0]?.text ?? "")?.[1]);
-    // A slow machine reads fewer in the time that it has.
+    // A slow machine reads fewer within the time limit.
     assert.ok(last > 0 && last <= 500);
+    const others = "the others are too many, too slow or damaged.";
     assert.deepEqual(notices, [
       {
         code: "attachment_pages_left_out",
-        message: `${last} of the 10000 pages of attachments[0] were read; the others are too many, too slow or damaged.`,
+        message: `${last} of the 10000 pages of attachments[0] were read; ${others}`,
         field: "attachments[0]",
       },
     ]);
   });
 
-  it("keeps what a long file says about the question", async () => {
-    const filler = "Nothing of note happened on that day in the town. ".repeat(20);
-    const long = `Diary of a clerk.\n\n${`${filler}\n\n`.repeat(50)}The zeppelin landed at noon.\n\n${`${filler}\n\n`.repeat(50)}`;
+  it("keeps the part of a long file that answers the question", async () => {
+    const paragraph = `${"Nothing of note happened on that day in the town. ".repeat(20)}\n\n`;
+    const filler = paragraph.repeat(50);
+    const long = `Diary of a clerk.\n\n${filler}The zeppelin landed at noon.\n\n${filler}`;
     const { texts, notices } = await read([file("text/plain", long)], {
       question: "When did the zeppelin land?",
       tokens: 1000,
@@ -177,13 +179,13 @@ describe("reading of attachments", () => {
 describe("threads", () => {
   const script = new URL("./stuck-worker.ts", import.meta.url);
 
-  it("end with a file that takes too long; the next one is read", async () => {
+  it("are ended when a file takes too long, and the next file is read", async () => {
     await using slow = closing(createReader({ script, threads: 1, milliseconds: 1500 }));
     await refused([file(PDF, "ok"), file(PDF, "hang")], "attachments[1].data", /too long/, slow.reader);
     assert.equal((await read([file(PDF, "ok")], BUDGET, slow.reader)).texts[0]?.text, "ok");
   });
 
-  it("that die are an internal failure, of which the caller learns nothing", async () => {
+  it("cause an internal failure without details when they die", async () => {
     await using dying = closing(createReader({ script, threads: 1 }));
     await assert.rejects(read([file(PDF, "die")], BUDGET, dying.reader), (error) => {
       assert.ok(error instanceof Failure);
@@ -194,27 +196,27 @@ describe("threads", () => {
     assert.equal((await read([file(PDF, "ok")], BUDGET, dying.reader)).texts[0]?.text, "ok");
   });
 
-  it("keep one free for light files, in whatever order files come", async () => {
+  it("keep one free for small files, in any order of files", async () => {
     await using busy = closing(createReader({ script, threads: 2 }));
-    const gone = new AbortController();
+    const caller = new AbortController();
     const hanging = [1, 2].map(() =>
-      assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, gone.signal), /gone/),
+      assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, caller.signal), /gone/),
     );
     assert.equal((await read([file("text/plain", "light")], BUDGET, busy.reader)).texts[0]?.text, "light");
-    gone.abort(new Error("gone"));
+    caller.abort(new Error("gone"));
     await Promise.all(hanging);
     assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
   });
 
-  it("are shared by owners: one's heavy files do not keep another's waiting", async () => {
+  it("are shared by owners: large files of one do not delay files of another", async () => {
     await using busy = closing(createReader({ script, threads: 3, waiting: 8 }));
-    const gone = new AbortController();
+    const caller = new AbortController();
     const hanging = [1, 2, 3].map(() =>
-      assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader, gone.signal), /gone/),
+      assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader, caller.signal), /gone/),
     );
     await assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader), { kind: "overloaded" });
     assert.equal((await read([file(PDF, "ok")], { owner: "other" }, busy.reader)).texts[0]?.text, "ok");
-    gone.abort(new Error("gone"));
+    caller.abort(new Error("gone"));
     await Promise.all(hanging);
   });
 
@@ -230,7 +232,7 @@ describe("threads", () => {
     await assert.rejects(read([file(PDF, "ok")], BUDGET, busy), overloaded);
   });
 
-  it("leave what the caller has left", async () => {
+  it("skip the files of a caller that has left", async () => {
     await using busy = closing(createReader({ script, threads: 1 }));
     const [first, second] = [new AbortController(), new AbortController()];
     const running = assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, first.signal), /first/);
@@ -246,7 +248,7 @@ describe("threads", () => {
     assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
   });
 
-  it("do not keep the process alive when idle, and are gone after close", async () => {
+  it("do not keep the process alive when idle, and end on close", async () => {
     const running = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
     // Threads of earlier tests may still be ending.
     await until(() => running() === 0);

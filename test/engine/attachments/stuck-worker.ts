@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 
-/** A reading worker whose files say what it does: it never ends, dies, or reports their text. */
+/** A reading worker that obeys the text of each file: it hangs, dies, or reports the text. */
 parentPort?.on("message", ({ files }: { files: Array<{ index: number; data: Uint8Array }> }) => {
   const texts = files.map(({ index, data }) => ({ index, text: Buffer.from(data).toString(), tokens: 1 }));
   for (const { index, text } of texts) {

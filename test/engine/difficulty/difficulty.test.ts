@@ -11,7 +11,7 @@ import type { Level } from "../../../src/terms.ts";
 const FILE = new URL("../../../src/engine/difficulty/weights.bin", import.meta.url);
 const rater = loadDifficultyRater();
 
-test("any text gets a difficulty from 0 to 1, at most four reasons, and the same rating every time", () => {
+test("rates any text from 0 to 1 with at most four reasons, and always the same", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
       const rating = rater.rate(text);
@@ -22,34 +22,34 @@ test("any text gets a difficulty from 0 to 1, at most four reasons, and the same
   );
 });
 
-test("of a very long prompt the beginning, the middle and the end are read", () => {
+test("reads the start, the middle and the end of a very long prompt", () => {
   const filler = "lorem ipsum ".repeat(16_000);
   const asks = "\nWrite a Python function that finds the k-th smallest element of two sorted arrays.";
   assert.equal(rater.rate(filler + asks).kind, "code");
   assert.notEqual(rater.rate(filler + asks).difficulty, rater.rate(filler).difficulty);
 });
 
-test("the reasons never quote the prompt", () => {
+test("never quotes the prompt in a reason", () => {
   const words = "zyxomma quibblewort 4711 flumadiddle";
   for (const reason of rater.rate(`Explain ${words} and calculate ${words}?`).reasons)
     assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
 });
 
-test("a programming task is harder than small talk", () => {
+test("rates a programming task above small talk", () => {
   const hard = rater.rate(
     "Implement a function in C++ to find the median of two sorted arrays in O(log n) time. Explain why it is right.",
   );
   assert.ok(hard.difficulty > rater.rate("Hello, how was your weekend?").difficulty);
 });
 
-test("wording that training never saw is rated by the simple features", () => {
-  const head = decodeScorer(readFileSync(FILE));
-  const strange = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
-  const { score: blended, trust } = score(head, strange);
+test("rates wording that is absent from the training data by the simple features", () => {
+  const scorer = decodeScorer(readFileSync(FILE));
+  const unseen = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
+  const { score: blended, trust } = score(scorer, unseen);
   assert.ok(trust < 0.5, `trust ${trust}`);
-  assert.ok(trust > 0 || blended === featureScore(head, strange));
+  assert.ok(trust > 0 || blended === featureScore(scorer, unseen));
   assert.ok(
-    score(head, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
+    score(scorer, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
   );
 });
 
@@ -70,18 +70,18 @@ for (const [text, level] of LEVELS)
   test(`auto level of ${JSON.stringify(text.slice(0, 40))}: ${level}`, () =>
     assert.equal(levelOf("auto", rater.rate(text), { medium: 0.165, high: 0.212 }), level));
 
-test("demands for depth raise the difficulty and are told, except in a closed question", () => {
-  const [plain, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
+test("raises the difficulty for demands for depth, with a reason, except in a closed question", () => {
+  const [short, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
     rater.rate(text),
   );
-  assert.ok((deep?.difficulty ?? 0) > (plain?.difficulty ?? 1));
+  assert.ok((deep?.difficulty ?? 0) > (short?.difficulty ?? 1));
   assert.ok(deep?.reasons.includes("depth is asked for (harder)"));
   const options = "\nA. One\nB. Two\nC. Three";
   const closed = rater.rate(`Which proof did Euclid give in detail? Compare.${options}`);
   assert.ok(closed.reasons.every((reason) => !reason.includes("asked for")));
 });
 
-test("being told to think step by step is no demand", () => {
+test("does not count an instruction to think step by step as a demand", () => {
   assert.deepEqual(demands("Add 2 and 3. Let's think step by step."), []);
   assert.equal(demands("Show me step by step how to add 2 and 3.").length, 1);
 });
@@ -103,7 +103,7 @@ const KINDS: Array<[text: string, kind: Kind]> = [
 for (const [text, kind] of KINDS)
   test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(rater.rate(text).kind, kind));
 
-test("a head survives its bytes; other bytes are refused with what to do", () => {
+test("decodes what it encodes, and explains how to replace invalid weights", () => {
   const bytes = readFileSync(FILE);
   assert.deepEqual(Buffer.from(encodeScorer(decodeScorer(bytes))), bytes);
   assert.throws(() => createDifficultyRater(bytes.subarray(1)), /npm run train:difficulty/);
@@ -111,7 +111,7 @@ test("a head survives its bytes; other bytes are refused with what to do", () =>
   assert.ok(statSync(FILE).size <= 300_000);
 });
 
-test("a named effort is the level; auto goes by the thresholds", () => {
+test("uses a named effort as the level, and the thresholds for auto", () => {
   const thresholds = { medium: 0.2, high: 0.4 };
   for (const effort of ["low", "medium", "high"] as const)
     for (const difficulty of [0, 0.3, 1]) assert.equal(levelOf(effort, { difficulty }, thresholds), effort);

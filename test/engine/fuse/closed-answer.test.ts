@@ -96,7 +96,7 @@ for (const [what, forms] of Object.entries(FORMS)) {
   });
 }
 
-test("keeps apart what differs", () => {
+test("gives different forms for different answers", () => {
   const sets = [
     ["C", "C++", "C#"],
     ["3x", "3y", "3"],
@@ -118,7 +118,7 @@ test("keeps apart what differs", () => {
   for (const texts of sets) assert.equal(new Set(texts.map(closedAnswer)).size, texts.length, texts.join(" | "));
 });
 
-test("finds none in prose without a mark, in a refusal, in nothing", () => {
+test("finds no answer in unmarked prose, a refusal or an empty text", () => {
   const prose =
     "There are many things to say about it.\nOne of them is long enough to be prose, and no letter stands alone.";
   for (const text of [
@@ -175,7 +175,7 @@ const text = fc.oneof(
   fc.string({ unit: "binary" }),
 );
 
-test("a form is its own form, whatever the text", () => {
+test("maps every form to itself", () => {
   fc.assert(
     fc.property(text, (any) => {
       const form = closedAnswer(any);
@@ -185,11 +185,11 @@ test("a form is its own form, whatever the text", () => {
   );
 });
 
-test("an integer is read with all its digits in every dress", () => {
+test("reads all digits of an integer in every notation", () => {
   fc.assert(
     fc.property(fc.bigInt(-(10n ** 25n), 10n ** 25n), (value) => {
       const grouped = value.toString().replace(/(\d)(?=(\d{3})+$)/g, "$1,");
-      for (const dress of [
+      for (const notation of [
         `${value}`,
         grouped,
         `${value}.00`,
@@ -197,13 +197,13 @@ test("an integer is read with all its digits in every dress", () => {
         `\\boxed{${value}}`,
         `${value} apples`,
       ]) {
-        assert.equal(closedAnswer(dress), `${value}`);
+        assert.equal(closedAnswer(notation), `${value}`);
       }
     }),
   );
 });
 
-test("200,000 characters of anything are read in one pass", () => {
+test("reads 200,000 characters in linear time", () => {
   const hard = [
     "a",
     " ",

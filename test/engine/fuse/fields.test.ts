@@ -7,12 +7,12 @@ import { type JsonNode, parseJson, stringifyJson } from "../../../src/json.ts";
 
 const vote = (...texts: string[]) => voteFields(texts.map((json) => ({ json, weight: 1 })));
 
-test("three candidates with one mistake each make an answer without any", () => {
+test("merges three candidates with one mistake each into one without mistakes", () => {
   assert.equal(vote('{"a":1,"b":2,"c":9}', '{"a":1,"b":9,"c":3}', '{"a":9,"b":2,"c":3}'), '{"a":1,"b":2,"c":3}');
   assert.equal(vote('{"x":{"a":1,"b":9}}', '{"x":{"a":9,"b":2}}', '{"x":{"a":1,"b":2}}'), '{"x":{"a":1,"b":2}}');
 });
 
-test("values are compared by what they say and taken as written", () => {
+test("compares values by meaning and keeps them as written", () => {
   assert.equal(vote('{"a":1.0,"b":2}', '{"a":1,"b":2}', '{"a":7,"b":2}'), '{"a":1.0,"b":2}');
   assert.equal(vote('{"a":"Paris."}', '{"a":"paris"}', '{"a":"Rome"}'), '{"a":"Paris."}');
   assert.equal(vote('{"a":"$1,200"}', '{"a":"1200"}', '{"a":"1300"}'), '{"a":"$1,200"}');
@@ -20,7 +20,7 @@ test("values are compared by what they say and taken as written", () => {
   assert.equal(vote('{"a":null}', '{"a":"null"}', '{"a":"null"}'), '{"a":"null"}');
 });
 
-test("digits beyond a double and names like integers survive", () => {
+test("keeps digits beyond a double and names like integers", () => {
   const texts = [
     '{"10":12345678901234567890,"2":1.50,"__proto__":"\\u0041"}',
     '{"10":12345678901234567890,"2":1.50,"__proto__":"\\u0041"}',
@@ -29,22 +29,22 @@ test("digits beyond a double and names like integers survive", () => {
   assert.equal(vote(...texts), texts[0]);
 });
 
-test("a member stays where more than half have it", () => {
+test("keeps a member that more than half of the candidates have", () => {
   assert.equal(vote('{"a":1,"b":2}', '{"a":1,"b":2}', '{"a":1,"c":3}'), '{"a":1,"b":2}');
   assert.equal(vote('{"a":1,"d":4}', '{"a":1,"c":3}', '{"a":1}'), '{"a":1}');
 });
 
-test("lists are voted on by element where lengths agree, else the medoid's is taken", () => {
+test("votes on lists of equal length by element, and else takes the medoid's list", () => {
   assert.equal(vote('{"a":[1,2,9]}', '{"a":[1,9,3]}', '{"a":[9,2,3]}'), '{"a":[1,2,3]}');
   assert.equal(vote('{"a":[1,2]}', '{"a":[1,2]}', '{"a":[1,2,3]}'), '{"a":[1,2]}');
   assert.equal(vote('{"k":1,"a":[1]}', '{"k":1,"a":[1,2]}', '{"k":2,"a":[1,2,3,4]}'), '{"k":1,"a":[1,2]}');
 });
 
-test("kinds are voted on first", () => {
+test("votes on the kind of a value first", () => {
   assert.equal(vote('{"a":{"b":1}}', '{"a":{"b":1}}', '{"a":[1]}'), '{"a":{"b":1}}');
 });
 
-test("free text comes from the medoid, in one voice", () => {
+test("takes free text from the medoid", () => {
   const long = (words: string) => `${words} ${"and this goes on for so long that it is prose ".repeat(2)}`;
   const texts = [
     JSON.stringify({ a: 1, why: long("first reason") }),
@@ -55,20 +55,20 @@ test("free text comes from the medoid, in one voice", () => {
   assert.equal(voted, texts[0]);
 });
 
-test("weights decide, and ties go to the heavier, then to the first", () => {
+test("applies weights, and gives a tie to the heavier candidate, then to the first", () => {
   const texts = ['{"a":1}', '{"a":2}'];
   assert.equal(voteFields(texts.map((json, index) => ({ json, weight: index + 1 }))), '{"a":2}');
   assert.equal(vote(...texts), '{"a":1}');
   assert.equal(medoid(texts.map((json) => ({ json, weight: 0 }))), 0);
 });
 
-test("nothing to vote on is an error, and text that is no JSON too", () => {
+test("throws without candidates and for text that is not JSON", () => {
   assert.throws(() => voteFields([]), RangeError);
   assert.throws(() => vote("{}", "no"), SyntaxError);
   assert.equal(medoid([]), -1);
 });
 
-test("the medoid of prose is the draft that shares most words with the others", () => {
+test("takes as medoid the draft that shares most words with the others", () => {
   const drafts = [
     "the sky is blue because of scattering",
     "the sky is blue because light is scattering",
@@ -78,7 +78,7 @@ test("the medoid of prose is the draft that shares most words with the others", 
   assert.equal(medoid(["x y z w", "a b c d", "a b c d"].map((json) => ({ json, weight: 1 }))), 1);
 });
 
-test("candidates of 200,000 characters are compared without a product of their lengths", () => {
+test("compares candidates of 200,000 characters in less than quadratic time", () => {
   const texts = ["lorem ipsum ", "dolor sit ", "x"].map((words) =>
     JSON.stringify({ text: words.repeat(200_000 / words.length) }),
   );
@@ -97,7 +97,7 @@ function leaves(node: JsonNode): string[] {
   return node.kind === "array" ? node.items.flatMap(leaves) : node.members.flatMap(([, value]) => leaves(value));
 }
 
-test("equal candidates make that candidate", () => {
+test("gives the candidate itself when all are equal", () => {
   fc.assert(
     fc.property(json, fc.integer({ min: 1, max: 5 }), (text, count) =>
       assert.equal(vote(...Array(count).fill(text)), text),
@@ -105,7 +105,7 @@ test("equal candidates make that candidate", () => {
   );
 });
 
-test("every leaf is a literal of some candidate", () => {
+test("takes every leaf from some candidate", () => {
   fc.assert(
     fc.property(fc.array(json, { minLength: 1, maxLength: 5 }), (texts) => {
       const known = new Set(texts.flatMap((text) => leaves(parseJson(text))));
@@ -114,7 +114,7 @@ test("every leaf is a literal of some candidate", () => {
   );
 });
 
-test("a clear majority wins in any order", () => {
+test("follows a clear majority in any order", () => {
   fc.assert(
     fc.property(json, json, json, (text, one, other) => {
       const orders = [
@@ -127,7 +127,7 @@ test("a clear majority wins in any order", () => {
   );
 });
 
-test("the order of candidates with different weights does not matter", () => {
+test("gives the same result for any order of candidates with different weights", () => {
   const shape = fc.record({
     a: fc.integer({ min: 0, max: 2 }),
     b: fc.array(fc.boolean(), { maxLength: 2 }),
@@ -135,14 +135,14 @@ test("the order of candidates with different weights does not matter", () => {
   });
   fc.assert(
     fc.property(fc.array(shape, { minLength: 2, maxLength: 5 }), (values) => {
-      // Powers of two: no two sets of candidates weigh the same.
+      // Powers of two, so that no two sets of candidates have the same weight.
       const candidates = values.map((value, index) => ({ json: JSON.stringify(value), weight: 2 ** index }));
       assert.equal(voteFields(candidates), voteFields(candidates.toReversed()));
     }),
   );
 });
 
-test("a decider has no vote: it settles what has no majority, also where no candidate says the same", () => {
+test("lets a decider without a vote settle fields that have no majority", () => {
   const candidates = ['{"a":1,"b":2,"c":3}', '{"a":1,"b":4,"c":5}', '{"a":1,"b":4,"c":6}'].map((json) => ({
     json,
     weight: 1,

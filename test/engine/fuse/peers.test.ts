@@ -20,31 +20,31 @@ const names = (members: Model[]) => {
   return [voters.map(({ name }) => name).join(), dominant?.name];
 };
 
-test("models within 8 points of the best vote", () => {
+test("lets models within 8 points of the best vote", () => {
   assert.deepEqual(names([fast("a", 0.64), fast("b", 0.63), fast("c", 0.64)]), ["a,b,c", undefined]);
   assert.deepEqual(names([strong("a", 0.72), fast("b", 0.64), fast("c", 0.63)]), ["a,b", undefined]);
 });
 
-test("a model further ahead is dominant, and the next best are the voters", () => {
+test("calls a model that is further ahead dominant, and lets the next best vote", () => {
   assert.deepEqual(names([fast("a", 0.64), strong("b", 0.85), fast("c", 0.63), fast("d", 0.4)]), ["a,c", "b"]);
 });
 
-test("known accuracy counts more than the tier", () => {
+test("prefers known accuracy to the tier", () => {
   assert.deepEqual(names([strong("a", 0.6), fast("b", 0.9)]), ["a", "b"]);
 });
 
-test("of unknown accuracy, the same tier counts as peers and strong is above fast", () => {
+test("compares models of unknown accuracy by tier", () => {
   assert.deepEqual(names([fast("a"), fast("b")]), ["a,b", undefined]);
   assert.deepEqual(names([fast("a"), fast("b"), strong("c")]), ["a,b", "c"]);
   assert.deepEqual(names([fast("a", 0.9), strong("b"), strong("c", 0.85)]), ["b,c", undefined]);
 });
 
-test("one model, or none", () => {
+test("accepts one model, or none", () => {
   assert.deepEqual(names([fast("a")]), ["a", undefined]);
   assert.deepEqual(names([]), ["", undefined]);
 });
 
-test("somebody may always vote, and each only once", () => {
+test("always has a voter, and gives each model one role", () => {
   const member = fc
     .record({ name: fc.string(), tier: fc.constantFrom("fast" as const, "strong" as const) })
     .chain((one) =>

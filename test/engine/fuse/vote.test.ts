@@ -5,24 +5,24 @@ import { type Ballot, tally } from "../../../src/engine/fuse/vote.ts";
 
 const votes = (...answers: (string | undefined)[]): Ballot[] => answers.map((answer) => ({ answer, weight: 1 }));
 
-test("the majority leads, by its first ballot", () => {
+test("gives the first ballot of the majority as the leader", () => {
   assert.deepEqual(tally(votes("a", "b", "b"), 0), { leader: 1, agreement: 2 / 3, decided: true });
 });
 
-test("who gives no answer casts no weight", () => {
+test("ignores the weight of a ballot without an answer", () => {
   assert.deepEqual(tally(votes(undefined, "b", undefined), 0), { leader: 1, agreement: 1, decided: true });
   assert.equal(tally(votes(undefined, undefined), 1), undefined);
   assert.equal(tally([], 0), undefined);
 });
 
-test("a vote is decided once what is outstanding cannot change it", () => {
+test("decides a vote once the outstanding ballots cannot change it", () => {
   assert.equal(tally(votes("a", "a"), 1)?.decided, true);
   assert.equal(tally(votes("a", "a", "b"), 1)?.decided, false);
   assert.equal(tally(votes("a", "a"), 2)?.decided, false);
   assert.equal(tally(votes("a", "b"), 0)?.decided, false);
 });
 
-test("weights count, whatever their binary fractions say", () => {
+test("compares sums of weights without floating-point error", () => {
   const ballots = [
     { answer: "a", weight: 0.3 },
     { answer: "b", weight: 0.1 },
@@ -32,11 +32,11 @@ test("weights count, whatever their binary fractions say", () => {
   assert.deepEqual([leader, decided, agreement.toFixed(6)], [0, false, "0.500000"]);
 });
 
-test("without any weight the first answer leads and nothing is decided", () => {
+test("gives the first answer and decides nothing when all weights are zero", () => {
   assert.deepEqual(tally([{ answer: "a", weight: 0 }], 0), { leader: 0, agreement: 0, decided: false });
 });
 
-test("no ballots that are still out can turn a decided vote", () => {
+test("keeps the leader of a decided vote for any outstanding ballots", () => {
   const ballot = fc.record({
     answer: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     weight: fc.integer({ min: 0, max: 9 }),

@@ -91,15 +91,15 @@ test("ends the stronger model when the caller aborts", async () => {
     next: () => late.model,
     firstTextMs: 60_000,
   });
-  const gone = new Error("gone");
-  const rejected = assert.rejects(text(plan, call({ signal: caller.signal })), gone);
+  const abortReason = new Error("gone");
+  const rejected = assert.rejects(text(plan, call({ signal: caller.signal })), abortReason);
   while (late.model.calls.length === 0) await new Promise(setImmediate);
-  caller.abort(gone);
+  caller.abort(abortReason);
   await rejected;
   assert.ok(late.isCancelled());
 });
 
-test("a whole completion has the text and the steps", async () => {
+test("gives the text and the steps of a unary completion", async () => {
   const plan = cascade({ first: pair(saying("Answer: A"), saying("Answer: A")), next: () => undefined });
   const { text, steps } = await complete(plan, call());
   assert.equal(text, "Answer: A");

@@ -58,10 +58,13 @@ test("answers when one of the two fails, and throws the first one's error when b
 test("ends both calls when the caller aborts", async () => {
   const caller = new AbortController();
   const both = [held("a"), held("b")] as const;
-  const gone = new Error("gone");
-  const rejected = assert.rejects(run(hedged(both[0].model, both[1].model), call({ signal: caller.signal })), gone);
+  const abortReason = new Error("gone");
+  const rejected = assert.rejects(
+    run(hedged(both[0].model, both[1].model), call({ signal: caller.signal })),
+    abortReason,
+  );
   await until(() => both[1].model.calls.length > 0);
-  caller.abort(gone);
+  caller.abort(abortReason);
   await rejected;
   assert.ok(both.every(({ isCancelled }) => isCancelled()));
 });

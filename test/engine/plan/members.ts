@@ -11,12 +11,12 @@ export type Fake = ReturnType<typeof fakeModel>;
 /** How a model answers a call: a text, or a function that gives the pieces. */
 export type Says = string | ((call: ModelCall) => Promise<Piece[]>);
 
-/** A model that gives the answers of a list in order; the last one stands for all further calls. */
+/** A model that gives the answers of a list in order, and then repeats the last one. */
 export function saying(...answers: Says[]): Fake {
   return fakeModel(...answers.map((says) => (typeof says === "string" ? () => completion(says) : says)));
 }
 
-/** A whole completion with one piece for each word. */
+/** A completion with one piece for each word. */
 export function completion(answer: string): Piece[] {
   const words = answer === "" ? [] : answer.split(/(?<= )/);
   return [...words.map(text), end()];

@@ -112,7 +112,7 @@ test("drops outstanding drafts at the deadline", async () => {
   const late = held("Answer: A");
   await assert.rejects(run([late.model, saying("Answer: A")], { deadlineMs: 30 }), undecided(1, 0));
   assert.ok(late.isCancelled());
-  // Also one that ignores its signal.
+  // Also when a draft ignores its signal.
   const deaf = saying(() => new Promise(() => {}));
   await assert.rejects(run([deaf], { deadlineMs: 10 }), undecided(0, 0));
 });
@@ -160,10 +160,10 @@ test("ends every draft when the caller aborts, and throws the caller's reason", 
     {},
     call({ signal: caller.signal }),
   );
-  const gone = new Error("gone");
-  const rejected = assert.rejects(pending, gone);
+  const abortReason = new Error("gone");
+  const rejected = assert.rejects(pending, abortReason);
   while (models.some(({ model }) => model.calls.length === 0)) await new Promise(setImmediate);
-  caller.abort(gone);
+  caller.abort(abortReason);
   await rejected;
   assert.ok(models.every(({ isCancelled }) => isCancelled()));
 });

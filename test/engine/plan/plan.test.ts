@@ -86,7 +86,7 @@ test("medium, closed: asks two fast models of different vendors, and a strong on
     const escalated = await run(differ.catalogue, { level: "medium", kind });
     assert.equal(escalated.text, "Answer: S");
     assert.deepEqual(escalated.kinds.slice(-2), ["vote service failed", "escalate strong ok"]);
-    // It gets the question as it is, without the drafts.
+    // It gets the question without the drafts.
     assert.equal(lastText(differ.models[3]?.calls[0] ?? call()), "Hi");
   }
 });
@@ -307,7 +307,7 @@ test("ends the running calls in every phase when the caller aborts", async () =>
   ] as const) {
     for (const streamed of [true, false]) {
       const caller = new AbortController();
-      const gone = new Error(`gone in ${phase}`);
+      const abortReason = new Error(`gone in ${phase}`);
       const late = held("late");
       const says = phased({
         analysis: "{}",
@@ -319,9 +319,9 @@ test("ends the running calls in every phase when the caller aborts", async () =>
         [says, drafts[1] ?? "", phase === "draft" ? silent : (drafts[2] ?? "")],
       );
       const pending = run(catalogue, { level: "high", kind, streamed }, call({ signal: caller.signal }));
-      const rejected = assert.rejects(pending, gone);
+      const rejected = assert.rejects(pending, abortReason);
       while (late.model.calls.length === 0) await new Promise(setImmediate);
-      caller.abort(gone);
+      caller.abort(abortReason);
       await rejected;
       assert.ok(late.isCancelled(), phase);
     }

@@ -51,7 +51,7 @@ describe("checkSchema accepts", () => {
   };
   for (const [name, schema] of Object.entries(properties)) it(name, () => accepts(withProperty(schema)));
 
-  it("the annotations, whatever they hold", () => {
+  it("the annotations with any value", () => {
     for (const note of [
       "description",
       "title",
@@ -86,13 +86,13 @@ describe("checkSchema accepts", () => {
     );
   });
 
-  it("any name of a property", () => {
+  it("any property name", () => {
     const names = ["__proto__", "constructor", "toString", "", "a b", "10", 'q"', "ünï", "$ref", "type", "properties"];
     const members = names.map((name) => `${JSON.stringify(name)}:{"type":"string"}`);
     accepts(`{"type":"object","properties":{${members.join(",")}},"required":${JSON.stringify(names)}}`);
   });
 
-  it("ten levels, and 32 KiB without counting space", () => {
+  it("ten levels, and 32 KiB without white space", () => {
     accepts(nested(10));
     const text = (size: number) => `{"type":"object","title":"${"é".repeat((size - 28) / 2)}"}`;
     assert.equal(Buffer.byteLength(text(32_768)), 32_768);
@@ -100,7 +100,7 @@ describe("checkSchema accepts", () => {
     refuses(text(32_770), ROOT, /32768 bytes \(32 KiB\)/);
   });
 
-  it("the last of equal names, as in the rest of a body", () => {
+  it("the last of duplicate names, as in the rest of a body", () => {
     accepts('{"type":"array","type":"object"}');
     refuses('{"type":"object","type":"array"}', ROOT, /"object"/);
   });
@@ -126,7 +126,7 @@ describe("checkSchema refuses", () => {
     }
   });
 
-  it("what is not one object as root", () => {
+  it("a root that is not one object", () => {
     refuses({ type: "array", items: { type: "string" } }, ROOT, /"object"/);
     refuses({ type: ["object"] }, ROOT, /"object"/);
     refuses({ properties: {} }, ROOT, /"type" is missing/);
@@ -134,7 +134,7 @@ describe("checkSchema refuses", () => {
     for (const root of ["", "{", "{'type':'object'}"]) refuses(root, ROOT, /must be one JSON object/);
   });
 
-  it("a node that does not declare its type well", () => {
+  it("a node with a missing or invalid type", () => {
     const p = `${ROOT}.properties.p`;
     refuses(withProperty({}), p, /"type" is missing/);
     for (const schema of [true, false, null, [], "string"]) refuses(withProperty(schema), p, /declares its "type"/);
@@ -213,6 +213,6 @@ describe("checkSchema refuses", () => {
   });
 });
 
-it("a keyword that is not supported is named even where the type is missing too", () => {
+it("names an unsupported keyword even when the type is missing too", () => {
   refuses('{"type":"object","properties":{"a":{"$ref":"#"}}}', `${ROOT}.properties.a`, /"\$ref" is not supported/);
 });

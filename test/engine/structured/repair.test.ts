@@ -23,7 +23,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const object = fc.dictionary(name, value, { maxKeys: 4, noNullPrototype: true });
 
-/** An object as careless models write it: Python's literals and quotes, comments, trailing commas, raw line ends. */
+/** An object with common errors of JSON: Python's literals and quotes, comments, trailing commas, raw line ends. */
 function careless(node: unknown): string {
   if (Array.isArray(node)) return `[${node.map((item) => `${careless(item)},`).join(" ")}]`;
   if (typeof node === "object" && node !== null) {
@@ -56,7 +56,7 @@ describe("repairJson", () => {
     );
   });
 
-  it("reads what careless models write", () => {
+  it("reads common errors of JSON", () => {
     fc.assert(fc.property(object, (node) => repairsTo(careless(node), node)));
   });
 
@@ -75,7 +75,7 @@ describe("repairJson", () => {
     repairsTo('{"url": "http://x.y/z", // the address\n}', { url: "http://x.y/z" });
   });
 
-  it("never completes what is cut off", () => {
+  it("never completes truncated JSON", () => {
     fc.assert(
       fc.property(object, fc.nat(), fc.boolean(), (node, at, isCareless) => {
         const text = isCareless ? careless(node) : JSON.stringify(node);
@@ -146,7 +146,7 @@ describe("extractObject", () => {
     });
   });
 
-  it("says why there is none", () => {
+  it("says why there is no object", () => {
     const reasons: [answer: string, error: RegExp][] = [
       ["", /no JSON object/],
       ["I cannot say.", /no JSON object/],

@@ -45,7 +45,7 @@ describe("createValidators", () => {
     additionalProperties: false,
   };
 
-  it("gives a valid answer as compact JSON, in its own words", () => {
+  it("gives a valid answer as compact JSON with its literals unchanged", () => {
     const answer = ' {"number" : "A-1", "items":[ {"price":1.50, "10":1e2, "2":[ ]} ], "paid":null } ';
     assert.deepEqual(judge(invoice, answer), {
       ok: true,
@@ -54,7 +54,7 @@ describe("createValidators", () => {
     assert.deepEqual(judge(schemaOf('{"type":"integer"}'), '{"n":"x","n":1}'), { ok: true, text: '{"n":1}' });
   });
 
-  it("says for each place what is expected there", () => {
+  it("gives the place and the expected value of each error", () => {
     const answer = { number: "A", paid: 1, currency: "GBP", items: [{ price: -1 }, {}], kind: "note", "a b": 1 };
     assert.deepEqual(errors(invoice, answer).sort(), [
       '$.currency: must be one of ["EUR","USD"]',
@@ -76,7 +76,7 @@ describe("createValidators", () => {
     assert.equal(errors(list, { a: Array(5000).fill(1) }).length, 10);
   });
 
-  it("refuses what is no JSON object", () => {
+  it("refuses text that is not a JSON object", () => {
     for (const answer of [
       "",
       "{",
@@ -100,7 +100,7 @@ describe("createValidators", () => {
     assert.equal(fits('{"type":"string","maxLength":2}', '"e\\u0301"'), true);
   });
 
-  it("ignores notes and the dialect", () => {
+  it("ignores annotations and the dialect", () => {
     const notes = {
       default: { $ref: "#/x" },
       examples: 1,
@@ -116,7 +116,7 @@ describe("createValidators", () => {
     }
   });
 
-  it("takes any name as an ordinary one", () => {
+  it("treats every name as an ordinary one", () => {
     const names = [
       "__proto__",
       "constructor",
@@ -145,7 +145,9 @@ describe("createValidators", () => {
     ];
     for (const name of [...names, ...hostile]) {
       const key = JSON.stringify(name);
-      const schema = `{"type":"object","properties":{${key}:{"type":"integer"}},"required":[${key}],"additionalProperties":false}`;
+      const schema =
+        `{"type":"object","properties":{${key}:{"type":"integer"}},` +
+        `"required":[${key}],"additionalProperties":false}`;
       assert.deepEqual(judge(schema, `{${key}:1}`), { ok: true, text: `{${key}:1}` });
       assert.equal(errors(schema, `{${key}:"x"}`).length, 1, key);
       assert.match(errors(schema, "{}").join(), /must have the property/);
@@ -162,7 +164,7 @@ describe("createValidators", () => {
     ]);
   });
 
-  it("judges numbers by their exact value", () => {
+  it("compares numbers by their exact value", () => {
     const big = "123456789012345678901234567890";
     const cases: [schema: string, answer: string, fits: boolean][] = [
       ['{"type":"integer"}', "1.0", true],
@@ -203,7 +205,7 @@ describe("createValidators", () => {
     assert.deepEqual(errors(schemaOf('{"type":"integer"}'), answerOf("1e-400")), ["$.n: must be integer"]);
   });
 
-  it("agrees with arithmetic on any two numbers", () => {
+  it("orders any two numbers as exact arithmetic does", () => {
     const literal = fc
       .tuple(fc.bigInt({ min: -1000n, max: 1000n }), fc.constantFrom(0, 1, 17, 30, 400), fc.integer({ min: 0, max: 3 }))
       .map(([value, zeros, places]) => ({
@@ -221,7 +223,7 @@ describe("createValidators", () => {
     );
   });
 
-  it("compiles a schema once, and keeps a bounded number", () => {
+  it("compiles a schema once, and caches a bounded number", () => {
     const small = createValidators(2);
     const schema = (i: number) => schemaOf(`{"type":"integer","const":${i}}`);
     const first = small.get(schema(1));

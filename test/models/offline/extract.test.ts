@@ -41,14 +41,16 @@ const INVOICES: [text: string, number: string, date: string, total: number, emai
     "ap@x.example",
   ],
   [
-    "Due date: 04/13/2026\nCustomer number: 778\nInvoice date: 03/14/2026\nInvoice: 99812\nTotal hours: 200\nTotal: $50.00\na@x.example",
+    "Due date: 04/13/2026\nCustomer number: 778\nInvoice date: 03/14/2026\nInvoice: 99812\n" +
+      "Total hours: 200\nTotal: $50.00\na@x.example",
     "99812",
     "2026-03-14",
     50,
     "a@x.example",
   ],
   [
-    "| Invoice number | INV-9 |\n| Date | 2026-03-14 |\n| Net total | 100.00 |\n| Total | 120.00 |\n| Email | z@z.example |",
+    "| Invoice number | INV-9 |\n| Date | 2026-03-14 |\n" +
+      "| Net total | 100.00 |\n| Total | 120.00 |\n| Email | z@z.example |",
     "INV-9",
     "2026-03-14",
     120,
@@ -134,7 +136,9 @@ test("reads numbers with a decimal point or a decimal comma", async () => {
 
 test("finds labelled values in any spelling of the label, within the objects that they belong to", async () => {
   const text =
-    "Order no: 10045\nCustomer: Jane Doe\nCustomer email: jane@x.example\nShipping method: Express courier\nItems in stock: 12\nGift wrap: yes\nExpress: no\nVendor email: sales@y.example\nColours: red, green and blue";
+    "Order no: 10045\nCustomer: Jane Doe\nCustomer email: jane@x.example\n" +
+    "Shipping method: Express courier\nItems in stock: 12\nGift wrap: yes\nExpress: no\n" +
+    "Vendor email: sales@y.example\nColours: red, green and blue";
   const party = strict({ email: string });
   const schema = strict({
     orderNumber: string,
@@ -210,7 +214,9 @@ test("fills members for summaries, answers and results", async () => {
 
 test("keeps the schema's order and names, and the digits of constants", async () => {
   const text =
-    '{"type":"object","properties":{"z":{"type":"string"},"2":{"type":"string"},"1":{"type":"integer","const":123456789012345678901234567890},"__proto__":{"type":"string"}},"required":["z","2","1","__proto__"]}';
+    '{"type":"object","properties":{"z":{"type":"string"},"2":{"type":"string"},' +
+    '"1":{"type":"integer","const":123456789012345678901234567890},"__proto__":{"type":"string"}},' +
+    '"required":["z","2","1","__proto__"]}';
   const answer = await ask("z: a\n", { format: { type: "schema", schema: text } });
   assert.equal(answer, '{"z":"a","2":"","1":123456789012345678901234567890,"__proto__":""}');
 });
