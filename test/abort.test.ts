@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
-import { test } from "vitest";
+import { afterEach, beforeEach, test, vi } from "vitest";
 import { LinkedAbort, NOT_NEEDED, onAbort } from "../src/abort.ts";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
-const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
 
 test("aborts a linked signal with its parent's reason when the parent aborts", () => {
   const parent = new AbortController();
@@ -46,7 +47,7 @@ test("does not abort the parent, and keeps the first reason", () => {
 test("aborts with the timeout's reason", async () => {
   using link = new LinkedAbort(undefined);
   link.abortAfter(1, () => "too late");
-  await sleep(20);
+  vi.advanceTimersByTime(20);
   assert.equal(link.signal.reason, "too late");
 });
 
@@ -54,7 +55,7 @@ test("replaces the first timeout with the second", async () => {
   using link = new LinkedAbort(undefined);
   link.abortAfter(1, () => "first");
   link.abortAfter(10, () => "second");
-  await sleep(40);
+  vi.advanceTimersByTime(40);
   assert.equal(link.signal.reason, "second");
 });
 
@@ -72,9 +73,8 @@ test("aborts on dispose but not on release", () => {
   assert.equal(released.signal.reason, "late");
 });
 
-test("removes the parent's listener and the timer after abort, release, dispose or timeout", async () => {
+test("removes the parent's listener and the timer after abort, release, dispose or timeout", () => {
   const parent = new AbortController();
-  const before = timers();
   const make = () => {
     const link = new LinkedAbort(parent.signal);
     link.abortAfter(60_000);
@@ -82,23 +82,22 @@ test("removes the parent's listener and the timer after abort, release, dispose 
   };
   const links = [make(), make(), make(), make()] as const;
   assert.equal(listeners(parent.signal), 4);
-  assert.equal(timers(), before + 4);
+  assert.equal(vi.getTimerCount(), 4);
   links[0].abort();
   links[1].release();
   links[2][Symbol.dispose]();
   links[3].abortAfter(1);
-  await sleep(20);
+  vi.advanceTimersByTime(1);
   assert.equal(listeners(parent.signal), 0);
-  assert.equal(timers(), before);
+  assert.equal(vi.getTimerCount(), 0);
 });
 
 test("starts no timer after an abort or a release", () => {
-  const before = timers();
   for (const end of [(link: LinkedAbort) => link.abort(), (link: LinkedAbort) => link.release()]) {
     const link = new LinkedAbort(undefined);
     end(link);
     link.abortAfter(60_000);
-    assert.equal(timers(), before);
+    assert.equal(vi.getTimerCount(), 0);
   }
 });
 
