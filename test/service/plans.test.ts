@@ -248,7 +248,9 @@ describe("plans of a service with three vendors", () => {
     const draft = { text: '{"capital":"Paris"}', usage: { input: 100, cached: 40, output: 10 } };
     const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
     // A call that is too late for the vote is cancelled. Its input is estimated, because vendors bill it.
-    script({ openai: { draft }, anthropic: { draft }, google: { draft: { end: "silent" } } });
+    // The quick drafts take a moment, so that the silent vendor has received its call before the vote.
+    const quick = { ...draft, headersMs: 50 };
+    script({ openai: { draft: quick }, anthropic: { draft: quick }, google: { draft: { end: "silent" } } });
     const answer = await ask({
       prompt: JSON_PROMPT,
       effort: "high",
