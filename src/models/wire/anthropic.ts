@@ -8,6 +8,7 @@ import {
   type JsonObject,
   looseObject,
   object,
+  parseObject,
   tokenCount,
   type WireCall,
   type WireError,
@@ -65,7 +66,7 @@ export const anthropic: WireFormat = {
   },
 
   readEvent(data, into) {
-    const json = parse(data);
+    const json = parseObject(data);
     switch (json.type) {
       case "message_start":
         readUsage(object(object(json.message).usage), into);
@@ -89,7 +90,7 @@ export const anthropic: WireFormat = {
   },
 
   readWhole(body, into) {
-    const json = parse(body);
+    const json = parseObject(body);
     if (json.type === "error") throw frameError(json.error);
     if (!Array.isArray(json.content)) throw unreadable();
     for (const block of json.content) readBlock(object(block), into);
@@ -144,14 +145,6 @@ function thinkingFields(depth: Reasoning | undefined, { reasoning: form }: Forms
   }
   if (form < 2) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
   return { thinking: { type: "enabled", budget_tokens: BUDGETS[depth] } };
-}
-
-function parse(text: string): JsonObject {
-  try {
-    return object(JSON.parse(text));
-  } catch (error) {
-    throw unreadable(error);
-  }
 }
 
 /** Reads a content block, its start or a delta of it. Tools, citations and unknown types are not text. */

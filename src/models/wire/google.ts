@@ -7,6 +7,7 @@ import {
   list,
   looseObject,
   object,
+  parseObject,
   tokenCount,
   type WireCall,
   type WireError,
@@ -61,11 +62,11 @@ export const google: WireFormat = {
   },
 
   readEvent(data, into) {
-    readResponse(parse(data), into);
+    readResponse(parseObject(data), into);
   },
 
   readWhole(body, into) {
-    const json = parse(body);
+    const json = parseObject(body);
     readResponse(json, into);
     if (!into.isWhole) throw unreadable();
   },
@@ -95,14 +96,6 @@ function parts({ text, images = [] }: PromptTurn): unknown[] {
     inlineData: { mimeType: mediaType, data: Buffer.from(data).toString("base64") },
   }));
   return text === "" && pictures.length > 0 ? pictures : [...pictures, { text }];
-}
-
-function parse(text: string): JsonObject {
-  try {
-    return object(JSON.parse(text));
-  } catch (error) {
-    throw unreadable(error);
-  }
 }
 
 /** Reads a whole response or one event of a stream, which have the same form. */

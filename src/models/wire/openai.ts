@@ -10,6 +10,7 @@ import {
   list,
   looseObject,
   object,
+  parseObject,
   type WireCall,
   type WireError,
   type WireFormat,
@@ -68,7 +69,7 @@ export const openai: WireFormat = {
       into.isWhole = true;
       return;
     }
-    const json = parse(data);
+    const json = parseObject(data);
     if (json.error) throw frameError(json.error);
     const choice = object(list(json.choices)[0]);
     readMessage(object(choice.delta), into);
@@ -77,7 +78,7 @@ export const openai: WireFormat = {
   },
 
   readWhole(body, into) {
-    const json = parse(body);
+    const json = parseObject(body);
     if (json.error) throw frameError(json.error);
     const choice = object(list(json.choices)[0]);
     if (!choice.message) throw unreadable();
@@ -129,14 +130,6 @@ function reasoning({ baseUrl = "", vendor }: ModelEntry, depth: Reasoning, { rea
 
 function schemaFormat(schema: string, strict: boolean): string {
   return `{"type":"json_schema","json_schema":{"name":"answer","strict":${strict},"schema":${schema}}}`;
-}
-
-function parse(text: string): JsonObject {
-  try {
-    return object(JSON.parse(text));
-  } catch (error) {
-    throw unreadable(error);
-  }
 }
 
 /** Reads `message` of a whole completion or `delta` of a stream. Tool calls, audio and unknown members are not text. */

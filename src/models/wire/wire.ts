@@ -1,6 +1,6 @@
 import type { ModelEntry } from "../../config/config.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage } from "../model.ts";
-import type { ModelErrorInit } from "../model-error.ts";
+import { type ModelErrorInit, unreadable } from "../model-error.ts";
 import type { Dialect } from "../schema.ts";
 import { ThinkFilter } from "./think.ts";
 
@@ -152,6 +152,15 @@ export function object(value: unknown): JsonObject {
 
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** The JSON object in a text. @throws ModelError for text that is no JSON */
+export function parseObject(text: string): JsonObject {
+  try {
+    return object(JSON.parse(text));
+  } catch (error) {
+    throw unreadable(error);
+  }
 }
 
 /** Parses the body of an error, which may be any text. @returns an empty object if it is not a JSON object */
