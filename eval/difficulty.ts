@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
+import { sample } from "../src/engine/difficulty/sample.ts";
 import {
   decodeScorer,
   encodeScorer,
@@ -61,7 +62,7 @@ export function routed(
   const [weak = "", strong] = [models.weak[0], models.strong];
   const rows = file.rows.filter((row) => row.models[weak] && row.models[strong]);
   const samples = rows.map((row) => ({
-    features: features(row.prompt),
+    features: features(sample(row.prompt), row.prompt.length),
     gain: (row.models[strong]?.score ?? 0) - (row.models[weak]?.score ?? 0),
     set: file.name,
   }));

@@ -7,7 +7,7 @@ export interface Choice {
   level: Level;
   rating: DifficultyRating;
   /** Why this level, as phrases for the trace. */
-  reasons: string[];
+  readonly reasons: string[];
 }
 
 /** Chooses the level of a request: the effort that the caller names, or with `auto` the level of the difficulty. */
@@ -22,7 +22,9 @@ export function chooseLevel(
   return {
     level,
     rating,
-    reasons: effort === "auto" ? rating.reasons : [`the request asks for effort ${effort}`],
+    get reasons() {
+      return effort === "auto" ? rating.reasons : [`the request asks for effort ${effort}`];
+    },
   };
 }
 

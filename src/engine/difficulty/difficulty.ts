@@ -11,8 +11,8 @@ export interface DifficultyRating {
   /** How likely the strong tier is to do better than the fast one, 0 to 1. */
   difficulty: number;
   kind: Kind;
-  /** Phrases for the trace, the most important first; at most four. They never quote the prompt. */
-  reasons: string[];
+  /** Phrases for the trace, the most important first; at most four. They never quote the prompt. Made when read. */
+  readonly reasons: string[];
 }
 
 export interface DifficultyRater {
@@ -47,16 +47,18 @@ export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
   const scorer = decodeScorer(weights);
   return {
     rate(text) {
-      const read = features(text);
-      const scored = score(scorer, read);
       const sampled = sample(text);
+      const read = features(sampled, text.length);
+      const scored = score(scorer, read);
       const kind = kindOf(sampled);
       // A closed question needs one short answer, even when it contains words such as "compare".
       const found = kind === "closed" ? [] : demands(sampled);
       return {
         difficulty: 1 - (1 - difficulty(scorer, scored.score)) * (1 - DEMAND) ** found.length,
         kind,
-        reasons: reasons(scorer, read.values, scored.trust, kind, found),
+        get reasons() {
+          return reasons(scorer, read.values, scored.trust, kind, found);
+        },
       };
     },
   };

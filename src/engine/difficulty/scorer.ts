@@ -1,6 +1,5 @@
 import { FEATURES, featureValues } from "./features.ts";
 import { BUCKETS, ngrams } from "./ngrams.ts";
-import { sample } from "./sample.ts";
 
 /** What a scorer reads of one prompt. */
 export interface Features {
@@ -48,10 +47,13 @@ export interface Score {
   trust: number;
 }
 
-/** Reads the features of a prompt, or of the sample of a long one. */
-export function features(text: string): Features {
-  const read = sample(text);
-  return { values: featureValues(read, text.length), ngrams: ngrams(read) };
+/**
+ * Reads the features of a prompt.
+ * @param text the prompt, or the sample of a long one
+ * @param length characters of the whole prompt
+ */
+export function features(text: string, length = text.length): Features {
+  return { values: featureValues(text, length), ngrams: ngrams(text) };
 }
 
 /** The score by the model that uses no n-grams. */
@@ -82,7 +84,12 @@ export function difficulty({ slope, offset }: Scorer, score: number): number {
 }
 
 function linear(weights: readonly FeatureWeight[], values: Float64Array): number {
-  return weights.reduce((sum, one, at) => sum + one.weight * (((values[at] ?? 0) - one.mean) / one.deviation), 0);
+  let sum = 0;
+  for (let at = 0; at < weights.length; at++) {
+    const one = weights[at];
+    if (one) sum += one.weight * (((values[at] ?? 0) - one.mean) / one.deviation);
+  }
+  return sum;
 }
 
 const MAGIC = 0x31474a43;

@@ -22,6 +22,16 @@ test("rates any text from 0 to 1 with at most four reasons, and always the same"
   );
 });
 
+test("reads the same n-grams in an ASCII prompt as in one with other letters", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary-ascii", maxLength: 200 }), (text) => {
+      const mixed = new Set(features(`${text} ж`).ngrams);
+      const missing = features(text).ngrams.filter((bucket) => !mixed.has(bucket));
+      assert.deepEqual([...missing], []);
+    }),
+  );
+});
+
 test("reads the start, the middle and the end of a very long prompt", () => {
   const filler = "lorem ipsum ".repeat(16_000);
   const asks = "\nWrite a Python function that finds the k-th smallest element of two sorted arrays.";
