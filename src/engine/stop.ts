@@ -9,7 +9,7 @@ interface Stopper {
 /**
  * The match that starts first in the text wins, however the text is split. Only text that may be the start of a stop
  * sequence is held back. Takes linear time for any sequences.
- * @param sequences not empty; compared by UTF-16 unit, without normalisation
+ * @param sequences none of them empty; compared by UTF-16 unit, without normalisation
  */
 export function createStopper(sequences: readonly string[]): Stopper {
   const matchers = sequences.map((sequence) => new Matcher(sequence));
@@ -21,6 +21,7 @@ export function createStopper(sequences: readonly string[]): Stopper {
   let stopped = false;
 
   const push = (piece: string) => {
+    if (matchers.length === 0) return { text: piece, stopped };
     if (stopped) return { text: "", stopped };
     let read = 0;
     while (read < piece.length && !stopped) {

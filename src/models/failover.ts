@@ -31,7 +31,7 @@ export class UpstreamError extends Error {
 export function failover(models: readonly Model[]): Model {
   return {
     name: models.map(({ name }) => name).join(","),
-    ask: (call) => (call.streamed ? inTurn(models, call) : sideBySide(models, call)),
+    ask: (call) => (call.streamed || models.length === 1 ? inTurn(models, call) : sideBySide(models, call)),
   };
 }
 

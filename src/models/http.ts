@@ -15,7 +15,10 @@ export interface HttpOptions {
 }
 
 export interface HttpRequest {
-  url: URL;
+  /** Scheme, host and port, such as `https://api.openai.com`. */
+  origin: string;
+  /** Path and query of the request target. */
+  path: string;
   headers: Record<string, string>;
   body: string;
   signal: AbortSignal;
@@ -68,11 +71,11 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     connect: { timeout: connectMs },
   });
   return {
-    post({ url, headers, body, signal, streamed }) {
+    post({ origin, path, headers, body, signal, streamed }) {
       const exchange = new Exchange(signal, streamed ? maxStreamBytes : maxBodyBytes);
       const request: Dispatcher.DispatchOptions = {
-        origin: url.origin,
-        path: url.pathname + url.search,
+        origin,
+        path,
         method: "POST",
         headers,
         body,

@@ -51,7 +51,8 @@ async function serving(
 
 function requestTo(url: URL | string, more: Partial<HttpRequest> = {}): HttpRequest {
   const { signal } = new AbortController();
-  return { url: new URL(url), headers: {}, body: "{}", signal, streamed: true, ...more };
+  const { origin, pathname, search } = new URL(url);
+  return { origin, path: pathname + search, headers: {}, body: "{}", signal, streamed: true, ...more };
 }
 
 async function textOf(response: HttpResponse): Promise<string> {

@@ -55,7 +55,7 @@ export const google: WireFormat = {
     const given = isSchema ? withRawMember(config, "responseJsonSchema", format.schema) : config;
     const method = call.streamed ? "streamGenerateContent?alt=sse" : "generateContent";
     return {
-      path: `/models/${call.model}:${method}`,
+      path: `/models/${encodeURI(call.model)}:${method}`,
       headers: { "x-goog-api-key": entry.apiKey ?? "" },
       body: given === "{}" ? body : withRawMember(body, "generationConfig", given),
     };
