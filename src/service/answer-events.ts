@@ -45,7 +45,7 @@ export function answerEvents(
   cost: Cost,
 ): AsyncGenerator<EngineEvent> {
   const { checked, choice, context, input, signal } = request;
-  const { kind, difficulty } = choice.rating;
+  const { kind, difficulty } = choice;
   const question = {
     ...checked,
     conversation,

@@ -119,7 +119,7 @@ async function prepare(
   const checked = checkRequest(request, streamed);
   const idempotency = streamed ? undefined : readIdempotencyKey(request, context);
 
-  const choice = chooseLevel(parts.difficulty, parts.levels, checked.effort, checked.conversation);
+  const choice = chooseLevel(parts.difficulty, parts.levels, checked);
   const deadlineMs = deadlines[choice.level];
   running.limit(deadlineMs);
   const endsAt = performance.now() + deadlineMs;

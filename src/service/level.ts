@@ -1,31 +1,28 @@
-import type { DifficultyRater, DifficultyRating } from "../engine/difficulty/difficulty.ts";
+import type { DifficultyRater, Kind } from "../engine/difficulty/difficulty.ts";
 import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
-import type { Effort, Level } from "../terms.ts";
+import type { Level } from "../terms.ts";
+import type { CheckedRequest } from "./validate-request.ts";
 
 export interface Choice {
   level: Level;
-  rating: DifficultyRating;
-  /** Why this level, as phrases for the trace. */
-  readonly reasons: string[];
+  kind: Kind;
+  /** See `DifficultyRating`. */
+  difficulty: number;
+  /** Why this level, as phrases for the trace; empty without a trace. */
+  reasons: string[];
 }
 
 /** Chooses the level of a request: the effort that the caller names, or with `auto` the level of the difficulty. */
 export function chooseLevel(
   rater: DifficultyRater,
   thresholds: LevelThresholds,
-  effort: Effort,
-  conversation: Conversation,
+  { effort, conversation, trace }: Pick<CheckedRequest, "effort" | "conversation" | "trace">,
 ): Choice {
   const rating = rater.rate(ratedText(conversation));
-  const level = levelOf(effort, rating, thresholds);
-  return {
-    level,
-    rating,
-    get reasons() {
-      return effort === "auto" ? rating.reasons : [`the request asks for effort ${effort}`];
-    },
-  };
+  const { kind, difficulty } = rating;
+  const explain = () => (effort === "auto" ? rating.explain() : [`the request asks for effort ${effort}`]);
+  return { level: levelOf(effort, rating, thresholds), kind, difficulty, reasons: trace ? explain() : [] };
 }
 
 /** The caller's instructions and last turn, without files, search results and earlier answers. */

@@ -13,7 +13,7 @@ function raterOf(difficulty: number): DifficultyRater & { read: string[] } {
     read,
     rate(text) {
       read.push(text);
-      return { difficulty, kind: "prose", reasons: ["it is long"] };
+      return { difficulty, kind: "prose", explain: () => ["it is long"] };
     },
   };
 }
@@ -25,7 +25,7 @@ const said = (...turns: [role: "user" | "assistant", text: string][]): Conversat
 });
 
 test("follows the difficulty with auto, and applies an effort that the caller names", () => {
-  const asked = said(["user", "Why?"]);
+  const conversation = said(["user", "Why?"]);
   for (const [difficulty, level] of [
     [0, "low"],
     [0.39, "low"],
@@ -34,11 +34,11 @@ test("follows the difficulty with auto, and applies an effort that the caller na
     [1, "high"],
   ] as const) {
     const rater = raterOf(difficulty);
-    const auto = chooseLevel(rater, THRESHOLDS, "auto", asked);
+    const auto = chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation, trace: true });
     assert.deepEqual([auto.level, auto.reasons], [level, ["it is long"]]);
     for (const effort of ["low", "medium", "high"] as const) {
-      const named = chooseLevel(rater, THRESHOLDS, effort, asked);
-      assert.deepEqual([named.level, named.rating.difficulty], [effort, difficulty]);
+      const named = chooseLevel(rater, THRESHOLDS, { effort, conversation, trace: true });
+      assert.deepEqual([named.level, named.difficulty], [effort, difficulty]);
       assert.deepEqual(named.reasons, [`the request asks for effort ${effort}`]);
     }
   }
@@ -52,7 +52,8 @@ test("rates the caller's instructions and the user's last text", () => {
     [said(), "Be brief."],
   ] as const) {
     const rater = raterOf(0);
-    chooseLevel(rater, THRESHOLDS, "auto", asked);
+    const { reasons } = chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation: asked, trace: false });
+    assert.deepEqual(reasons, []);
     assert.deepEqual(rater.read, [expected]);
   }
 });

@@ -11,8 +11,8 @@ export interface DifficultyRating {
   /** How likely the strong tier is to do better than the fast one, 0 to 1. */
   difficulty: number;
   kind: Kind;
-  /** Phrases for the trace, the most important first; at most four. They never quote the prompt. Made when read. */
-  readonly reasons: string[];
+  /** Returns phrases for the trace, the most important first; at most four. They never quote the prompt. */
+  explain(): string[];
 }
 
 export interface DifficultyRater {
@@ -56,9 +56,7 @@ export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
       return {
         difficulty: 1 - (1 - difficulty(scorer, scored.score)) * (1 - DEMAND) ** found.length,
         kind,
-        get reasons() {
-          return reasons(scorer, read.values, scored.trust, kind, found);
-        },
+        explain: () => reasons(scorer, read.values, scored.trust, kind, found),
       };
     },
   };

@@ -16,8 +16,10 @@ test("rates any text from 0 to 1 with at most four reasons, and always the same"
     fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
       const rating = rater.rate(text);
       assert.ok(rating.difficulty >= 0 && rating.difficulty <= 1, String(rating.difficulty));
-      assert.ok(rating.reasons.length >= 1 && rating.reasons.length <= 4);
-      assert.deepEqual(rater.rate(text), rating);
+      const reasons = rating.explain();
+      assert.ok(reasons.length >= 1 && reasons.length <= 4);
+      const again = rater.rate(text);
+      assert.deepEqual([again.difficulty, again.kind, again.explain()], [rating.difficulty, rating.kind, reasons]);
     }),
   );
 });
@@ -41,7 +43,7 @@ test("reads the start, the middle and the end of a very long prompt", () => {
 
 test("never quotes the prompt in a reason", () => {
   const words = "zyxomma quibblewort 4711 flumadiddle";
-  for (const reason of rater.rate(`Explain ${words} and calculate ${words}?`).reasons)
+  for (const reason of rater.rate(`Explain ${words} and calculate ${words}?`).explain())
     assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
 });
 
@@ -85,10 +87,10 @@ test("raises the difficulty for demands for depth, with a reason, except in a cl
     rater.rate(text),
   );
   assert.ok((deep?.difficulty ?? 0) > (short?.difficulty ?? 1));
-  assert.ok(deep?.reasons.includes("depth is asked for (harder)"));
+  assert.ok(deep?.explain().includes("depth is asked for (harder)"));
   const options = "\nA. One\nB. Two\nC. Three";
   const closed = rater.rate(`Which proof did Euclid give in detail? Compare.${options}`);
-  assert.ok(closed.reasons.every((reason) => !reason.includes("asked for")));
+  assert.ok(closed.explain().every((reason) => !reason.includes("asked for")));
 });
 
 test("does not count an instruction to think step by step as a demand", () => {
