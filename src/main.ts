@@ -25,6 +25,7 @@ import { greeting } from "./greeting.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 import { errorFacts, type Log, openLog, type ProcessLog } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
+import { readResources, resourceWarnings } from "./resources.ts";
 import { createSearch } from "./search/search.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
@@ -165,8 +166,10 @@ async function main(): Promise<number> {
   let stopping: AbortSignal | undefined;
   let running: AsyncDisposableStack;
   try {
-    const config = envToConfig(process.env);
+    const resources = readResources();
+    const config = envToConfig(process.env, resources);
     const processLog = openLog(config.logLevel, process.stderr);
+    for (const warning of resourceWarnings(resources)) processLog.log.warn(warning);
     handleErrors(process, processLog);
     stopping = stopSignal(process, processLog.log);
     running = await start(config, processLog, stopping);

@@ -17,6 +17,7 @@ const LEAVES = new Set([
   "json-names",
   "log",
   "log-output",
+  "resources",
   "telemetry",
   "terms",
   "tracing",

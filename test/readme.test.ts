@@ -174,7 +174,7 @@ test("every environment variable is documented with its default", async () => {
     }),
   );
   assert.deepEqual([...rows.keys()].toSorted(), [...new Set(["PORT", "RPC_PORT", ...read])].toSorted());
-  const { public: rest, rpc, ...config } = envToConfig({});
+  const { public: rest, rpc, ...config } = envToConfig({}, { openFiles: 65_536, memoryBytes: 2 ** 34 });
   assert.deepEqual([rows.get("HOST"), rows.get("PORT")], [rest.host, `${rest.port}`]);
   assert.deepEqual([rows.get("RPC_HOST"), rows.get("RPC_PORT")], [rpc.host, `${rpc.port}`]);
   for (const [name, value] of [

@@ -1,4 +1,11 @@
 import { resolve } from "node:path";
+import {
+  bodyBudgetBytes,
+  type ConnectionLimits,
+  connectionLimits,
+  type Resources,
+  readResources,
+} from "../resources.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 import { type ModelEntry, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
@@ -41,6 +48,8 @@ export interface Config {
   retentionDays: number;
   /** Most bytes of request bodies held in memory at one time, over all requests. */
   bodyBudgetBytes: number;
+  /** Most connections that may be open at a time, from the limits of the operating system. */
+  connections: ConnectionLimits;
   /** In milliseconds. */
   stream: {
     /** Longest wait for a first event before the headers are sent without one. */
@@ -67,9 +76,10 @@ const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error"
 
 /**
  * Reads and validates the configuration from environment variables and the catalogue file that they name.
+ * @param resources the limits of the operating system, from which defaults follow
  * @throws ConfigError naming the variable, what was expected and what to do
  */
-export function envToConfig(env: Env): Config {
+export function envToConfig(env: Env, resources: Resources = readResources()): Config {
   return {
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
     rpc: { host: env.RPC_HOST || "127.0.0.1", port: integer(env, "RPC_PORT", 8081, 0, 65535) },
@@ -92,10 +102,11 @@ export function envToConfig(env: Env): Config {
     bodyBudgetBytes: integer(
       env,
       "CHORUS_BODY_BUDGET_BYTES",
-      256 * 1024 * 1024,
+      bodyBudgetBytes(resources),
       64 * 1024 * 1024,
       Number.MAX_SAFE_INTEGER,
     ),
+    connections: connectionLimits(resources),
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
     console: {
       folder: resolve(import.meta.dirname, "../../console/dist"),

@@ -32,7 +32,7 @@ function catalogue(value: unknown): Record<string, string> {
 }
 
 test("returns the documented defaults for an empty environment", () => {
-  const config = envToConfig({});
+  const config = envToConfig({}, { openFiles: 1_024, memoryBytes: 2 ** 34 });
   assert.deepEqual(
     config.models.map(({ vendor, tier }) => [vendor, tier]),
     [
@@ -59,6 +59,7 @@ test("returns the documented defaults for an empty environment", () => {
       drainMs: 20_000,
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
+      connections: { public: 336, internal: 112, vendors: 448 },
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
       logLevel: "info",
