@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createActivity } from "./accounts/activity.ts";
-import { bootstrap } from "./accounts/bootstrap.ts";
+import { bootstrap, checkSecrets, createSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
 import { createOwners } from "./accounts/owners.ts";
@@ -30,7 +30,7 @@ import { createSearch } from "./search/search.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
 import { drainServers, handleErrors, stopSignal } from "./shutdown.ts";
-import { openStore, type Store } from "./store/open.ts";
+import { createStore, type Store } from "./store/open.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { startTracing } from "./tracing.ts";
@@ -50,54 +50,64 @@ interface Context {
 }
 
 /**
- * Starts everything in order. Disposing the result stops everything in reverse order.
+ * Starts everything in order. Disposing the result stops everything in reverse order. The listeners start before the
+ * database is available, so that probes are answered; other requests are refused until the end of the start.
  * @param stopping aborts the start: what was started is stopped again, and the reason of the signal is thrown
  */
 async function start(config: Config, processLog: ProcessLog, stopping: AbortSignal): Promise<AsyncDisposableStack> {
   const { log, errors, output } = processLog;
+  const { bootstrapApiKey: apiKey, operatorToken, dataDir } = config;
+  const given = { apiKey, operatorToken };
+  checkSecrets(given);
   await using stack = new AsyncDisposableStack();
   if (config.tracing) stack.adopt(await startTracing(config.tracing, log), (tracing) => tracing.stop());
-  const store = stack.use(await openStore(config, log, stopping));
-  const partitions = await keepPartitions(store.maintenance, { retentionDays: config.retentionDays, log });
-  stack.defer(() => partitions.stop());
-  await applyTiers(store.maintenance, config.tiers);
+  const store = stack.use(createStore(config, log, stopping));
   const telemetry = createTelemetry(errors);
   telemetry.watchProcess();
   telemetry.watchLog(() => output.dropped);
 
   const context: Context = { config, log, telemetry, errors, stack };
-  const admission = await startAdmission(context, store);
+  const replica = randomUUID();
+  const admission = await startAdmission(context, store, replica);
   const inFlight = createInFlight();
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
   const { restUrl, rpcUrl } = await startServers(context, services, inFlight);
 
-  // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
-  const { bootstrapApiKey: apiKey, operatorToken, dataDir } = config;
-  const secrets = await bootstrap(store.maintenance, { apiKey, operatorToken });
+  const secrets = await store.open(async (pools, repeat) => {
+    await repeat(() => applyTiers(pools.maintenance, config.tiers));
+    const partitions = await keepPartitions(pools.maintenance, { retentionDays: config.retentionDays, log });
+    stack.defer(() => partitions.stop());
+    const leases = await repeat(() => keepAlive(pools.requests, replica, admission.holds, log));
+    stack.defer(() => leases.stop());
+    // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
+    const offered = createSecrets();
+    return repeat(() => bootstrap(pools.maintenance, given, offered));
+  });
   await announce(context, rpcUrl, secrets.operatorToken ?? operatorToken);
-  stopping.throwIfAborted();
+  if (Object.keys(secrets).length === 0) stopping.throwIfAborted();
   process.stdout.write(greeting({ restUrl, rpcUrl, dataDir, secrets, offline }));
   return stack.move();
 }
 
-async function startAdmission({ config, log, telemetry, stack }: Context, store: Store): Promise<Admission> {
-  const replica = randomUUID();
+async function startAdmission(
+  { config, log, telemetry, stack }: Context,
+  store: Store,
+  replica: string,
+): Promise<Admission> {
   const journal = await openJournal<SettlementRow>(await journalFolder(config.dataDir, log), log);
   const settlements = createSettlements(store.requests, journal, log, telemetry);
   stack.defer(() => settlements.close());
-  const admission = createAdmission(store.requests, settlements, config.rates, replica, undefined, telemetry);
-  const leases = await keepAlive(store.requests, replica, admission.holds, log);
-  stack.defer(() => leases.stop());
-  return admission;
+  return createAdmission(store.requests, settlements, config.rates, replica, undefined, telemetry);
 }
 
 /** @returns the services, and whether only the offline models are available */
 function createServiceParts(
   { config, telemetry, errors, stack }: Context,
-  { requests, maintenance }: Store,
+  store: Store,
   admission: Admission,
   inFlight: InFlight,
 ): { services: Services; offline: boolean } {
+  const { requests, maintenance } = store;
   const models = createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call), errors);
   stack.defer(() => models.close());
   const tokenizer = createTokenizer();
@@ -126,6 +136,7 @@ function createServiceParts(
     inFlight,
     deadlines: config.deadlines,
     levels: config.levels,
+    started: () => store.isOpen,
   });
   return { services, offline: models.offline };
 }

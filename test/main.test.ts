@@ -314,13 +314,9 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ RPC_HOST: "nohost.invalid", DATABASE_URL: url }, /nohost\.invalid:0 .* RPC_HOST/],
     [{ BOOTSTRAP_API_KEY: "short", DATABASE_URL: url }, /BOOTSTRAP_API_KEY must have 16/],
     [{ DATA_DIR: join(file, "data") }, /DATA_DIR cannot be used: ENOTDIR/],
-    [
-      { DATABASE_URL: "postgres://me:sesame@127.0.0.1:1/x" },
-      /database cannot be reached.*127\.0\.0\.1:1.*DATABASE_URL/,
-    ],
-    [{ DATABASE_URL: "postgres://me:sesame@nohost.invalid/x" }, /nohost\.invalid.*DATABASE_URL/],
-    [{ DATABASE_URL: wrong.href }, /password authentication failed/],
-    [{ DATABASE_URL: missing.href }, /database "no_such_database" does not exist/],
+    [{ DATABASE_URL: wrong.href }, /password authentication failed.*DATABASE_URL/],
+    [{ DATABASE_URL: missing.href }, /database "no_such_database" does not exist.*DATABASE_URL/],
+    [{ DATABASE_URL: `${url}?sslmode=require` }, /does not support SSL.*DATABASE_URL/],
   ];
   await Promise.all(
     cases.map(async ([env, message]) => {
@@ -328,7 +324,7 @@ test("names an unusable setting and exits with code 1", async (t) => {
       assert.deepEqual([code, stdout], [1, ""], stderr);
       assert.match(stderr, /^Chorus cannot start\. /m);
       assert.match(stderr, message);
-      assert.doesNotMatch(stderr, /sesame|not-the-password|^\s+at /m);
+      assert.doesNotMatch(stderr, /not-the-password|^\s+at /m);
     }),
   );
 });

@@ -15,29 +15,50 @@ const DEFAULT_WORKSPACE = "default";
 /** Credit of the first workspace, in millionths. At the default rates it pays two million output tokens. */
 const STARTING_GRANT = { kind: "grant", amount: 1_000_000_000n, reference: "starting grant" } as const;
 
+/** Secrets in clear text. */
+export interface Secrets {
+  /** Of an API key. */
+  readonly apiKey: string;
+  readonly operatorToken: string;
+}
+
+/** Secrets that an operator has chosen (`BOOTSTRAP_API_KEY`, `OPERATOR_TOKEN`). */
+type GivenSecrets = { readonly [K in keyof Secrets]?: string | undefined };
+
+/**
+ * Checks the format of secrets: 16 to 512 visible ASCII characters.
+ * @throws Error with the variable whose secret is not valid
+ */
+export function checkSecrets({ apiKey, operatorToken }: GivenSecrets): void {
+  check("BOOTSTRAP_API_KEY", apiKey);
+  check("OPERATOR_TOKEN", operatorToken);
+}
+
+/** Creates the secrets of a first start. */
+export function createSecrets(): Secrets {
+  return { apiKey: createSecret("ck_"), operatorToken: createSecret("op_") };
+}
+
 /**
  * Prepares a database for its first use: creates the first workspace with a starting grant, an API key and an operator
  * token. On any database it adds the given secrets. Several replicas may run it at once, and any number of times. A
  * given key that was revoked stays revoked.
- * @param given.apiKey the exact secret of an API key, 16 to 512 visible ASCII characters (`BOOTSTRAP_API_KEY`); it gets
- * every scope
- * @param given.operatorToken the exact secret of an operator token, in the same format (`OPERATOR_TOKEN`)
- * @returns the secrets that were created, to be printed once: on an empty database, those that were not given
- * @throws Error with the variable whose secret is not valid
+ * @param given the exact secrets; the key gets every scope
+ * @param offered used on an empty database for those that are not given. A call that is repeated with the same ones
+ *   because the result of the first did not arrive returns them again.
+ * @returns the offered secrets that were stored, to be printed once
  */
 export async function bootstrap(
   pool: Pool,
-  given: { apiKey?: string | undefined; operatorToken?: string | undefined },
-): Promise<{ apiKey?: string; operatorToken?: string }> {
-  check("BOOTSTRAP_API_KEY", given.apiKey);
-  check("OPERATOR_TOKEN", given.operatorToken);
+  given: GivenSecrets,
+  offered: Secrets = createSecrets(),
+): Promise<Partial<Secrets>> {
   return pool.tx(async (query) => {
     await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
-    const isEmpty = (await query("select from workspaces limit 1")).length === 0;
-    const created = isEmpty
+    const created = (await takesOffered(query, offered))
       ? {
-          ...(given.apiKey ? {} : { apiKey: createSecret("ck_") }),
-          ...(given.operatorToken ? {} : { operatorToken: createSecret("op_") }),
+          ...(given.apiKey ? {} : { apiKey: offered.apiKey }),
+          ...(given.operatorToken ? {} : { operatorToken: offered.operatorToken }),
         }
       : {};
     const { apiKey, operatorToken } = { ...given, ...created };
@@ -49,6 +70,16 @@ export async function bootstrap(
     }
     return created;
   });
+}
+
+/** Whether the database is empty, or was when an earlier call stored the offered secrets. */
+async function takesOffered(query: Query, { apiKey, operatorToken }: Secrets): Promise<boolean> {
+  const [row] = await query<{ takes: boolean }>(
+    `select not exists (select from workspaces) or exists (select from api_keys where secret_hash = $1)
+       or exists (select from operator_tokens where secret_hash = $2) as takes`,
+    [hashSecret(apiKey), hashSecret(operatorToken)],
+  );
+  return row?.takes === true;
 }
 
 async function addKey(query: Query, secret: string): Promise<void> {

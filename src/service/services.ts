@@ -33,7 +33,7 @@ export interface Services {
   readonly activity: ActivityAdmin;
   /** Sessions of the console. */
   readonly sessions: Sessions;
-  /** False once the service is draining. */
+  /** True from the end of the start until the service drains. */
   ready(): boolean;
 }
 
@@ -46,6 +46,8 @@ export interface Parts extends GenerationParts {
   rates: Rates;
   activity: Activity;
   sessions: Sessions;
+  /** Whether the start has ended, so that the database accepts statements. */
+  started(): boolean;
 }
 
 export function createServices(parts: Parts): Services {
@@ -66,6 +68,6 @@ export function createServices(parts: Parts): Services {
     usage: createUsageAdmin(usage, workspaces, rates),
     activity: createActivityAdmin(activity),
     sessions,
-    ready: () => !inFlight.draining,
+    ready: () => parts.started() && !inFlight.draining,
   };
 }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Pause between two probes of a server that is unavailable, in milliseconds. */
+/**
+ * Mean pause between two probes of a server that is unavailable, in milliseconds. Each pause is 50 % to 150 % of it, at
+ * random, so that replicas do not probe a server that comes back at the same moment.
+ */
 const PAUSE_MS = 250;
 
 /** Remembers that a server is unavailable, so that statements fail at once instead of after a timeout. */
@@ -27,7 +30,7 @@ export function createAvailability(probe: () => Promise<void>): Availability {
         return;
       } catch (error) {
         unavailable = { error };
-        await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+        await sleep(PAUSE_MS * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
   }

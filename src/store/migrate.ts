@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isUnavailable, type Pool, type Query } from "./pool.ts";
+import type { Pool, Query } from "./pool.ts";
 
 /** First line of a migration after which programs that do not know it must not run. */
 const BREAKING = "--! breaking-change";
@@ -12,10 +12,17 @@ const BREAKING = "--! breaking-change";
  */
 export const SETUP_LOCK = 4_207_849_484n;
 
-/**
- * Timeout of the whole migration in milliseconds. Includes the wait for other replicas that migrate at the same time.
- */
+/** Timeout of one statement of a migration, in milliseconds. */
 const TIMEOUT_MS = 600_000;
+
+/**
+ * Longest wait for another replica that migrates, in milliseconds. After it, this replica gives its connection back, so
+ * that many replicas that start at once do not use up the connections of the server.
+ */
+const LOCK_MS = 2_000;
+
+/** SQLSTATE of a missing right (PostgreSQL documentation, appendix A). */
+const NOT_PERMITTED = "42501";
 
 /**
  * SQLSTATE of `create or replace function` when parameter names or the return type differ (PostgreSQL documentation,
@@ -37,9 +44,10 @@ interface Migration {
  *    database has seen a migration that it does not know, because they then belong to a newer version. So add a
  *    migration, even an empty one, when you change a function in a way that earlier versions cannot work with.
  *
- * Safe when several replicas start at once: one applies, the others wait for it.
- * @throws Error when the database cannot be reached, or when it has seen a breaking migration that this program does
- *   not know.
+ * Safe when several replicas start at once: one applies, the others wait for it for two seconds and then fail with an
+ * error of `isUnavailable`.
+ * @throws Error when it has seen a breaking migration that this program does not know, or when the role may not create
+ *   tables
  */
 export async function migrate(pool: Pool, folder: string = import.meta.dirname): Promise<void> {
   const migrations = readMigrations(join(folder, "migrations"));
@@ -48,7 +56,9 @@ export async function migrate(pool: Pool, folder: string = import.meta.dirname):
   try {
     await pool.tx(
       async (query) => {
+        await query(`set local lock_timeout = ${LOCK_MS}`);
         await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
+        await query("set local lock_timeout = 0");
         await query(`create table if not exists chorus_migrations (
           id integer primary key, breaking boolean not null, applied_at timestamptz not null default now())`);
         await query("create table if not exists chorus_functions (name text primary key, checksum text not null)");
@@ -62,7 +72,9 @@ export async function migrate(pool: Pool, folder: string = import.meta.dirname):
       { timeoutMs: TIMEOUT_MS },
     );
   } catch (error) {
-    throw isUnavailable(error) ? unreachable(error) : error;
+    const { code, message } = error as { code?: string; message: string };
+    if (code !== NOT_PERMITTED) throw error;
+    throw new Error(`${message}. Let the role of DATABASE_URL create tables in its database.`, { cause: error });
   }
 }
 
@@ -145,12 +157,4 @@ async function signaturesOf(query: Query, name: string): Promise<string[]> {
 
 async function dropFunctions(query: Query, signatures: string[]): Promise<void> {
   for (const signature of signatures) await query(`drop function ${signature}`);
-}
-
-function unreachable(error: unknown): Error {
-  const { message, code } = error as NodeJS.ErrnoException;
-  return new Error(
-    `The database cannot be reached: ${message || code}. Check DATABASE_URL, and that the server is running.`,
-    { cause: error },
-  );
 }

@@ -1,18 +1,38 @@
 import type { Log } from "../log.ts";
+import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
+import { createGate } from "./gate.ts";
 import { migrate } from "./migrate.ts";
-import { openPool, type Pool } from "./pool.ts";
+import { checkServer, openPool, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
 const REQUEST_TIMEOUTS = { timeoutMs: 3_000, connectMs: 1_000 };
 
-/** An open database with an up-to-date schema. Disposing it closes the connections and stops an embedded server. */
-export interface Store extends AsyncDisposable {
-  /** Connections for the request path only, with short timeouts. */
+/** Connections to the database. */
+export interface Pools {
+  /** For the request path only, with short timeouts. */
   readonly requests: Pool;
-  /** Separate connections for administration, reports and maintenance, so that these never delay a request. */
+  /** For administration, reports and maintenance, so that these never delay a request. */
   readonly maintenance: Pool;
 }
+
+/**
+ * The database. Its pools refuse every statement with `overloaded` until `open` has resolved. Disposing it closes the
+ * connections and stops an embedded server.
+ */
+export interface Store extends Pools, AsyncDisposable {
+  /** Whether the pools accept statements. */
+  readonly isOpen: boolean;
+  /**
+   * Waits for the database for as long as it is unavailable, applies outstanding migrations and runs `prepare`.
+   * @param prepare what must be in the database before the first request; gets pools that accept statements already
+   * @throws Error naming DATABASE_URL when waiting cannot help; the reason of the signal
+   */
+  open<T>(prepare: (pools: Pools, repeat: Repeat) => Promise<T>): Promise<T>;
+}
+
+/** Runs a function again for as long as the database is unavailable. */
+export type Repeat = <T>(run: () => Promise<T>) => Promise<T>;
 
 export interface StoreOptions {
   /** Connection string of an existing Postgres; undefined starts the embedded one under `dataDir`. */
@@ -21,22 +41,44 @@ export interface StoreOptions {
 }
 
 /**
- * Opens the database and applies outstanding migrations.
- * @param signal aborts the start between two steps; everything that was started is stopped again
+ * Creates the store without touching the database.
+ * @param signal aborts `open`
  */
-export async function openStore(options: StoreOptions, log: Log, signal: AbortSignal): Promise<Store> {
-  await using stack = new AsyncDisposableStack();
-  let url = options.databaseUrl;
-  if (!url) {
-    const embedded = await startEmbedded(options.dataDir, (message) => log.info(message));
+export function createStore({ databaseUrl, dataDir }: StoreOptions, log: Log, signal: AbortSignal): Store {
+  const stack = new AsyncDisposableStack();
+  const requests = createGate();
+  const maintenance = createGate();
+  let isOpen = false;
+
+  async function urlOfDatabase(): Promise<string> {
+    if (databaseUrl) return databaseUrl;
+    const embedded = await startEmbedded(dataDir, (message) => log.info(message));
     stack.defer(() => embedded.stop());
-    url = embedded.url;
+    return embedded.url;
   }
-  signal.throwIfAborted();
-  const requests = stack.adopt(openPool(url, REQUEST_TIMEOUTS), (pool) => pool.end());
-  const maintenance = stack.adopt(openPool(url), (pool) => pool.end());
-  await migrate(maintenance);
-  signal.throwIfAborted();
-  const opened = stack.move();
-  return { requests, maintenance, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+
+  return {
+    requests: requests.pool,
+    maintenance: maintenance.pool,
+    get isOpen() {
+      return isOpen;
+    },
+    async open(prepare) {
+      const url = await urlOfDatabase();
+      signal.throwIfAborted();
+      const pools = {
+        requests: stack.adopt(openPool(url, REQUEST_TIMEOUTS), (pool) => pool.end()),
+        maintenance: stack.adopt(openPool(url), (pool) => pool.end()),
+      };
+      const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });
+      await repeat(() => checkServer(pools.maintenance));
+      await repeat(() => migrate(pools.maintenance));
+      const result = await prepare(pools, repeat);
+      requests.open(pools.requests);
+      maintenance.open(pools.maintenance);
+      isOpen = true;
+      return result;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }

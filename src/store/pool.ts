@@ -122,6 +122,26 @@ async function probe(config: pg.ClientConfig): Promise<void> {
   }
 }
 
+/** Oldest version of Postgres that the service supports, as `server_version_num`. */
+const MIN_VERSION = 150_000;
+
+/**
+ * Opens a connection and checks the version of the server.
+ * @throws Error naming DATABASE_URL when the server refuses the connection or is too old; an error of `isUnavailable`
+ */
+export async function checkServer(pool: Pool): Promise<void> {
+  const [row] = await pool
+    .query<{ version: number }>("select current_setting('server_version_num')::int as version")
+    .catch((error: Error) => {
+      if (isUnavailable(error)) throw error;
+      throw new Error(`The database refuses this service: ${error.message}. Correct DATABASE_URL.`, { cause: error });
+    });
+  if (row && row.version < MIN_VERSION) {
+    const version = Math.floor(row.version / 10_000);
+    throw new Error(`DATABASE_URL names a Postgres ${version}. Chorus needs Postgres 15 or newer.`);
+  }
+}
+
 /** Messages of `pg` about a connection that was lost or not free in time; these errors have no code. */
 const CONNECTION_LOST =
   /^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool)/;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { bootstrap, checkSecrets, createSecrets } from "../../src/accounts/bootstrap.ts";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createOwners } from "../../src/accounts/owners.ts";
 import { isWellFormed } from "../../src/admission/secret.ts";
@@ -62,13 +62,19 @@ test("does not restore a given key that was revoked", async (t) => {
   await assert.rejects(keys.authenticate(apiKey), { kind: "unauthenticated" });
 });
 
-test("refuses an unusable secret, names its variable and does not show the secret", async (t) => {
-  const { pool } = await testDatabase(t);
+test("refuses an unusable secret, names its variable and does not show the secret", () => {
   for (const secret of ["", "fifteen-letters", "x".repeat(513), "has a space in it", "schlüssel-mit-umlaut"]) {
     const hidden = (name: string) => (error: Error) =>
       error.message.startsWith(name) && (secret === "" || !error.message.includes(secret));
-    await assert.rejects(bootstrap(pool, { apiKey: secret }), hidden("BOOTSTRAP_API_KEY"));
-    await assert.rejects(bootstrap(pool, { operatorToken: secret }), hidden("OPERATOR_TOKEN"));
+    assert.throws(() => checkSecrets({ apiKey: secret }), hidden("BOOTSTRAP_API_KEY"));
+    assert.throws(() => checkSecrets({ operatorToken: secret }), hidden("OPERATOR_TOKEN"));
   }
-  assert.deepEqual(await pool.query("select from workspaces"), []);
+});
+
+test("returns the secrets again when the call that stored them is repeated, and to no other call", async (t) => {
+  const { pool } = await testDatabase(t);
+  const [offered, other] = [createSecrets(), createSecrets()];
+  for (let i = 0; i < 2; i++) assert.deepEqual(await bootstrap(pool, {}, offered), offered);
+  assert.deepEqual(await bootstrap(pool, {}, other), {});
+  assert.equal((await pool.query("select from api_keys")).length, 1);
 });

@@ -80,7 +80,8 @@ async function childrenOf(parent: number): Promise<number[]> {
   });
 }
 
-function freePort(): Promise<number> {
+/** Finds a port that is free now. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);
