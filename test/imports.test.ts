@@ -12,6 +12,7 @@ const LEAVES = new Set([
   "config",
   "discovery",
   "failure",
+  "fair-queue",
   "internal-errors",
   "json",
   "json-names",
