@@ -1,61 +1,183 @@
 export interface BreakerOptions {
-  /** Failures in a row that open the circuit. Default 5. */
-  failures?: number;
+  /** Fewest requests in the window for the circuit to open. Default 5. */
+  minRequests?: number;
+  /** Share of the requests, 0 to 1, that must have failed for the circuit to open. Default 0.5. */
+  failedShare?: number;
+  /** Requests count for one to two times this long, in milliseconds. Default 30,000. */
+  windowMs?: number;
   /** Time from the opening of the circuit until one call may pass as a probe, in milliseconds. Default 10,000. */
   cooldownMs?: number;
   /** The current time in milliseconds, from any fixed point. Default `performance.now`. */
   clock?: () => number;
 }
 
-/**
- * Stops calls to a server that fails repeatedly. Each call asks `pass` first; a call that may pass then reports its
- * result exactly once, with `succeed`, `fail` or `release`.
- */
-export interface Breaker {
-  /** Whether a call may be made. False while the circuit is open: the call must fail at once. */
-  pass(): boolean;
-  /** The call succeeded: the circuit closes. */
-  succeed(): void;
-  /** The call failed, and the server is to blame. */
-  fail(): void;
-  /** The call ended and says nothing about the server, for example because the caller left. */
-  release(): void;
+/** The request that a call belongs to. Calls of one request share one object. */
+export interface Requester {
+  /** Workspace of the caller. */
+  readonly workspace: string;
 }
 
-/**
- * A circuit breaker with the usual three states. Closed: all calls pass. Open, after `failures` failures in a row: no
- * call passes. Half open, after `cooldownMs`: one call passes as a probe, and its result closes or reopens the
- * circuit.
- */
-export function createBreaker({
-  failures = 5,
-  cooldownMs = 10_000,
-  clock = () => performance.now(),
-}: BreakerOptions = {}): Breaker {
-  let failuresInRow = 0;
-  let openedAt: number | undefined;
-  let isProbing = false;
+/** A call that may be made. */
+export interface Attempt {
+  /**
+   * Reports the result; only the first report counts. `failed`: the server is to blame. `unknown`: the call says nothing
+   * about the server, for example because the caller left.
+   */
+  end(result: "ok" | "failed" | "unknown"): void;
+}
 
-  return {
-    pass() {
-      if (openedAt === undefined) return true;
-      if (isProbing || clock() - openedAt < cooldownMs) return false;
-      isProbing = true;
-      return true;
-    },
-    succeed() {
-      failuresInRow = 0;
-      openedAt = undefined;
-      isProbing = false;
-    },
-    fail() {
-      failuresInRow++;
-      // Calls that started before the circuit opened do not extend the cool-down; a failed probe does.
-      if (isProbing || (openedAt === undefined && failuresInRow >= failures)) openedAt = clock();
-      isProbing = false;
-    },
-    release() {
-      isProbing = false;
-    },
-  };
+/** Requests of one workspace. */
+interface Count {
+  requests: number;
+  failed: number;
+}
+
+/** Most workspaces that are counted in each half of the window. Requests of further ones are not counted. */
+const MAX_WORKSPACES = 256;
+/** Fewest failures of the workspaces besides the one with the most. */
+const MIN_OTHERS = 2;
+/** Time for which a second workspace is remembered, in milliseconds. */
+const COMPANY_MS = 300_000;
+
+/**
+ * Stops calls to a server while most requests fail: a circuit breaker with the usual three states. Closed: all calls
+ * pass. Open: no call passes. Half open, after a cool-down: one call passes as a probe, and its result closes or
+ * reopens the circuit.
+ *
+ * The circuit opens on the share of failed requests over a sliding window. A request counts once, with its first
+ * result. Requests that fail because of their content must not close the server to others. So if two workspaces used
+ * the server lately, the share must also be reached without the workspace that has the most failures.
+ */
+export class Breaker {
+  readonly #options: Required<BreakerOptions>;
+  readonly #counted = new WeakSet<Requester>();
+  /** The current and the previous half of the window, by workspace. */
+  #halves: [Map<string, Count>, Map<string, Count>] = [new Map(), new Map()];
+  #halfEndsAt = Number.NEGATIVE_INFINITY;
+  #openedAt: number | undefined;
+  #isProbing = false;
+  /** Workspace of the last probe, if that failed. */
+  #failedProbe: string | undefined;
+  #lastWorkspace: string | undefined;
+  /** When requests of two workspaces last followed each other. */
+  #companyAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BreakerOptions = {}) {
+    this.#options = {
+      minRequests: 5,
+      failedShare: 0.5,
+      windowMs: 30_000,
+      cooldownMs: 10_000,
+      clock: () => performance.now(),
+      ...options,
+    };
+  }
+
+  get isClosed(): boolean {
+    return this.#openedAt === undefined;
+  }
+
+  /** Share of the requests in the window that failed, 0 to 1. */
+  get failedShare(): number {
+    const { requests, failed } = this.#sum();
+    return requests === 0 ? 0 : failed / requests;
+  }
+
+  /**
+   * Begins a call.
+   * @param isForced passes also while the circuit is open
+   * @returns undefined if the call must not be made
+   */
+  begin(requester: Requester, isForced = false): Attempt | undefined {
+    const { workspace } = requester;
+    const isOpen = this.#openedAt !== undefined;
+    const isProbe = isOpen && this.#mayProbe(workspace);
+    if (isOpen && !isProbe && !isForced) return undefined;
+    if (isProbe) this.#isProbing = true;
+    let hasEnded = false;
+    return {
+      end: (result) => {
+        if (hasEnded) return;
+        hasEnded = true;
+        if (isProbe) this.#isProbing = false;
+        if (result === "unknown") return;
+        const isFailed = result === "failed";
+        if (isOpen && !isFailed) this.#close();
+        // A probe that fails starts another cool-down. Other calls do not extend it.
+        if (isProbe && isFailed) this.#open(workspace);
+        this.#count(requester, isFailed);
+      },
+    };
+  }
+
+  /** The workspace whose probe failed waits twice as long, so that it cannot take every probe. */
+  #mayProbe(workspace: string): boolean {
+    if (this.#isProbing || this.#openedAt === undefined) return false;
+    const { clock, cooldownMs } = this.#options;
+    return clock() - this.#openedAt >= cooldownMs * (workspace === this.#failedProbe ? 2 : 1);
+  }
+
+  #open(failedProbe?: string): void {
+    this.#openedAt = this.#options.clock();
+    this.#failedProbe = failedProbe;
+  }
+
+  #close(): void {
+    this.#openedAt = undefined;
+    this.#failedProbe = undefined;
+    this.#halves = [new Map(), new Map()];
+  }
+
+  #count(requester: Requester, isFailed: boolean): void {
+    if (this.#counted.has(requester)) return;
+    this.#counted.add(requester);
+    const { workspace } = requester;
+    const now = this.#slide();
+    if (this.#lastWorkspace !== undefined && workspace !== this.#lastWorkspace) this.#companyAt = now;
+    this.#lastWorkspace = workspace;
+    const [counts] = this.#halves;
+    const count = counts.get(workspace) ?? { requests: 0, failed: 0 };
+    count.requests += 1;
+    if (isFailed) count.failed += 1;
+    if (counts.size < MAX_WORKSPACES) counts.set(workspace, count);
+    if (isFailed && this.isClosed && this.#isFailing(now)) this.#open();
+  }
+
+  /** Drops the half of the window that has passed. @returns the current time */
+  #slide(): number {
+    const { clock, windowMs } = this.#options;
+    const now = clock();
+    if (now >= this.#halfEndsAt) {
+      const hasPassed = now >= this.#halfEndsAt + windowMs;
+      this.#halves = [new Map(), hasPassed ? new Map() : this.#halves[0]];
+      this.#halfEndsAt = now + windowMs;
+    }
+    return now;
+  }
+
+  #isFailing(now: number): boolean {
+    const { minRequests, failedShare } = this.#options;
+    const { requests, failed, worst } = this.#sum();
+    if (requests < minRequests || failed < failedShare * requests) return false;
+    if (now - this.#companyAt >= COMPANY_MS) return true;
+    const rest = { requests: requests - worst.requests, failed: failed - worst.failed };
+    return rest.failed >= MIN_OTHERS && rest.failed >= failedShare * rest.requests;
+  }
+
+  /** The requests in the window, and those of the workspace with the most failures. */
+  #sum(): Count & { worst: Count } {
+    const sum = { requests: 0, failed: 0, worst: { requests: 0, failed: 0 } };
+    const [now, before] = this.#halves;
+    for (const workspace of new Set([...now.keys(), ...before.keys()])) {
+      const [a, b] = [now.get(workspace), before.get(workspace)];
+      const count = {
+        requests: (a?.requests ?? 0) + (b?.requests ?? 0),
+        failed: (a?.failed ?? 0) + (b?.failed ?? 0),
+      };
+      sum.requests += count.requests;
+      sum.failed += count.failed;
+      if (count.failed > sum.worst.failed) sum.worst = count;
+    }
+    return sum;
+  }
 }

@@ -1,3 +1,4 @@
+import type { Requester } from "../breaker.ts";
 import { searchQuery } from "../search/query.ts";
 import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.ts";
 import type { Search } from "../search/search.ts";
@@ -46,6 +47,7 @@ export type Searched =
 /**
  * Searches the web for the user's last turn and inserts the results into the conversation, numbered and marked as data.
  * @param original the conversation before material was inserted, from which the query is made
+ * @param requester the request that the search is for
  * @throws the reason of `signal`
  */
 export async function* searchWeb(
@@ -53,12 +55,13 @@ export async function* searchWeb(
   conversation: Conversation,
   original: Conversation,
   signal: AbortSignal,
+  requester?: Requester,
 ): AsyncGenerator<{ type: "step"; step: ReportedStep }, Searched> {
   if (!search) return { conversation, outcome: "unavailable" };
   const step = { id: SEARCH_STEP, kind: "search", role: "service" } as const;
   yield { type: "step", step };
   try {
-    const results = await search.find(searchQuery(original.turns), signal);
+    const results = await search.find(searchQuery(original.turns), signal, requester);
     yield { type: "step", step: { ...step, outcome: "ok", detail: `${results.length} results` } };
     if (results.length === 0) return { conversation, outcome: "nothing" };
     const texts = [{ name: "results of a web search", text: renderResults(results) }];

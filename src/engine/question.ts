@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Requester } from "../breaker.ts";
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
@@ -37,6 +38,8 @@ export interface Question {
   generation: string;
   /** Learns what each vendor call used, once it has ended. */
   onUsed?: (used: CallRecord) => void;
+  /** Absent: a request of no workspace. */
+  requester?: Requester;
   /** Same text for requests whose prompts share a long prefix. */
   cacheKey?: string;
 }
@@ -93,7 +96,7 @@ export function planOf(
 
 /** The call that every model of a plan gets. */
 export function modelCall(question: Question, signal: AbortSignal, prompt: Prompt): ModelCall {
-  const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, cacheKey, level } = question;
+  const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, requester, cacheKey, level } = question;
   // JSON is best without sampling; for prose the model's default temperature is best.
   const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
   const format = formatOf(question);
@@ -110,6 +113,7 @@ export function modelCall(question: Question, signal: AbortSignal, prompt: Promp
     ...(stops.length === 0 ? {} : { stops }),
     ...(format ? { format } : {}),
     ...(onUsed ? { onUsed } : {}),
+    ...(requester ? { requester } : {}),
     ...(cacheKey === undefined ? {} : { cacheKey }),
   };
 }

@@ -25,7 +25,8 @@ export class UpstreamError extends Error {
 /**
  * Asks one model after the other until one delivers text. The next model is asked when the previous one has failed,
  * ended without text, or was silent for half of the time that the call has left. A slow stream is then aborted. A slow
- * whole completion continues, and the first completion of any model is used.
+ * whole completion continues, and the first completion of any model is used. Models whose circuit is open are passed
+ * over; if no other model answers, the one of them that failed least is asked.
  * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal
  */
 export function failover(models: readonly Model[]): Model {
@@ -35,12 +36,38 @@ export function failover(models: readonly Model[]): Model {
   };
 }
 
+/** The models to ask, one after the other, and why each has failed. */
+class Candidates {
+  readonly causes: unknown[] = [];
+  readonly #models: readonly Model[];
+  /** The model with the lowest share of failed requests of those whose circuit is open. */
+  #leastBad: { model: Model; failedShare: number } | undefined;
+
+  constructor(models: readonly Model[]) {
+    this.#models = models;
+  }
+
+  /** The models in order, each with its call and whether it is the last one, then the last resort. */
+  *next(call: ModelCall): Generator<{ model: Model; call: ModelCall; isLast: boolean }, void, undefined> {
+    for (const [at, model] of this.#models.entries()) yield { model, call, isLast: at === this.#models.length - 1 };
+    const { model } = this.#leastBad ?? {};
+    if (model) yield { model, call: { ...call, isLastResort: true }, isLast: true };
+  }
+
+  fail(model: Model, error: unknown): void {
+    this.causes.push(error);
+    const failedShare = error instanceof ModelError ? error.failedShare : undefined;
+    if (failedShare !== undefined && failedShare < (this.#leastBad?.failedShare ?? Number.POSITIVE_INFINITY))
+      this.#leastBad = { model, failedShare };
+  }
+}
+
 async function* inTurn(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
-  const causes: unknown[] = [];
-  for (const [at, model] of models.entries()) {
+  const candidates = new Candidates(models);
+  for (const { model, call: own, isLast } of candidates.next(call)) {
     let hasText = false;
     try {
-      for await (const piece of model.ask(at === models.length - 1 ? call : hurried(call))) {
+      for await (const piece of model.ask(isLast ? own : hurried(own))) {
         if (piece.type === "text") hasText = true;
         else if (piece.type === "end" && !hasText) demandText(piece.reason);
         yield piece;
@@ -48,20 +75,20 @@ async function* inTurn(models: readonly Model[], call: ModelCall): AsyncGenerato
       return;
     } catch (error) {
       call.signal.throwIfAborted();
-      causes.push(error);
+      candidates.fail(model, error);
       if (hasText) break;
     }
   }
-  throw new UpstreamError(causes);
+  throw new UpstreamError(candidates.causes);
 }
 
 async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
-  const causes: unknown[] = [];
+  const candidates = new Candidates(models);
   const tries: Try[] = [];
   try {
-    for (const [at, model] of models.entries()) {
-      tries.push(new Try(model, call));
-      const pieces = await firstOf(tries, causes, at === models.length - 1 ? undefined : halfOfTheRest(call));
+    for (const { model, call: own, isLast } of candidates.next(call)) {
+      tries.push(new Try(model, own));
+      const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
       call.signal.throwIfAborted();
       if (pieces) {
         yield* pieces;
@@ -71,7 +98,7 @@ async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGene
   } finally {
     for (const each of tries) each.end();
   }
-  throw new UpstreamError(causes);
+  throw new UpstreamError(candidates.causes);
 }
 
 /**
@@ -82,12 +109,14 @@ const OVERTAKEN = new ModelError("Another model was quicker.", { retryable: fals
 
 /** One model that is asked for a whole completion. */
 class Try {
+  readonly model: Model;
   readonly #link: LinkedAbort;
   /** Undefined while the model works. */
   result: { pieces: readonly Piece[] } | { error: unknown } | undefined;
   readonly done: Promise<void>;
 
   constructor(model: Model, call: ModelCall) {
+    this.model = model;
     this.#link = new LinkedAbort(call.signal);
     this.done = collect(model.ask({ ...call, signal: this.#link.signal })).then(
       (pieces) => {
@@ -117,10 +146,14 @@ async function collect(pieces: Pieces): Promise<Piece[]> {
 }
 
 /**
- * Waits for the first completion. Moves failed tries from `tries` to `causes`.
+ * Waits for the first completion. Moves failed tries from `tries` to `candidates`.
  * @returns its pieces; undefined when all tries have failed, or after `ms`
  */
-async function firstOf(tries: Try[], causes: unknown[], ms: number | undefined): Promise<readonly Piece[] | undefined> {
+async function firstOf(
+  tries: Try[],
+  candidates: Candidates,
+  ms: number | undefined,
+): Promise<readonly Piece[] | undefined> {
   const timeout = Promise.withResolvers<"timeout">();
   const timer = ms === undefined ? undefined : setTimeout(timeout.resolve, ms, "timeout");
   try {
@@ -129,7 +162,7 @@ async function firstOf(tries: Try[], causes: unknown[], ms: number | undefined):
       for (const one of [...tries]) {
         if (!one.result) continue;
         if ("pieces" in one.result) return one.result.pieces;
-        causes.push(one.result.error);
+        candidates.fail(one.model, one.result.error);
         tries.splice(tries.indexOf(one), 1);
         one.end();
       }

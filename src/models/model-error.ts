@@ -7,6 +7,8 @@ export interface ModelErrorInit {
   status?: number | undefined;
   /** Set if every model is likely to fail in the same way. */
   kind?: "refused" | "too_long" | undefined;
+  /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
+  failedShare?: number;
   /** What the vendor or the network said. For the log of the service only. */
   cause?: unknown;
 }
@@ -19,6 +21,8 @@ export class ModelError extends Error {
   readonly status: number | undefined;
   /** `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. */
   readonly kind: "refused" | "too_long" | undefined;
+  /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
+  readonly failedShare: number | undefined;
 
   constructor(message: string, init: ModelErrorInit) {
     super(message, { cause: init.cause });
@@ -26,6 +30,7 @@ export class ModelError extends Error {
     this.retryAfterMs = init.retryAfterMs;
     this.status = init.status;
     this.kind = init.kind;
+    this.failedShare = init.failedShare;
   }
 
   /** Whether the failure says something about the model rather than about this one request. */
@@ -34,7 +39,10 @@ export class ModelError extends Error {
   }
 }
 
-const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 413, 422]);
+/**
+ * Statuses that the content of one request can cause. Status 401 is about the vendor key, and 402 about its account.
+ */
+const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 403, 404, 413, 414, 415, 422, 431, 451]);
 
 /** Wraps anything else that a model threw in a ModelError. */
 export function toModelError(error: unknown): ModelError {

@@ -1,3 +1,4 @@
+import type { Requester } from "../breaker.ts";
 import type { CallRecord } from "../telemetry.ts";
 import type { Level } from "../terms.ts";
 
@@ -52,6 +53,10 @@ export interface ModelCall {
   readonly streamed: boolean;
   /** The same for calls whose prompts share a long prefix. Vendors use it to find their cache. */
   readonly cacheKey?: string;
+  /** The request that the call is for. Absent: a request of no workspace. */
+  readonly requester?: Requester;
+  /** Whether the model is called even if its circuit is open, because no other model can answer. */
+  readonly isLastResort?: boolean;
   /** Called at the end of each call of a vendor. */
   readonly onUsed?: (used: CallRecord) => void;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Breaker, type BreakerOptions, createBreaker } from "../breaker.ts";
+import { type Attempt, Breaker, type BreakerOptions } from "../breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
 import type { Model, ModelCall, Piece, TokenUsage } from "./model.ts";
 import { ModelError, toModelError } from "./model-error.ts";
@@ -29,43 +29,45 @@ export interface CallEnd {
 const TOKEN_MS = 20;
 /** Tokens of a whole completion if the call sets no ceiling. */
 const USUAL_TOKENS = 4_096;
+/** An abort this long before the end of the call still is the deadline's, in milliseconds. Timers may fire early. */
+const DEADLINE_SLACK_MS = 50;
 
 /**
  * Adds timeouts, retries and a circuit breaker to a model.
  *
  * A model may be silent for `firstTokenMs` (or the call's `silenceMs`, if that is less) before its first text, and for
  * `betweenChunksMs` after it; where nothing is streamed, the first text may take 20 ms more for each token of the
- * ceiling. A call is retried only until its first text. When the caller aborts, the vendor's call ends at once, the
+ * ceiling. A call is retried only until its first text, and while the circuit is closed. When the caller aborts, the vendor's call ends at once, the
  * caller's reason is thrown, and the model is not blamed.
  * @throws ModelError; the reason of the caller's signal
  */
 export function resilient(model: Model, options: ResilientOptions): Model {
   const { timeouts, onEnd } = options;
-  const breaker = createBreaker(options.breaker);
+  const breaker = new Breaker(options.breaker);
 
   async function* ask(call: ModelCall): AsyncGenerator<Piece, void, undefined> {
     const silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);
     const wholeMs = call.streamed ? 0 : TOKEN_MS * (call.maxTokens ?? USUAL_TOKENS);
     const retries = new Retries(options, silenceMs);
+    const attempt = enter(breaker, call);
     for (;;) {
-      enter(breaker, call.signal);
       const timeout = new SilenceTimeout(call.signal, silenceMs + wholeMs);
       const progress = new Progress();
       let hasReaderLeft = true;
       let failure: unknown;
       try {
         for await (const piece of model.ask({ ...call, signal: timeout.signal })) {
+          progress.add(piece);
           if (piece.type === "progress") {
             timeout.restart();
             continue;
           }
-          progress.add(piece);
           timeout.pause();
           yield piece;
           timeout.restart(timeouts.betweenChunksMs);
         }
         hasReaderLeft = false;
-        breaker.succeed();
+        attempt.end("ok");
         return;
       } catch (error) {
         hasReaderLeft = false;
@@ -73,10 +75,19 @@ export function resilient(model: Model, options: ResilientOptions): Model {
       } finally {
         timeout.abort();
         // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
-        if (hasReaderLeft) progress.received > 0 ? breaker.succeed() : breaker.release();
+        if (hasReaderLeft) attempt.end(progress.received > 0 ? "ok" : "unknown");
         onEnd?.({ call, ...progress.end(hasReaderLeft ? "left" : timeout.outcome) });
       }
-      await recover(breaker, failure, retries, call.signal, progress.received > 0);
+      if (call.signal.aborted) {
+        attempt.end(isBlamed(call, progress) ? "failed" : "unknown");
+        throw call.signal.reason;
+      }
+      const error = toModelError(failure);
+      const wait = progress.received > 0 || !breaker.isClosed ? undefined : retries.next(error);
+      if (wait === undefined || !(await hasWaited(wait, call.signal))) {
+        attempt.end(error.blamesModel ? "failed" : "unknown");
+        throw call.signal.aborted ? call.signal.reason : error;
+      }
     }
   }
 
@@ -84,35 +95,29 @@ export function resilient(model: Model, options: ResilientOptions): Model {
 }
 
 /** @throws ModelError while the circuit is open; the reason of the caller's signal */
-function enter(breaker: Breaker, signal: AbortSignal): void {
+function enter(breaker: Breaker, { signal, requester = { workspace: "" }, isLastResort }: ModelCall): Attempt {
   signal.throwIfAborted();
-  if (!breaker.pass())
-    throw new ModelError("The model failed repeatedly and is not called for a short time.", { retryable: false });
+  const attempt = breaker.begin(requester, isLastResort);
+  if (attempt) return attempt;
+  const message = "The model failed repeatedly and is not called for a short time.";
+  throw new ModelError(message, { retryable: false, failedShare: breaker.failedShare });
 }
 
-/** Reports a failed try to the breaker and waits for the retry. @throws the failure when there is no retry */
-async function recover(
-  breaker: Breaker,
-  error: unknown,
-  retries: Retries,
-  signal: AbortSignal,
-  hasDelivered: boolean,
-): Promise<void> {
-  if (signal.aborted) {
-    // A ModelError as the reason means that another model was faster, which counts against this one.
-    if (signal.reason instanceof ModelError) breaker.fail();
-    else breaker.release();
-    throw signal.reason;
-  }
-  const failure = toModelError(error);
-  if (failure.blamesModel) breaker.fail();
-  else breaker.release();
-  const wait = hasDelivered ? undefined : retries.next(failure);
-  if (wait === undefined) throw failure;
+/**
+ * Whether an abort by the caller counts against the model: another model was quicker, which the reason says, or the
+ * model sent nothing until the deadline.
+ */
+function isBlamed({ signal, endsAt }: ModelCall, { hasBegun }: Progress): boolean {
+  return signal.reason instanceof ModelError || (!hasBegun && performance.now() >= endsAt - DEADLINE_SLACK_MS);
+}
+
+/** Waits before a retry. @returns false if the caller aborts */
+async function hasWaited(ms: number, signal: AbortSignal): Promise<boolean> {
   try {
-    await sleep(wait, undefined, { signal });
+    await sleep(ms, undefined, { signal });
+    return true;
   } catch {
-    throw signal.reason;
+    return false;
   }
 }
 
@@ -122,10 +127,13 @@ class Progress {
   #firstTextMs: number | undefined;
   #usage: TokenUsage | undefined;
   #isWhole = false;
+  /** Whether the model has sent anything. */
+  hasBegun = false;
   /** Characters of text. */
   received = 0;
 
   add(piece: Piece): void {
+    this.hasBegun = true;
     if (piece.type === "text") {
       this.#firstTextMs ??= performance.now() - this.#startedAt;
       this.received += piece.text.length;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
 import { LinkedAbort } from "../abort.ts";
-import { type BreakerOptions, createBreaker } from "../breaker.ts";
+import { Breaker, type BreakerOptions, type Requester } from "../breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";
@@ -12,16 +12,16 @@ export interface Search {
   /**
    * Searches for a query and returns results for a prompt: at most `results` pages, best first, within `timeoutMs`.
    * An empty query has no results.
+   * @param requester the request that the search is for; absent: a request of no workspace
    * @throws SearchError when the search failed; the request can be answered without results then. The reason of
    *   `signal` when that has aborted.
    */
-  find(query: string, signal?: AbortSignal): Promise<SearchResult[]>;
+  find(query: string, signal?: AbortSignal, requester?: Requester): Promise<SearchResult[]>;
   /** Closes all connections; running searches fail. */
   close(): Promise<void>;
 }
 
 export interface SearchOptions {
-  /** Default: after three failures in a row, the backend is not called for ten seconds. */
   breaker?: BreakerOptions;
 }
 
@@ -42,7 +42,7 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
   if (!config) return undefined;
   const { timeoutMs, results } = config;
   const backend = createBackend(config);
-  const breaker = createBreaker({ failures: 3, ...options.breaker });
+  const breaker = new Breaker(options.breaker);
   // The agent follows no redirects, because they would send the query and the key to another host.
   const agent = new Agent({
     connections: CONNECTIONS,
@@ -69,27 +69,27 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
   }
 
   return {
-    async find(query, signal) {
+    async find(query, signal, requester = { workspace: "" }) {
       signal?.throwIfAborted();
       if (query === "") return [];
-      if (!breaker.pass())
+      const attempt = breaker.begin(requester);
+      if (!attempt)
         throw new SearchError("resting", "The search backend failed repeatedly and is not called for a short time.");
       using limited = new LinkedAbort(signal);
       limited.abortAfter(timeoutMs);
       try {
         const found = await sendWithRetry(backend.request(query), limited.signal, performance.now() + timeoutMs);
-        breaker.succeed();
+        attempt.end("ok");
         return found;
       } catch (error) {
         if (signal?.aborted) {
-          breaker.release();
+          attempt.end("unknown");
           throw signal.reason;
         }
         const failure = limited.signal.aborted
           ? new SearchError("timed_out", `The search backend did not respond within ${timeoutMs} ms.`)
           : toSearchError(error);
-        if (failure.blamesBackend) breaker.fail();
-        else breaker.release();
+        attempt.end(failure.blamesBackend ? "failed" : "unknown");
         throw failure;
       }
     },

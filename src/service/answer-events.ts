@@ -24,7 +24,8 @@ export async function* search(
 ): AsyncGenerator<GenerateEvent, Conversation> {
   const { checked, context, input, signal, trace, notices } = request;
   if (!checked.webSearch) return input.conversation;
-  const found = tracedParts("search", searchWeb(search, input.conversation, checked.conversation, signal));
+  const requester = { workspace: context.caller.workspaceId };
+  const found = tracedParts("search", searchWeb(search, input.conversation, checked.conversation, signal, requester));
   for (;;) {
     const next = await found.next();
     if (next.done) {
@@ -57,6 +58,7 @@ export function answerEvents(
     deadlineMs: Math.max(1, request.endsAt - performance.now()),
     generation: request.id,
     onUsed: cost.add,
+    requester: { workspace: context.caller.workspaceId },
     ...cacheKey(context.caller.workspaceId, conversation),
   };
   return tracedParts("plan", answer(engine, question, signal), { attributes: { "chorus.kind": kind } });

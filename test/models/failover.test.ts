@@ -197,13 +197,44 @@ test("gives a stream half of the time for its first text if there is another mod
   assert.equal(textOf(await read(models, true, { endsAt: performance.now() + 60 })), "two");
 });
 
-test("skips a model that was silent several times in a row", async () => {
+test("passes over a model that was silent several times", async () => {
   const first = silent();
-  const guarded = resilient(first, { timeouts: TIMEOUTS, breaker: { failures: 2 } });
+  const guarded = resilient(first, { timeouts: TIMEOUTS, breaker: { minRequests: 2 } });
   for (let i = 0; i < 4; i++) {
     await complete(failover([guarded, answering("two")]), within(20));
     // The circuit breaker counts the ended call after the answer.
     await new Promise(setImmediate);
   }
   assert.equal(first.calls.length, 2);
+});
+
+test("asks the model that failed least when the circuits of all are open", async () => {
+  for (const streamed of BOTH) {
+    const scripts = [failing(), fakeModel(() => pieces("two"))];
+    let isDown = true;
+    const guarded = scripts.map((model, i) =>
+      resilient(
+        fakeModel((call) => (isDown && !(i === 1 && call.maxTokens === 1) ? failing().ask(call) : model.ask(call))),
+        { timeouts: TIMEOUTS, retries: 0, breaker: { minRequests: 4 } },
+      ),
+    );
+    // The second model answers one request in four.
+    for (const maxTokens of [1, 2, 2, 2]) await read(guarded, streamed, { maxTokens }).catch(() => undefined);
+    await assert.rejects(read(guarded.slice(0, 1), streamed, { requester: { workspace: "other" } }), UpstreamError);
+    isDown = false;
+    assert.equal(textOf(await read(guarded, streamed)), "two");
+  }
+});
+
+test("asks a model whose circuit is open when no other model answers", async () => {
+  for (const streamed of BOTH) {
+    let isDown = true;
+    const first = fakeModel((call) => (isDown ? failing().ask(call) : pieces("one")));
+    const guarded = resilient(first, { timeouts: TIMEOUTS, retries: 0, breaker: { minRequests: 1 } });
+    await assert.rejects(collect(guarded.ask(call({ streamed }))), /broken/);
+    await assert.rejects(collect(guarded.ask(call({ streamed }))), { failedShare: 1 });
+    isDown = false;
+    assert.deepEqual(await read([guarded, answering("two")], streamed), pieces("two"));
+    assert.deepEqual(without(await read([guarded, failing()], streamed)), pieces("one"));
+  }
 });

@@ -27,8 +27,8 @@ test("retries a completion that was cut off or cannot be read", () => {
 });
 
 test("does not blame the model for a request that is at fault", () => {
-  for (const status of [400, 413, 422]) assert.equal(withStatus(status).blamesModel, false);
-  for (const status of [401, 404, 429, 500, undefined]) assert.equal(withStatus(status).blamesModel, true);
+  for (const status of [400, 403, 404, 413, 422, 451]) assert.equal(withStatus(status).blamesModel, false);
+  for (const status of [401, 402, 429, 500, undefined]) assert.equal(withStatus(status).blamesModel, true);
   for (const kind of ["refused", "too_long"] as const) {
     assert.equal(new ModelError("m", { retryable: false, status: 500, kind }).blamesModel, false);
   }

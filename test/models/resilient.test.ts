@@ -112,7 +112,7 @@ test("calls no model for a caller who has left", async () => {
 
 test("does not count an abort against the model", async () => {
   const model = fakeModel(untilAborted);
-  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
+  const guarded = resilient(model, options({ breaker: { minRequests: 1 } }));
   for (let i = 0; i < 3; i++) {
     const caller = new AbortController();
     const pending = whole(guarded, { signal: caller.signal });
@@ -124,12 +124,36 @@ test("does not count an abort against the model", async () => {
 
 test("counts an abort against the model whose reason is that another model was quicker", async () => {
   const model = fakeModel(untilAborted);
-  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
+  const guarded = resilient(model, options({ breaker: { minRequests: 1 } }));
   const caller = new AbortController();
   const pending = whole(guarded, { signal: caller.signal });
   caller.abort(new ModelError("Another model was quicker.", { retryable: false }));
   await assert.rejects(pending, /quicker/);
   await assert.rejects(whole(guarded), /failed repeatedly/);
+});
+
+test("counts a model that sends nothing until the deadline, and not one that has begun", async () => {
+  for (const [script, isBlamed] of [
+    [hang(), true],
+    [hang({ type: "progress" }), false],
+  ] as const) {
+    const guarded = resilient(fakeModel(script), options({ breaker: { minRequests: 1 } }));
+    const deadline = { signal: AbortSignal.timeout(20), endsAt: performance.now() + 20 };
+    await assert.rejects(read(guarded, deadline), { name: "TimeoutError" });
+    const next = read(guarded, { signal: AbortSignal.timeout(20) });
+    await assert.rejects(next, isBlamed ? /failed repeatedly/ : { name: "TimeoutError" });
+  }
+});
+
+test("counts the retries of a request once, and retries no more once the circuit is open", async () => {
+  const model = fakeModel(fail(500));
+  const guarded = resilient(model, options({ breaker: { minRequests: 2 } }));
+  await Promise.all([1, 2, 3].map(() => assert.rejects(whole(guarded), { status: 500 })));
+  assert.ok(model.calls.length >= 7 && model.calls.length <= 9, `${model.calls.length}`);
+  await assert.rejects(whole(guarded), /failed repeatedly/);
+  const before = model.calls.length;
+  await assert.rejects(whole(guarded, { isLastResort: true }), { status: 500 });
+  assert.equal(model.calls.length, before + 1);
 });
 
 test("ends the wait before a retry when the caller aborts", async () => {
@@ -202,7 +226,7 @@ test("opens the circuit after failures in a row, and closes it after a good prob
   let now = 0;
   let script = fail(500);
   const model = fakeModel((call) => script(call));
-  const breaker = { failures: 3, cooldownMs: 100, clock: () => now };
+  const breaker = { minRequests: 3, cooldownMs: 100, clock: () => now };
   const guarded = resilient(model, options({ retries: 0, breaker }));
   for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { status: 500 });
   await assert.rejects(whole(guarded), { message: /failed repeatedly/ });
@@ -211,14 +235,15 @@ test("opens the circuit after failures in a row, and closes it after a good prob
   now = 100;
   await assert.rejects(whole(guarded), { status: 500 });
   await assert.rejects(whole(guarded), { message: /failed repeatedly/ });
-  now = 200;
+  // The workspace whose probe failed waits twice as long.
+  now = 300;
   script = ok;
   assert.equal((await whole(guarded)).text, "fine");
   assert.equal((await whole(guarded)).text, "fine");
 });
 
 test("does not open the circuit for requests that are at fault", async () => {
-  const guarded = resilient(fakeModel(fail(400)), options({ breaker: { failures: 1 } }));
+  const guarded = resilient(fakeModel(fail(400)), options({ breaker: { minRequests: 1 } }));
   for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { status: 400 });
 });
 
@@ -226,7 +251,7 @@ test("does not open the circuit for a refused prompt", async () => {
   const refuse: Script = () => {
     throw new ModelError("refused", { retryable: false, kind: "refused" });
   };
-  const guarded = resilient(fakeModel(refuse), options({ breaker: { failures: 1 } }));
+  const guarded = resilient(fakeModel(refuse), options({ breaker: { minRequests: 1 } }));
   for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { kind: "refused" });
 });
 
@@ -255,7 +280,7 @@ test("does not retry after the first text", async () => {
 
 test("ends the model's call when the reader leaves, and does not count that against the model", async () => {
   const model = fakeModel(hang(text("a")));
-  const guarded = resilient(model, options({ breaker: { failures: 1 } }));
+  const guarded = resilient(model, options({ breaker: { minRequests: 1 } }));
   for (let i = 0; i < 2; i++) for await (const piece of guarded.ask(call())) if (piece.type === "text") break;
   assert.equal(model.calls.length, 2);
   assert.equal(model.calls[0]?.signal.aborted, true);
