@@ -20,8 +20,8 @@ export interface Requester {
 /** A call that may be made. */
 export interface Attempt {
   /**
-   * Reports the result; only the first report counts. `failed`: the server is to blame. `unknown`: the call says nothing
-   * about the server, for example because the caller left.
+   * Reports the result; only the first report counts. `failed`: the server is to blame. `unknown`: the call says
+   * nothing about the server, for example because the caller left.
    */
   end(result: "ok" | "failed" | "unknown"): void;
 }

@@ -37,8 +37,8 @@ const DEADLINE_SLACK_MS = 50;
  *
  * A model may be silent for `firstTokenMs` (or the call's `silenceMs`, if that is less) before its first text, and for
  * `betweenChunksMs` after it; where nothing is streamed, the first text may take 20 ms more for each token of the
- * ceiling. A call is retried only until its first text, and while the circuit is closed. When the caller aborts, the vendor's call ends at once, the
- * caller's reason is thrown, and the model is not blamed.
+ * ceiling. A call is retried only until its first text, and while the circuit is closed. When the caller aborts, the
+ * vendor's call ends at once, the caller's reason is thrown, and the model is not blamed.
  * @throws ModelError; the reason of the caller's signal
  */
 export function resilient(model: Model, options: ResilientOptions): Model {
