@@ -22,6 +22,8 @@ const LEAVES = new Set([
   "telemetry",
   "terms",
   "tracing",
+  "worker-job",
+  "worker-pool",
 ]);
 
 /** Composes the service from all parts; imported by main only. */

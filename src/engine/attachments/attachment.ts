@@ -1,3 +1,5 @@
+import { type Failure, invalid } from "../../failure.ts";
+
 /** A file of the request. */
 export interface Attachment {
   /** The caller's name for it. May be empty; untrusted, like the content. */
@@ -17,7 +19,7 @@ export interface AttachmentNotice {
 }
 
 /** The member of an attachment to which an error refers. */
-export type Part = "data" | "media_type";
+type Part = "data" | "media_type";
 
 /** Thrown for a file that is invalid or damaged. */
 export class Unreadable extends Error {
@@ -29,4 +31,10 @@ export class Unreadable extends Error {
     this.name = "Unreadable";
     this.part = part;
   }
+}
+
+/** @param index of the file; undefined when the failure concerns all files together */
+export function fileFailure(index: number | undefined, part: Part, message: string): Failure {
+  const field = index === undefined ? "attachments" : `attachments[${index}].${part}`;
+  return invalid(field, `${field} ${message}`);
 }

@@ -1,8 +1,9 @@
 import { invalid } from "../../failure.ts";
-import { type Attachment, type AttachmentNotice, Unreadable } from "./attachment.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
+import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
-import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
+import type { Job, Result } from "./worker.ts";
 
 /** How much of the prompt the files of a request may take. */
 export interface Budget {
@@ -41,7 +42,8 @@ export interface ReadFiles {
 export interface Reader {
   /**
    * Reads the files of one request and shortens them to the budget. Images are checked on this thread, which takes
-   * microseconds; a worker thread reads all other files. The data of a file must not change meanwhile.
+   * microseconds; a worker thread reads all other files. A file that has a buffer alone is empty afterwards, because
+   * the buffer moves to the thread; other files must not change meanwhile.
    * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while
    *   too many files are waiting and after `close`; the reason of `signal` when it aborts
    */
@@ -61,11 +63,16 @@ const DEFAULTS: WorkerPoolOptions = {
   waiting: 64,
   waitingBytes: 2 * 67_108_864,
   script: new URL("./worker.ts", import.meta.url),
+  exceeded: (limit, index) =>
+    limit === "time"
+      ? fileFailure(index, "data", "takes too long to read. Send a smaller or simpler file.")
+      : fileFailure(index, "data", "needs too much memory to read. Send a smaller or simpler file."),
 };
 
 /** Create one per process. The threads start with the first file. */
 export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
-  const pool = new WorkerPool({ ...DEFAULTS, ...options });
+  const settings = { ...DEFAULTS, ...options };
+  const pool = new WorkerPool<Job, Result>(settings);
   return {
     read: async (files, budget, signal) => {
       const images: ReadImage[] = [];
@@ -83,8 +90,15 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
         );
       if (documents.length === 0) return { texts: [], images, notices: [] };
       const heavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
-      const job = { files: documents, question: budget.question, tokens: Math.max(0, tokens) };
-      const { texts, notices } = await pool.run({ job, heavy, signal, owner: budget.owner });
+      const bytes = documents.reduce((sum, { data }) => sum + data.length, 0);
+      const job: Job = {
+        files: documents.map((file) => ({ ...file, data: ownBytes(file.data) })),
+        question: budget.question,
+        tokens: Math.max(0, tokens),
+        milliseconds: settings.milliseconds,
+      };
+      const transfer = job.files.map(({ data }) => data.buffer);
+      const { texts, notices } = await pool.run({ job, transfer, bytes, heavy, signal, owner: budget.owner });
       return {
         texts: texts.map(({ index, ...read }) => ({ name: files[index]?.name ?? "", ...read })),
         images,
@@ -107,7 +121,14 @@ async function readImage(file: Attachment, mediaType: string, index: number): Pr
     return { name: file.name, mediaType, data: file.data, tokens: imageTokens(size) };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    const field = `attachments[${index}].${error.part}`;
-    throw invalid(field, `${field} ${error.message}`);
+    throw fileFailure(index, error.part, error.message);
   }
+}
+
+/** The same bytes without others in their buffer, because a buffer moves to a thread as a whole. */
+function ownBytes(data: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteLength } = data;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
+    ? new Uint8Array(buffer)
+    : new Uint8Array(data);
 }

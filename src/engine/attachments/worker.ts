@@ -1,6 +1,6 @@
-import { parentPort } from "node:worker_threads";
+import { serveJobs } from "../../worker-job.ts";
 import { Encoding } from "../bpe.ts";
-import { type AttachmentNotice, type Part, Unreadable } from "./attachment.ts";
+import { type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { readDocx } from "./docx.ts";
 import { type Fitted, fitTexts } from "./fit.ts";
 import { htmlToText } from "./html.ts";
@@ -9,7 +9,7 @@ import { type PdfText, readPdf } from "./pdf.ts";
 import { readPlainText } from "./plain-text.ts";
 
 export interface Job {
-  files: Array<{ index: number; mediaType: string; data: Uint8Array }>;
+  files: Array<{ index: number; mediaType: string; data: Uint8Array<ArrayBuffer> }>;
   question: string;
   /** Most tokens of all texts together. */
   tokens: number;
@@ -22,12 +22,6 @@ export interface Result {
   notices: AttachmentNotice[];
 }
 
-/** Progress of the job: the file that is being read (undefined: the texts are being fitted), or the end of the job. */
-export type Report =
-  | { kind: "reading"; index: number | undefined }
-  | { kind: "done"; result: Result }
-  | { kind: "unreadable"; index: number; part: Part; message: string };
-
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
 /** Share of a file's timeout after which the remaining pages of a PDF are left out, to keep those already read. */
@@ -36,28 +30,21 @@ const PDF_SHARE = 0.7;
 // Created with the first job, because it takes 0.13 s.
 let encoding: Encoding | undefined;
 
-parentPort?.on("message", (job: Job) => {
-  // Any error except Unreadable ends the thread, and the pool gets the cause.
-  void run(job);
-});
-
-async function run(job: Job): Promise<void> {
+serveJobs<Job, Result>(async (job, begin) => {
   const notices: AttachmentNotice[] = [];
   const texts: Array<{ index: number; text: string }> = [];
   for (const file of job.files) {
-    report({ kind: "reading", index: file.index });
+    begin(file.index);
     try {
       const text = await read(file.mediaType, file.data, `attachments[${file.index}]`, notices, job.milliseconds);
       texts.push({ index: file.index, text });
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error;
-      report({ kind: "unreadable", index: file.index, part: error.part, message: error.message });
-      return;
+      throw error instanceof Unreadable ? fileFailure(file.index, error.part, error.message) : error;
     }
     // Frees the bytes, which the text replaces.
     file.data = new Uint8Array();
   }
-  report({ kind: "reading", index: undefined });
+  begin(undefined);
   encoding ??= new Encoding();
   const fitted = fitTexts(
     texts.map(({ text }) => text),
@@ -67,14 +54,9 @@ async function run(job: Job): Promise<void> {
   );
   for (const [i, { index, text }] of texts.entries())
     notices.push(...shortened(`attachments[${index}]`, text, fitted[i]));
-  report({
-    kind: "done",
-    result: {
-      texts: texts.map(({ index }, i) => ({ index, text: fitted[i]?.text ?? "", tokens: fitted[i]?.tokens ?? 0 })),
-      notices,
-    },
-  });
-}
+  const result = texts.map(({ index }, i) => ({ index, text: fitted[i]?.text ?? "", tokens: fitted[i]?.tokens ?? 0 }));
+  return { result: { texts: result, notices } };
+});
 
 async function read(
   type: string,
@@ -124,8 +106,4 @@ function shortened(field: string, text: string, fitted: Fitted | undefined): Att
     `${field} is too long to be read completely: its beginning and the parts most relevant to the question were ` +
     `read, ${fitted.kept} of ${text.length} characters.`;
   return [{ code: "attachments_shortened", message, field }];
-}
-
-function report(message: Report): void {
-  parentPort?.postMessage(message);
 }

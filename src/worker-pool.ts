@@ -1,25 +1,37 @@
-import { Worker } from "node:worker_threads";
-import { onAbort } from "../../abort.ts";
-import { Failure, invalid } from "../../failure.ts";
-import type { Job, Report, Result } from "./worker.ts";
+import { type Transferable, Worker } from "node:worker_threads";
+import { onAbort } from "./abort.ts";
+import { Failure } from "./failure.ts";
+import type { Report } from "./worker-job.ts";
+
+/** The limit that a job exceeded. */
+export type JobLimit = "time" | "memory";
 
 export interface WorkerPoolOptions {
   /** Most threads; they start on demand. One of several is reserved for light jobs. */
   threads: number;
-  /** Timeout for each file, in milliseconds. */
+  /** Timeout of a job between two reports of progress, in milliseconds. */
   milliseconds: number;
   /** Most memory of a thread, in bytes: heap and external memory. */
   memory: number;
   /** Most jobs that may wait for a thread. */
   waiting: number;
-  /** Most bytes of files that may wait for a thread. */
+  /** Most bytes of jobs that may wait for a thread. */
   waitingBytes: number;
-  /** The worker's program. */
+  /** The worker's program, which calls `serveJobs`. */
   script: URL;
+  /**
+   * The failure of a job that exceeded a limit.
+   * @param part the part of the job that ran, as `serveJobs` reported it
+   */
+  exceeded(limit: JobLimit, part: number | undefined): Failure;
 }
 
-interface Task {
-  job: Omit<Job, "milliseconds">;
+interface Task<Job> {
+  job: Job;
+  /** Buffers of the job that move to the thread. All others are copied. */
+  transfer: readonly Transferable[];
+  /** Size of the job. */
+  bytes: number;
   /** Whether the job can take long. */
   heavy: boolean;
   signal: AbortSignal;
@@ -27,16 +39,15 @@ interface Task {
   owner: string;
 }
 
-interface Waiting extends Task {
-  bytes: number;
+interface Waiting<Job, Result> extends Task<Job> {
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
 
-interface Thread {
+interface Thread<Job, Result> {
   worker: Worker;
   /** The job that runs, whose memory and time are checked. */
-  running?: { task: Waiting; index: number | undefined; since: number; watch: NodeJS.Timeout };
+  running?: { task: Waiting<Job, Result>; part: number | undefined; since: number; watch: NodeJS.Timeout };
   /** Highest memory that was measured, in bytes. */
   peak: number;
 }
@@ -44,11 +55,11 @@ interface Thread {
 /** Interval of the checks of memory and time, in which unpacking can fill 50 MB. */
 const WATCH_MS = 50;
 
-/** Threads that read files. A file that takes too much time or memory ends its thread, never the process. */
-export class WorkerPool {
+/** Runs jobs in threads. A job that takes too much time or memory ends its thread, never the process. */
+export class WorkerPool<Job, Result> {
   readonly #options: WorkerPoolOptions;
-  readonly #threads = new Set<Thread>();
-  readonly #waiting: Waiting[] = [];
+  readonly #threads = new Set<Thread<Job, Result>>();
+  readonly #waiting: Waiting<Job, Result>[] = [];
   #waitingBytes = 0;
   #closed = false;
 
@@ -57,23 +68,22 @@ export class WorkerPool {
   }
 
   /**
-   * Runs a job in a thread and copies the files there.
-   * @throws Failure invalid_request naming the file; `overloaded` while too much is waiting and after `close`;
-   *   `internal` if the thread crashed for another reason; the reason of the signal when it aborts
+   * Runs a job in a thread.
+   * @throws Failure of the job; `overloaded` while too much is waiting and after `close`; `internal` if the thread
+   *   crashed for another reason; the reason of the signal when it aborts
    */
-  run(task: Task): Promise<Result> {
-    const bytes = task.job.files.reduce((sum, { data }) => sum + data.length, 0);
+  run(task: Task<Job>): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     if (task.signal.aborted) throw task.signal.reason;
     const ofOwner = this.#waiting.filter(({ owner }) => owner === task.owner).length;
     const isFull =
       this.#waiting.length >= this.#options.waiting ||
       ofOwner >= this.#options.waiting / 4 ||
-      this.#waitingBytes + bytes > this.#options.waitingBytes;
+      this.#waitingBytes + task.bytes > this.#options.waitingBytes;
     if (this.#closed || isFull) throw new Failure("overloaded", { retryAfterMs: 1000 });
-    const waiting: Waiting = { ...task, bytes, resolve, reject };
+    const waiting: Waiting<Job, Result> = { ...task, resolve, reject };
     this.#waiting.push(waiting);
-    this.#waitingBytes += bytes;
+    this.#waitingBytes += task.bytes;
     const stopListening = onAbort(task.signal, () => this.#cancel(waiting));
     this.#next();
     return promise.finally(stopListening);
@@ -85,23 +95,35 @@ export class WorkerPool {
     await Promise.all([...this.#threads].map((thread) => this.#end(thread, new Failure("overloaded"))));
   }
 
-  /** Starts jobs: heavy ones leave one thread for light ones, and one owner runs one heavy job at a time. */
   #next(): void {
     for (;;) {
-      const { threads } = this.#options;
-      const running = [...this.#threads].flatMap(({ running }) => (running?.task.heavy ? [running.task.owner] : []));
-      const isFree = running.length < Math.max(1, threads - 1);
-      const at = this.#waiting.findIndex(({ heavy, owner }) => !heavy || (isFree && !running.includes(owner)));
-      const thread = at < 0 ? undefined : this.#idle();
+      const task = this.#first();
+      const thread = task && this.#idle();
       if (!thread) return;
-      const [task] = this.#waiting.splice(at, 1);
-      if (!task) return;
+      this.#waiting.splice(this.#waiting.indexOf(task), 1);
       this.#waitingBytes -= task.bytes;
       this.#begin(thread, task);
     }
   }
 
-  #idle(): Thread | undefined {
+  /**
+   * The job to start next: of the owner with the fewest running jobs, and of those the one that waits longest. Heavy
+   * jobs leave one thread for light ones, and one owner runs one heavy job at a time.
+   */
+  #first(): Waiting<Job, Result> | undefined {
+    const running = [...this.#threads].flatMap((thread) => thread.running?.task ?? []);
+    const heavy = running.filter((task) => task.heavy);
+    const isFree = heavy.length < Math.max(1, this.#options.threads - 1);
+    const load = (owner: string) => running.filter((task) => task.owner === owner).length;
+    return this.#waiting
+      .filter((task) => !task.heavy || (isFree && !heavy.some(({ owner }) => owner === task.owner)))
+      .reduce<Waiting<Job, Result> | undefined>(
+        (first, task) => (first && load(first.owner) <= load(task.owner) ? first : task),
+        undefined,
+      );
+  }
+
+  #idle(): Thread<Job, Result> | undefined {
     const idle = [...this.#threads].find(({ running }) => !running);
     if (idle || this.#threads.size >= this.#options.threads) return idle;
     // The heap limit stops growth between two checks. The output of libraries is discarded: the streams are never read,
@@ -111,10 +133,10 @@ export class WorkerPool {
       stdout: true,
       stderr: true,
     });
-    const thread: Thread = { worker, peak: 0 };
+    const thread: Thread<Job, Result> = { worker, peak: 0 };
     this.#threads.add(thread);
     let cause: unknown;
-    worker.on("message", (report: Report) => this.#receive(thread, report));
+    worker.on("message", (report: Report<Result>) => this.#receive(thread, report));
     worker.on("error", (error) => {
       cause = error;
     });
@@ -122,56 +144,48 @@ export class WorkerPool {
     return thread;
   }
 
-  #begin(thread: Thread, task: Waiting): void {
+  #begin(thread: Thread<Job, Result>, task: Waiting<Job, Result>): void {
     const watch = setInterval(() => void this.#check(thread), WATCH_MS);
-    thread.running = { task, index: task.job.files[0]?.index, since: performance.now(), watch };
-    // Copies the bytes, because transferring them would send the whole buffer of which they may be a part.
-    const files = task.job.files.map((file) => ({ ...file, data: new Uint8Array(file.data) }));
-    const job: Job = { ...task.job, files, milliseconds: this.#options.milliseconds };
+    thread.running = { task, part: undefined, since: performance.now(), watch };
     // A thread keeps the process alive only while a job runs.
     thread.worker.ref();
-    thread.worker.postMessage(
-      job,
-      files.map(({ data }) => data.buffer),
-    );
+    thread.worker.postMessage(task.job, task.transfer);
   }
 
-  #receive(thread: Thread, report: Report): void {
+  #receive(thread: Thread<Job, Result>, report: Report<Result>): void {
     const { running } = thread;
     if (!running) return;
-    if (report.kind === "reading") {
-      running.index = report.index;
+    if (report.kind === "progress") {
+      running.part = report.part;
       running.since = performance.now();
       return;
     }
     thread.worker.unref();
     const task = this.#take(thread);
     if (report.kind === "done") task?.resolve(report.result);
-    else task?.reject(fileFailure(report.index, report.part, report.message));
-    // Replaces a thread after a large file, because an idle thread does not return its memory.
+    else task?.reject(new Failure(report.failure, report));
+    // Replaces a thread after a large job, because an idle thread does not return its memory.
     if (thread.peak > this.#options.memory / 3) void this.#end(thread);
     else this.#next();
   }
 
-  async #check(thread: Thread): Promise<void> {
+  async #check(thread: Thread<Job, Result>): Promise<void> {
     const { running } = thread;
     if (!running) return;
-    if (performance.now() - running.since > this.#options.milliseconds) {
-      await this.#end(
-        thread,
-        fileFailure(running.index, "data", "takes too long to read. Send a smaller or simpler file."),
-      );
+    const { milliseconds, memory, exceeded } = this.#options;
+    if (performance.now() - running.since > milliseconds) {
+      await this.#end(thread, exceeded("time", running.part));
       return;
     }
     const heap = await thread.worker.getHeapStatistics().catch(() => undefined);
     if (!heap || thread.running !== running) return;
-    const memory = heap.used_heap_size + heap.external_memory;
-    thread.peak = Math.max(thread.peak, memory);
-    if (memory > this.#options.memory) await this.#end(thread, outOfMemory(running.index));
+    const used = heap.used_heap_size + heap.external_memory;
+    thread.peak = Math.max(thread.peak, used);
+    if (used > memory) await this.#end(thread, exceeded("memory", running.part));
   }
 
   /** Ends a thread, rejects its job with `error`, and starts the next job in another thread. */
-  async #end(thread: Thread, error?: unknown): Promise<void> {
+  async #end(thread: Thread<Job, Result>, error?: unknown): Promise<void> {
     this.#threads.delete(thread);
     this.#take(thread)?.reject(error);
     const ended = thread.worker.terminate();
@@ -179,15 +193,16 @@ export class WorkerPool {
     await ended;
   }
 
-  #handleExit(thread: Thread, cause: unknown): void {
+  #handleExit(thread: Thread<Job, Result>, cause: unknown): void {
     this.#threads.delete(thread);
-    const index = thread.running?.index;
+    const part = thread.running?.part;
     const isMemory = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
-    this.#take(thread)?.reject(isMemory ? outOfMemory(index) : new Failure("internal", { cause }));
+    const failure = () => (isMemory ? this.#options.exceeded("memory", part) : new Failure("internal", { cause }));
+    this.#take(thread)?.reject(failure());
     this.#next();
   }
 
-  #cancel(task: Waiting): void {
+  #cancel(task: Waiting<Job, Result>): void {
     const at = this.#waiting.indexOf(task);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
@@ -198,20 +213,10 @@ export class WorkerPool {
     if (thread) void this.#end(thread, task.signal.reason);
   }
 
-  #take(thread: Thread): Waiting | undefined {
+  #take(thread: Thread<Job, Result>): Waiting<Job, Result> | undefined {
     const { running } = thread;
     delete thread.running;
     clearInterval(running?.watch);
     return running?.task;
   }
-}
-
-/** @param index of the file; undefined when the failure concerns all files together */
-function fileFailure(index: number | undefined, part: string, message: string): Failure {
-  const field = index === undefined ? "attachments" : `attachments[${index}].${part}`;
-  return invalid(field, `${field} ${message}`);
-}
-
-function outOfMemory(index: number | undefined): Failure {
-  return fileFailure(index, "data", "needs too much memory to read. Send a smaller or simpler file.");
 }

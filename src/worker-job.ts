@@ -1,0 +1,34 @@
+import { parentPort, type Transferable } from "node:worker_threads";
+import { Failure, type FailureKind } from "./failure.ts";
+
+/** What a thread sends to its pool: the part of the job that begins now, or the end of the job. */
+export type Report<Result> =
+  | { kind: "progress"; part: number | undefined }
+  | { kind: "done"; result: Result }
+  | { kind: "failed"; failure: FailureKind; message: string; field?: string };
+
+/**
+ * Serves the jobs of a `WorkerPool` in a worker thread, one at a time. A Failure becomes the failure of the job. Any
+ * other error ends the thread, and the job fails as `internal`.
+ * @param run does a job; it calls `begin` before each part that has the job's whole timeout. `transfer` are buffers of
+ *   the result that move to the main thread; all others are copied.
+ */
+export function serveJobs<Job, Result>(
+  run: (
+    job: Job,
+    begin: (part: number | undefined) => void,
+  ) => Promise<{ result: Result; transfer?: readonly Transferable[] }>,
+): void {
+  const report = (message: Report<Result>, transfer: readonly Transferable[] = []) =>
+    parentPort?.postMessage(message, transfer);
+  parentPort?.on("message", async (job: Job) => {
+    try {
+      const { result, transfer } = await run(job, (part) => report({ kind: "progress", part }));
+      report({ kind: "done", result }, transfer);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { kind: failure, message, field } = error;
+      report({ kind: "failed", failure, message, ...(field === undefined ? {} : { field }) });
+    }
+  });
+}
