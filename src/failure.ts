@@ -22,6 +22,24 @@ export const FAILURES = {
     connect: Code.InvalidArgument,
     message: "The body must be one JSON object in UTF-8.",
   },
+  malformed_request: {
+    http: 400,
+    code: "malformed_request",
+    connect: Code.InvalidArgument,
+    message: "This is not a valid HTTP/1.1 request.",
+  },
+  request_incomplete: {
+    http: 408,
+    code: "malformed_request",
+    connect: Code.DeadlineExceeded,
+    message: "The request did not arrive in time. Send it again, faster or in smaller parts.",
+  },
+  headers_too_large: {
+    http: 431,
+    code: "malformed_request",
+    connect: Code.InvalidArgument,
+    message: "The headers are too large. Send fewer or shorter ones.",
+  },
   unauthenticated: {
     http: 401,
     code: "unauthenticated",

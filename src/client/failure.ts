@@ -1,6 +1,7 @@
 /** Every code that the service sends. */
 export const SERVICE_CODES = [
   "invalid_json",
+  "malformed_request",
   "unauthenticated",
   "insufficient_credit",
   "missing_scope",

@@ -110,6 +110,7 @@ describe("the client against the running service", () => {
     });
 
     await fails(chorus.generate([] as never), "invalid_json", 400);
+    await fails(generate({}, altered({ headers: { "X-Long": "x".repeat(20_000) } })), "malformed_request", 431);
     await fails(generate({}, { apiKey: "ck_unknown" }), "unauthenticated", 401);
     await fails((await openWorkspace("poor")).generate({ prompt: "a" }), "insufficient_credit", 402);
     const scoped = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });

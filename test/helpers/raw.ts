@@ -20,10 +20,17 @@ export interface RawConnection {
   readonly closed: Promise<unknown>;
 }
 
-/** Opens a connection to the host of `url`, which is destroyed after the test. */
-export async function openRaw(t: Lifetime, url: string): Promise<RawConnection> {
+/**
+ * Opens a connection to the host of `url`, which is destroyed after the test.
+ * @param options.allowHalfOpen keeps this side open when the server closes its side
+ */
+export async function openRaw(
+  t: Lifetime,
+  url: string,
+  options: { allowHalfOpen?: boolean } = {},
+): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port) });
+  const socket = connect({ host: hostname, port: Number(port), ...options });
   const closed = new Promise((resolve) => socket.on("close", resolve));
   t.onTestFinished(() => void socket.destroy());
   socket.on("error", () => undefined);

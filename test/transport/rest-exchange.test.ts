@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
@@ -122,6 +123,11 @@ describe("HTTP exchanges", () => {
   test("refuses invalid HTTP with the flat error body", async ({ service, t }) => {
     for (const [text, status] of [
       ["nonsense\r\n\r\n", 400],
+      ["GET /healthz HTTP/1.1\r\n\r\n", 400],
+      ["GET /healthz HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400],
+      ["GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\ncontent-type: a/b\r\n\r\n", 400],
+      ["POST /v1/generate HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400],
+      ["POST /v1/generate HTTP/1.1\r\nContent-Length: 9\r\n\r\n", 400],
       [`GET /healthz HTTP/1.1\r\nHost: a\r\n${"X-Many: 1\r\n".repeat(5_000)}\r\n`, 431],
       [`GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`, 431],
       [`POST /v1/generate HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
@@ -134,8 +140,35 @@ describe("HTTP exchanges", () => {
       const { message, request_id, ...rest } = JSON.parse(response.body);
       assert.equal(typeof message, "string");
       assert.equal(request_id, response.headers["x-request-id"]);
-      assert.deepEqual(rest, {});
+      assert.deepEqual(rest, { code: "malformed_request" });
+      assert.equal(response.headers.connection, "close");
       await raw.closed;
+    }
+    const old = await openRaw(t, service.url);
+    old.send("GET /healthz HTTP/1.0\r\n\r\n");
+    assert.equal((await old.read()).status, 200);
+  });
+
+  test("closes a connection after a refusal although the caller keeps its side open", async ({
+    service,
+    shared: { key },
+    t,
+  }) => {
+    const post = { ...key, ...JSON_TYPE, "Content-Length": 9_000_000 };
+    for (const [text, status] of [
+      ["nonsense\r\n\r\n", 400],
+      [head("POST", "/v1/generate", { ...post, "X-API-Key": "bad" }), 401],
+      [head("POST", "/v1/generate", { ...post, "Content-Type": "a/b" }), 415],
+      [head("POST", "/nowhere", post), 404],
+      [head("GET", "/v1/quotas", post), 200],
+    ] as const) {
+      const raw = await openRaw(t, service.url, { allowHalfOpen: true });
+      raw.send(text);
+      const response = await raw.read();
+      assert.equal(response.status, status);
+      assert.equal(response.headers.connection, "close");
+      // Writing fails as soon as the server has closed the connection.
+      await until(() => raw.socket.destroyed || void raw.socket.write("x"));
     }
   });
 
@@ -229,6 +262,18 @@ test("aborts every request of a closed connection, including a queued one", asyn
   await until(() => calls.every(({ signal }) => signal.aborted));
 });
 
+test("answers 408 to a request that does not arrive in time, and closes its connection", async ({ t }) => {
+  const server = await listen(t, {}, { headersTimeout: 50, requestTimeout: 200 });
+  for (const text of ["", "GET /healthz HTTP/1.1\r\nHost: a\r\n", head("POST", "/nowhere", { "Content-Length": 9 })]) {
+    const raw = await openRaw(t, server.url, { allowHalfOpen: true });
+    raw.send(text);
+    const response = await raw.read();
+    assert.equal(response.status, text.startsWith("POST") ? 404 : 408);
+    if (response.status === 408) assert.equal(JSON.parse(response.body).code, "malformed_request");
+  }
+  await until(async () => (await server.connections()) === 0);
+});
+
 test("closes a connection after its answer while the service drains", async ({ t }) => {
   const server = await listen(t, { ready: () => false });
   const raw = await openRaw(t, server.url);
@@ -262,6 +307,7 @@ const CALLER: Caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_
 async function listen(
   t: Lifetime,
   given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
+  timeouts: Partial<Server> = {},
 ) {
   let lines = "";
   const write = (line: string) => {
@@ -276,7 +322,7 @@ async function listen(
     console: { folder: "/nowhere", proxies: 0 },
   };
   const server = createRestServer(services, config, log, createTelemetry());
-  server.listen(0, "127.0.0.1");
+  Object.assign(server, timeouts).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.onTestFinished(() => {
     server.closeAllConnections();

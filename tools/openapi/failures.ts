@@ -4,6 +4,9 @@ import type { Schema } from "./schema.ts";
 /** The methods that can fail with each kind, by the local name of the RPC. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   invalid_json: ["generate", "streamGenerate"],
+  malformed_request: ["generate", "streamGenerate", "quotas", "metrics"],
+  request_incomplete: ["generate", "streamGenerate"],
+  headers_too_large: ["generate", "streamGenerate", "quotas", "metrics"],
   unauthenticated: ["generate", "streamGenerate", "quotas", "metrics"],
   insufficient_credit: ["generate", "streamGenerate"],
   missing_scope: ["generate", "streamGenerate", "quotas", "metrics"],
@@ -61,7 +64,7 @@ export const FAILURE_SCHEMA: Schema = {
   properties: {
     code: {
       type: "string",
-      enum: KINDS.map(codeOf).filter((code) => code !== undefined),
+      enum: [...new Set(KINDS.map(codeOf))].filter((code) => code !== undefined),
       description: "Stable, machine-readable code. Omitted for a rate limit.",
     },
     message: { type: "string", description: "What happened and what to do. The wording may change." },

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Failure, toFailure } from "../../failure.ts";
+import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
 import { discardBody } from "../discard-body.ts";
@@ -46,9 +46,12 @@ export function createServeExchange({ router, report, connectionOf, ready }: Par
   };
 
   async function serve(exchange: Exchange, path: string): Promise<void> {
+    const { request, response } = exchange;
     try {
+      checkHead(request);
       const { label, run } = router.find(path, exchange);
       exchange.method = label ?? "none";
+      if (request.method !== "POST" && hasBody(request)) await skipBody(request, response);
       await run(exchange);
       if (label) report(exchange, exchange.streamFailure);
     } catch (error) {
@@ -57,6 +60,33 @@ export function createServeExchange({ router, report, connectionOf, ready }: Par
       else refuse(exchange, toFailure(error));
     }
   }
+}
+
+/**
+ * Checks that there is one `Host` and at most one `Content-Type`, because proxies and servers disagree about which of
+ * several counts. Node itself refuses several values of `Content-Length`.
+ * @throws Failure malformed_request
+ */
+function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
+  let hosts = 0;
+  let types = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const { length } = rawHeaders[i] ?? "";
+    if (length !== 4 && length !== 12) continue;
+    const name = rawHeaders[i]?.toLowerCase();
+    if (name === "host") hosts++;
+    else if (name === "content-type") types++;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1"))
+    throw new Failure("malformed_request", { message: "The request must have exactly one header Host." });
+  if (types > 1)
+    throw new Failure("malformed_request", { message: "The request may have only one header Content-Type." });
+}
+
+/** Drops the body of a request that needs none. Closes the connection if the body is large or slow. */
+async function skipBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  await discardBody(request);
+  if (!request.complete) response.setHeader("Connection", "close");
 }
 
 /** Responds with a failure, or ends the connection when a response has begun. */
@@ -68,6 +98,7 @@ function refuse({ request, response, requestId }: Exchange, failure: Failure): v
   const retryAfter = retryAfterSeconds(failure);
   if (retryAfter !== undefined) response.setHeader("Retry-After", retryAfter);
   const text = failureJson(failure, requestId);
+  if (failure.kind === "malformed_request") response.setHeader("Connection", "close");
   if (request.complete || !hasBody(request)) sendJson(response, failure.row.http, text);
   else {
     response.setHeader("Connection", "close");

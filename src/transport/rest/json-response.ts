@@ -1,4 +1,6 @@
-import type { ServerResponse } from "node:http";
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import type { Failure } from "../../failure.ts";
+import { failureJson, retryAfterSeconds } from "../failure-body.ts";
 
 /** Writes the headers of a response whose whole body is this JSON text. */
 export function writeJsonHeaders(response: ServerResponse, status: number, text: string): void {
@@ -15,20 +17,14 @@ export function sendJson(response: ServerResponse, status: number, text: string)
   response.end(text);
 }
 
-/**
- * The response to bytes that Node cannot read as an HTTP request. Its body looks like that of a failure, but has no
- * code, because no request was refused.
- */
-export function malformedResponse({ code }: NodeJS.ErrnoException, requestId: string): string {
-  const [status, message] =
-    code === "HPE_HEADER_OVERFLOW"
-      ? ["431 Request Header Fields Too Large", "The headers are too large. Send fewer or shorter ones."]
-      : code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? ["408 Request Timeout", "The request did not arrive in time. Send it again."]
-        : ["400 Bad Request", "This is not a valid HTTP/1.1 request."];
-  const text = JSON.stringify({ message, request_id: requestId });
+/** The text of a response with a failure, for a connection on which Node can read no further request. */
+export function rawResponse(failure: Failure, requestId: string): string {
+  const { http } = failure.row;
+  const text = failureJson(failure, requestId);
+  const retryAfter = retryAfterSeconds(failure);
   return (
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${text.length}\r\n` +
-    `Cache-Control: no-store\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${text}`
+    `HTTP/1.1 ${http} ${STATUS_CODES[http]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `Content-Length: ${Buffer.byteLength(text)}\r\nCache-Control: no-store\r\nX-Request-Id: ${requestId}\r\n` +
+    `${retryAfter === undefined ? "" : `Retry-After: ${retryAfter}\r\n`}Connection: close\r\n\r\n${text}`
   );
 }

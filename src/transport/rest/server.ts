@@ -13,6 +13,9 @@ import { createServeExchange } from "./exchange.ts";
 import { createHandlers } from "./handlers.ts";
 import { createRouter } from "./routes.ts";
 
+/** Time between two searches for connections whose request is late, in milliseconds. */
+const CHECK_MS = 1_000;
+
 /**
  * Creates the server of the public listener: the REST and SSE contract of `/v1`, probes, documentation and the console.
  * It uses plain `node:http`, which serves about seven times as many requests a second as Connect's HTTP stack. Paths
@@ -27,7 +30,8 @@ export function createRestServer(
   const budget = createBodyBudget(config.bodyBudgetBytes);
   telemetry.watchBodies("rest", () => budget.used);
   const console = createConsole(services, config, budget, createConsoleRpc(services, config, budget, log, telemetry));
-  const server = createServer(SOCKET_TIMEOUTS);
+  // Node would refuse a request without Host itself, without a body.
+  const server = createServer({ ...SOCKET_TIMEOUTS, connectionsCheckingInterval: CHECK_MS, requireHostHeader: false });
   const serve = createServeExchange({
     router: createRouter(createHandlers({ services, stream: config.stream, budget }), console.find),
     report: createReport(log, telemetry),
