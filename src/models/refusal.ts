@@ -6,14 +6,13 @@ import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire
 const MAX_ERROR = 64 * 1024;
 
 /** Words of a refusal that applies to every value of the option. */
-export const NEVER_TAKEN =
-  /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
+const NEVER_TAKEN = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
 
 /** Statuses below 500 after which the same call may succeed a little later. */
 const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
 /** A response with an error status. The words or the parameter show which option the vendor refused. */
-interface VendorFailure extends Pick<WireError, "about" | "param"> {
+export interface VendorFailure extends Pick<WireError, "about" | "param"> {
   error: ModelError;
 }
 
@@ -75,9 +74,46 @@ export function refusedOption(
 
 /** Finds the allowed ceiling in a refusal such as "32000 > 8192". @returns undefined if it names none */
 export function outputLimit(about: string, asked = 0): number | undefined {
-  const numbers = Array.from(about.slice(0, 2_000).matchAll(/\d+/g), ([text]) => Number(text));
-  const limit = Math.max(...numbers.filter((number) => number >= 256 && number < asked), 0);
+  const limit = Math.max(...numbersIn(about).filter((number) => number >= 256 && number < asked), 0);
   return limit > 0 ? limit : undefined;
+}
+
+/** Whether a refusal applies to every value of the option, and so to later calls as well. */
+export function isNeverTaken(option: Option, about: string, { maxTokens = Number.NaN }: WireCall): boolean {
+  if (!NEVER_TAKEN.test(about)) return false;
+  return option !== "maxTokens" || !numbersIn(about).includes(maxTokens);
+}
+
+/** Words for the output beside the prompt, in a refusal because both together exceed the context window. */
+const OUTPUT = /max_?(?:completion_?|output_?|new_?)?tokens|\boutput\b|\bcompletion\b/i;
+
+/**
+ * Finds the output tokens that fit into the context window beside the prompt, in a refusal because the prompt is too
+ * long, alone or together with the output ceiling. The words name the prompt, the ceiling that was asked for, the
+ * window, and some also the sum of the first two, in any order.
+ * @returns 0 if the prompt alone does not fit; undefined if the words do not say
+ */
+export function roomForOutput(about: string, asked: number): number | undefined {
+  if (!OUTPUT.test(about)) return 0;
+  const numbers = numbersIn(about);
+  // vLLM may count the prompt only up to the window, and then says "at least".
+  if (/\bat least\b/i.test(about) || !numbers.includes(asked)) return undefined;
+  const others = new Set(numbers.filter((number) => number !== asked));
+  const sum = [...others].find((number) => others.has(number - asked));
+  if (sum !== undefined) {
+    const prompt = sum - asked;
+    const [window = asked, ...more] = [...others].filter((number) => number !== sum && number !== prompt);
+    return more.length > 0 || window - prompt >= asked ? undefined : Math.max(0, window - prompt);
+  }
+  const [first = asked, second = asked, ...more] = others;
+  const room = Math.abs(first - second);
+  return more.length === 0 && room > 0 && room < asked ? room : undefined;
+}
+
+/** The whole numbers in a text, without those in names of models such as gpt-4-1106. */
+function numbersIn(text: string): number[] {
+  const plain = text.slice(0, 2_000).replace(/(?<=\d),(?=\d{3}\b)/g, "");
+  return Array.from(plain.matchAll(/(?<![\w.-])\d+(?![\w-]|\.\d)/g), ([digits]) => Number(digits));
 }
 
 /** `retry-after-ms` (OpenAI), or `retry-after` in seconds or as a date (RFC 9110, 10.2.3). In milliseconds. */

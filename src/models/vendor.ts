@@ -4,7 +4,8 @@ import type { HttpClient, HttpResponse } from "./http.ts";
 import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./model.ts";
 import { cutOff, type ModelError } from "./model-error.ts";
 import { createOfflineModel } from "./offline/model.ts";
-import { NEVER_TAKEN, outputLimit, readFailure, refusedOption } from "./refusal.ts";
+import { CallOptions, type Learned } from "./options.ts";
+import { readFailure } from "./refusal.ts";
 import { compileSchema } from "./schema.ts";
 import { anthropic } from "./wire/anthropic.ts";
 import { google } from "./wire/google.ts";
@@ -26,15 +27,6 @@ const ROOM: Readonly<Record<Reasoning, number>> = { none: 0, low: 4_096, medium:
 const MAX_REFUSALS = 12;
 
 const PROGRESS: Piece = { type: "progress" };
-
-/** What has been learned of one model from its refusals and answers. */
-interface Learned {
-  forms: Forms;
-  /** Largest output ceiling that the model accepts, thinking included, in tokens. */
-  maxTokens: number;
-  /** Whether the model thinks before it answers. */
-  thinks: boolean;
-}
 
 /**
  * Creates a model of the catalogue that speaks its vendor's wire format.
@@ -60,16 +52,14 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
 
   /** Sends a call until the model takes its options. @throws ModelError */
   async function open(call: ModelCall): Promise<HttpResponse> {
-    let forms = learned.forms;
-    const toLearn: Option[] = [];
+    const options = new CallOptions(format, learned);
     let refused: { option: Option; body: string; error: ModelError } | undefined;
     for (let refusals = 0; ; ) {
-      const { sent, used } = wireCall(call, entry, format, forms, learned);
+      const { sent, used } = wireCall(call, entry, format, options);
       const { path, headers, body } = format.request(entry, sent, used);
       if (refused?.body === body) {
         // The next form of the refused option reads the same for this call.
-        if (used[refused.option] >= format.forms[refused.option]) throw refused.error;
-        forms = { ...forms, [refused.option]: used[refused.option] + 1 };
+        if (!options.skip(refused.option, used)) throw refused.error;
         continue;
       }
       const response = await http.post({
@@ -81,20 +71,14 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
         streamed: call.streamed,
       });
       if (response.status >= 200 && response.status < 300) {
-        for (const option of toLearn) learned.forms = { ...learned.forms, [option]: forms[option] };
+        options.learn();
         return response;
       }
       const failure = await readFailure(response, format);
-      const { error, about } = failure;
-      const option = refusedOption(failure, sent, used, format);
-      if (option === undefined || ++refusals > MAX_REFUSALS) throw error;
-      refused = { option, body, error };
-      const limit = option === "maxTokens" ? outputLimit(about, sent.maxTokens) : undefined;
-      if (limit !== undefined) learned.maxTokens = limit;
-      else {
-        forms = { ...forms, [option]: used[option] + 1 };
-        if (NEVER_TAKEN.test(about)) toLearn.push(option);
-      }
+      if (++refusals > MAX_REFUSALS) throw failure.error;
+      const option = options.refuse(failure, sent, used);
+      if (option === undefined) throw failure.error;
+      refused = { option, body, error: failure.error };
     }
   }
 
@@ -215,8 +199,7 @@ function wireCall(
   call: ModelCall,
   entry: ModelEntry,
   format: WireFormat,
-  forms: Forms,
-  { maxTokens, thinks }: Learned,
+  { forms, maxTokens, thinks }: CallOptions,
 ): { sent: WireCall; used: Forms } {
   const schema = call.format?.type === "schema" ? call.format.schema : undefined;
   const compiled = schema !== undefined && forms.format === 0 ? compileSchema(schema, format.schema) : undefined;

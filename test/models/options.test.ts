@@ -87,6 +87,106 @@ describe("ceilings", () => {
   });
 });
 
+describe("a ceiling that does not fit beside the prompt", () => {
+  /** Refuses ceilings above the room, in the words of vLLM or Anthropic. */
+  const tight =
+    (words: (asked: number) => string, room: number) =>
+    ({ json }: VendorCall) => {
+      const asked = Number(json.max_tokens ?? json.max_completion_tokens ?? Number.NaN);
+      return asked > room ? { status: 400, error: { message: words(asked), type: "invalid_request_error" } } : {};
+    };
+  const anthropic = (asked: number) =>
+    `input length and \`max_tokens\` exceed context limit: 178959 + ${asked} > 200000, decrease input length`;
+  const vllm = (asked: number) =>
+    `'max_tokens' or 'max_completion_tokens' is too large: ${asked}. This model's maximum context length is 65536 ` +
+    `tokens and your request has 33537 input tokens (${asked} > 65536 - 33537).`;
+  const atLeast = (asked: number) =>
+    `This model's maximum context length is 65536 tokens. However, you requested ${asked} output tokens and your ` +
+    "prompt contains at least 33537 input tokens, for a total of at least 65537 tokens.";
+  const COMPATIBLE: Partial<ModelEntry> = { vendor: "openai-compatible" };
+
+  test("is lowered to what fits, for this call only", async () => {
+    for (const [kind, overrides, words, room] of [
+      ["anthropic", {}, anthropic, 21_041],
+      ["openai", COMPATIBLE, vllm, 31_999],
+    ] as const) {
+      const { vendor, sent } = modelOf(kind, overrides);
+      vendor.always(tight(words, room));
+      const ceilings = async () => (await sent({ maxTokens: 32_000 })).map(({ max_tokens }) => max_tokens);
+      assert.deepEqual(await ceilings(), [32_000, room]);
+      vendor.always({});
+      assert.deepEqual(await ceilings(), [32_000]);
+    }
+  });
+
+  test("is left out where the words do not say what fits", async () => {
+    const { vendor, sent } = modelOf("openai", COMPATIBLE);
+    for (const words of [atLeast, () => "Please reduce the length of the messages or completion. context_length"]) {
+      vendor.always(tight(words, 31_999));
+      const bodies = await sent({ maxTokens: 32_000 });
+      assert.deepEqual(
+        bodies.map(({ max_tokens, max_completion_tokens }) => [max_tokens, max_completion_tokens]),
+        [
+          [32_000, undefined],
+          [undefined, undefined],
+        ],
+      );
+    }
+    vendor.always({});
+    assert.equal((await sent({ maxTokens: 32_000 }))[0]?.max_tokens, 32_000);
+  });
+
+  test("is lowered where the words do not say what fits and the vendor demands one", async () => {
+    const { vendor, sent } = modelOf("anthropic");
+    vendor.always(tight(() => "input length and `max_tokens` exceed context limit", 10_000));
+    const [, second, ...more] = await sent({ maxTokens: 32_000 });
+    assert.ok(Number(second?.max_tokens) >= 1 && Number(second?.max_tokens) <= 10_000);
+    assert.equal(more.length, 0);
+  });
+
+  test("is too long after a second refusal, and when the prompt alone does not fit", async () => {
+    const { vendor, model } = modelOf("openai", COMPATIBLE);
+    const attempt = async (words: (asked: number) => string): Promise<number> => {
+      const before = vendor.calls.length;
+      vendor.always(({ json }) => ({ status: 400, error: { message: words(Number(json.max_tokens ?? 0)) } }));
+      const asked = complete(model, call({ streamed: false, maxTokens: 32_000 }));
+      await assert.rejects(asked, { kind: "too_long", retryable: false });
+      return vendor.calls.length - before;
+    };
+    assert.equal(await attempt(vllm), 2);
+    assert.equal(await attempt(atLeast), 2);
+    assert.equal(await attempt(() => "This model's maximum context length is 8192. You sent 9000 input tokens."), 1);
+    const sum = (asked: number) =>
+      `This model's maximum context length is 16384 tokens. However, you requested ${asked + 112_946} tokens ` +
+      `(112946 in the messages, ${asked} in the completion).`;
+    assert.equal(await attempt(sum), 1);
+  });
+});
+
+test("a ceiling refused for its value stays, although the model does not know its other name", async () => {
+  const { vendor, sent } = modelOf("openai");
+  vendor.always(({ json }) => {
+    const message =
+      json.max_tokens === undefined
+        ? `max_completion_tokens is too large: ${json.max_completion_tokens}.`
+        : "Unsupported parameter: 'max_tokens' is not supported with this model.";
+    const isTaken = Number(json.max_completion_tokens ?? 0) <= 100 && json.max_tokens === undefined;
+    return isTaken ? {} : { status: 400, error: { message, type: "invalid_request_error" } };
+  });
+  assert.deepEqual(
+    (await sent({ maxTokens: 9_000 })).map(({ max_completion_tokens, max_tokens }) => [
+      max_completion_tokens,
+      max_tokens,
+    ]),
+    [
+      [9_000, undefined],
+      [undefined, 9_000],
+      [undefined, undefined],
+    ],
+  );
+  assert.equal((await sent({ maxTokens: 50 }))[0]?.max_completion_tokens, 50);
+});
+
 describe("usage of a stream", () => {
   test("is asked for in streams only", async () => {
     const { sent } = modelOf("openai");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import type { HttpResponse } from "../../src/models/http.ts";
 import type { ModelError } from "../../src/models/model-error.ts";
-import { NEVER_TAKEN, outputLimit, readFailure, refusedOption } from "../../src/models/refusal.ts";
+import { isNeverTaken, outputLimit, readFailure, refusedOption, roomForOutput } from "../../src/models/refusal.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";
 import { google } from "../../src/models/wire/google.ts";
 import { openai } from "../../src/models/wire/openai.ts";
@@ -161,7 +161,8 @@ async function refused(
   { param, status = 400, sent = FULL }: { param?: string; status?: number; sent?: WireCall } = {},
 ): Promise<[option: Option | undefined, isNeverTaken: boolean]> {
   const failure = await readFailure(answer(status, {}, JSON.stringify({ error: { message, param } })), format);
-  return [refusedOption(failure, sent, FIRST, format), NEVER_TAKEN.test(failure.about)];
+  const option = refusedOption(failure, sent, FIRST, format);
+  return [option, isNeverTaken(option ?? "usage", failure.about, sent)];
 }
 
 describe("refusedOption", () => {
@@ -248,4 +249,81 @@ test("outputLimit finds the largest ceiling below the refused one", () => {
   assert.equal(outputLimit("at most 100", 9_000), undefined);
   assert.equal(outputLimit("max_tokens is too large: 9000", 9_000), undefined);
   assert.equal(outputLimit("no number", 9_000), undefined);
+  assert.equal(outputLimit("max_tokens is too large for gpt-4-1106-preview: 9000", 9_000), undefined);
+  assert.equal(outputLimit("at most 8,192 tokens", 9_000), 8_192);
+});
+
+test("a ceiling that is refused for its value is not refused for good", () => {
+  const sent = { ...FULL, maxTokens: 9_000 };
+  assert.equal(isNeverTaken("maxTokens", "max_tokens of 9000 is not supported by this model", sent), false);
+  assert.equal(isNeverTaken("maxTokens", "max_tokens is not supported by this model", sent), true);
+});
+
+describe("roomForOutput", () => {
+  const cases: [name: string, words: string, room: number | undefined][] = [
+    [
+      "vLLM",
+      "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 65536 " +
+        "tokens and your request has 33537 input tokens (32000 > 65536 - 33537).",
+      31_999,
+    ],
+    [
+      "vLLM, prompt counted in part",
+      "This model's maximum context length is 65536 tokens. However, you requested 32000 output tokens and your " +
+        "prompt contains at least 33537 input tokens, for a total of at least 65537 tokens.",
+      undefined,
+    ],
+    [
+      "OpenAI, DeepSeek and older vLLM",
+      "This model's maximum context length is 40960 tokens. However, you requested 42000 tokens (10000 in the " +
+        "messages, 32000 in the completion). Please reduce the length of the messages or completion.",
+      30_960,
+    ],
+    [
+      "the same, the prompt alone is too long",
+      "This model's maximum context length is 16384 tokens. However, you requested 144946 tokens (112946 in the " +
+        "messages, 32000 in the completion).",
+      0,
+    ],
+    [
+      "OpenRouter",
+      "This endpoint's maximum context length is 40960 tokens. However, you requested about 42000 tokens (10000 of " +
+        "text input, 32000 in the output). Please reduce the length of either one.",
+      30_960,
+    ],
+    [
+      "SGLang",
+      "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of " +
+        "40000 tokens: 8000 tokens from the input messages and 32000 tokens for the completion.",
+      24_768,
+    ],
+    [
+      "TGI",
+      "`inputs` tokens + `max_new_tokens` must be <= 32768. Given: 8000 `inputs` tokens and 32000 `max_new_tokens`",
+      24_768,
+    ],
+    [
+      "Anthropic",
+      "input length and `max_tokens` exceed context limit: 178959 + 32000 > 200000, decrease input length or " +
+        "`max_tokens` and try again",
+      21_041,
+    ],
+    [
+      "a window of the ceiling's size",
+      "context length is 32000 tokens, prompt 20, max_tokens: 32000 > 32000 - 20",
+      31_980,
+    ],
+    ["no numbers", "context_length_exceeded: Please reduce the length of the messages or completion.", undefined],
+    ["other numbers", "max_tokens 32000, context length 7, 8, 9, 10", undefined],
+    ["a room above the ceiling", "max_tokens 32000, context length 90000, prompt 7", undefined],
+    ["the prompt only", "prompt is too long: 200001 tokens > 200000 maximum", 0],
+    [
+      "the prompt only, vLLM",
+      "This model's maximum context length is 8192 tokens. Your request has 9000 input tokens.",
+      0,
+    ],
+  ];
+  test.for(cases)("reads the words of %s", ([, words, room]) => {
+    assert.equal(roomForOutput(words, 32_000), room);
+  });
 });

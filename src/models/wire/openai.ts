@@ -183,8 +183,15 @@ function frameError(error: unknown): ModelError {
 }
 
 const REFUSED = /content_filter|content_policy|safety|invalid_prompt/i;
-const TOO_LONG =
-  /context_length|context (?:length|window)|exceed_context_size|maximum (?:context|prompt)|prompt is too long/i;
+/** In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope. */
+const TOO_LONG = new RegExp(
+  [
+    "context_length|context (?:length|window)|maximum context|prompt is too long|input is too long",
+    "exceed_context_size|maximum prompt|`inputs` (?:tokens|must have)|too many tokens:",
+    "input token count|prompt exceeds|exceeded model token limit|range of input length",
+  ].join("|"),
+  "i",
+);
 
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
 function describe({ message, code, param, type }: JsonObject, body: string): WireError {
