@@ -226,30 +226,34 @@ describe("prompt caching", () => {
     assert.deepEqual(has(await sent({ cacheKey: "k" }), "prompt_cache_key"), [false]);
   });
 
-  test("Anthropic gets a mark at the end of a long prefix, and none in a short prompt", async () => {
+  test("Anthropic gets a mark at the end of the earlier turns, if they are long", async () => {
     const { sent } = modelOf("anthropic");
     const mark = { cache_control: { type: "ephemeral" } };
-    const [long] = await sent({ prompt, cacheKey: "k" });
-    assert.deepEqual(long?.messages, [{ role: "user", content: [{ type: "text", text: LONG, ...mark }] }]);
-    assert.deepEqual(has(await sent({ cacheKey: "k" }), "cache_control"), [false]);
     const images = [{ mediaType: "image/png", data: new Uint8Array([1]) }];
-    const turns = [
-      { role: "user" as const, text: LONG },
-      { role: "assistant" as const, text: "a" },
-      { role: "user" as const, text: "b", images },
-    ];
+    const last = { role: "user" as const, text: "b", images };
+    const turns = [...prompt.turns, { role: "assistant" as const, text: "a" }, last];
     const [conversation] = await sent({ prompt: { system: "s", turns }, cacheKey: "k" });
     assert.equal(conversation?.system, "s");
-    const marked = JSON.stringify({ type: "text", text: "b", ...mark });
-    assert.ok(JSON.stringify(conversation).includes(marked), "at the end of the conversation");
+    const earlier = (conversation?.messages as Json[] | undefined)?.[1];
+    assert.deepEqual(earlier, { role: "assistant", content: [{ type: "text", text: "a", ...mark }] });
     assert.equal(JSON.stringify(conversation).split("cache_control").length, 2, "one mark");
+  });
+
+  test("Anthropic gets no mark in the last turn, and none in short earlier turns", async () => {
+    const { sent } = modelOf("anthropic");
+    const [single] = await sent({ prompt, cacheKey: "k" });
+    assert.deepEqual(single?.messages, [{ role: "user", content: LONG }]);
+    const turns = [{ role: "user" as const, text: "a" }, { role: "assistant" as const, text: "b" }, ...prompt.turns];
+    assert.deepEqual(has(await sent({ prompt: { system: "s", turns }, cacheKey: "k" }), "cache_control"), [false]);
+    assert.deepEqual(has(await sent({ cacheKey: "k" }), "cache_control"), [false]);
   });
 
   test("marks are no longer sent when they are refused", async () => {
     const { vendor, sent } = modelOf("anthropic");
-    vendor.always(refusing("cache_control", "messages.0.content.0.cache_control: Extra inputs are not permitted"));
-    assert.deepEqual(has(await sent({ prompt, cacheKey: "k" }), "cache_control"), [true, false]);
-    assert.deepEqual(has(await sent({ prompt, cacheKey: "k" }), "cache_control"), [false]);
+    vendor.always(refusing("cache_control", "system.0.cache_control: Extra inputs are not permitted"));
+    const marked = { ...prompt, system: LONG };
+    assert.deepEqual(has(await sent({ prompt: marked, cacheKey: "k" }), "cache_control"), [true, false]);
+    assert.deepEqual(has(await sent({ prompt: marked, cacheKey: "k" }), "cache_control"), [false]);
   });
 });
 

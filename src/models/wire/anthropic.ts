@@ -16,8 +16,10 @@ import {
   withRawMember,
 } from "./wire.ts";
 
-/** Thinking in tokens, for models that take a budget instead of an effort. The API demands at least 1,024. */
+/** Thinking in tokens, for models that take a budget instead of an effort. */
 const BUDGETS: Readonly<Record<Reasoning, number>> = { none: 0, low: 2_048, medium: 8_192, high: 16_384 };
+/** Smallest budget that the API accepts. */
+const MIN_BUDGET = 1_024;
 /** Characters from which a prefix is marked for the cache: about 1,024 tokens, the smallest prefix that is cached. */
 const CACHED_FROM = 4_096;
 
@@ -29,7 +31,7 @@ export const anthropic: WireFormat = {
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
-    maxTokens: /\bmax_?tokens\b/i,
+    maxTokens: /\bmax_?tokens\b(?!.*\bbudget_tokens\b)/i,
     format: /\boutput_config\.format\b|\boutput_format\b|\bjson_schema\b|\bschema\b/i,
     reasoning: /\bthinking\b|\beffort\b|\badaptive\b|\bbudget_tokens\b|\boutput_config\b/i,
     cacheKey: /\bcache_control\b/i,
@@ -42,7 +44,7 @@ export const anthropic: WireFormat = {
   request(entry, call, forms) {
     const { format } = call;
     const isSchema = format?.type === "schema" && forms.format === 0;
-    const thinking = thinkingFields(call.reasoning, forms);
+    const thinking = thinkingFields(call, forms);
     const effort = object(thinking.output_config).effort;
     const body = JSON.stringify({
       model: call.model,
@@ -109,18 +111,28 @@ function schemaOutput(effort: unknown, schema: string): string {
   return withRawMember(config, "format", `{"type":"json_schema","schema":${schema}}`);
 }
 
-/** Marks the end of a prefix that later calls are likely to share: the instructions, and the conversation up to now. */
+/** Marks the end of a prefix that later calls are likely to share. */
 const CACHE_MARK = { cache_control: { type: "ephemeral" } };
 
-function systemBlocks({ prompt, cacheKey }: WireCall, forms: Forms): unknown {
-  if (cacheKey === undefined || forms.cacheKey > 0 || prompt.system.length < CACHED_FROM) return prompt.system;
-  return [{ type: "text", text: prompt.system, ...CACHE_MARK }];
+function isMarking({ cacheKey }: WireCall, forms: Forms): boolean {
+  return cacheKey !== undefined && forms.cacheKey === 0;
 }
 
-function messages({ prompt: { system, turns }, cacheKey }: WireCall, forms: Forms): unknown[] {
-  const length = turns.reduce((sum, { text }) => sum + text.length, system.length);
-  const isMarked = cacheKey !== undefined && forms.cacheKey === 0 && length >= CACHED_FROM;
-  const marked = isMarked ? turns.length - 1 : -1;
+function systemBlocks(call: WireCall, forms: Forms): unknown {
+  const { system } = call.prompt;
+  if (!isMarking(call, forms) || system.length < CACHED_FROM) return system;
+  return [{ type: "text", text: system, ...CACHE_MARK }];
+}
+
+/**
+ * The turn before the last is marked: a next request of the conversation repeats everything up to there. The last turn
+ * is not, because writing to the cache costs more than plain input, and many requests are never continued.
+ */
+function messages(call: WireCall, forms: Forms): unknown[] {
+  const { system, turns } = call.prompt;
+  const earlier = turns.slice(0, -1);
+  const length = earlier.reduce((sum, { text }) => sum + text.length, system.length);
+  const marked = isMarking(call, forms) && length >= CACHED_FROM ? earlier.length - 1 : -1;
   return turns.map((turn, at) => ({ role: turn.role, content: content(turn, at === marked) }));
 }
 
@@ -138,13 +150,15 @@ function content({ text, images = [] }: PromptTurn, isMarked: boolean): unknown 
  * Current models take an effort, older ones a budget of tokens. Several current models think unless `disabled` is sent,
  * and some refuse that too, so they get the lowest effort.
  */
-function thinkingFields(depth: Reasoning | undefined, { reasoning: form }: Forms): JsonObject {
+function thinkingFields({ reasoning: depth, maxTokens = 0 }: WireCall, { reasoning: form }: Forms): JsonObject {
   if (depth === undefined || form >= 3) return {};
   if (depth === "none") {
     return form === 0 ? { thinking: { type: "disabled" } } : form === 1 ? { output_config: { effort: "low" } } : {};
   }
   if (form < 2) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
-  return { thinking: { type: "enabled", budget_tokens: BUDGETS[depth] } };
+  // The budget must be below the ceiling, and a small model or a full context window may have lowered the ceiling.
+  const budget = Math.min(BUDGETS[depth], Math.floor((maxTokens * 2) / 3));
+  return budget < MIN_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
 }
 
 /** Reads a content block, its start or a delta of it. Tools, citations and unknown types are not text. */

@@ -59,6 +59,29 @@ test("sends a budget to older models, after one refusal", async () => {
   assert.deepEqual(next?.thinking, { type: "enabled", budget_tokens: 2_048 });
 });
 
+test("keeps the budget between 1,024 tokens and two thirds of the ceiling, and adds the caller's", async () => {
+  const thinking = async (maxOutputTokens: number | undefined, more: Partial<ModelCall>) => {
+    const entry = vendor.entry(maxOutputTokens === undefined ? {} : { maxOutputTokens });
+    model = createVendorModel(entry, http);
+    vendor.reply(refusal("adaptive thinking is not supported on this model"));
+    const body = (await sent(more)).at(-1);
+    return [body?.max_tokens, (body?.thinking as { budget_tokens?: number } | undefined)?.budget_tokens];
+  };
+  assert.deepEqual(await thinking(undefined, { reasoning: "low", maxTokens: 1 }), [4_097, 2_048]);
+  assert.deepEqual(await thinking(undefined, { reasoning: "high", maxTokens: 100 }), [24_676, 16_384]);
+  assert.deepEqual(await thinking(4_096, { reasoning: "medium", maxTokens: 100 }), [4_096, 2_730]);
+  assert.deepEqual(await thinking(4_096, { reasoning: "high" }), [4_096, 2_730]);
+  assert.deepEqual(await thinking(1_500, { reasoning: "low", maxTokens: 50 }), [1_500, undefined]);
+});
+
+test("leaves thinking out when its budget does not fit under the ceiling", async () => {
+  vendor.reply(refusal("adaptive thinking is not supported on this model"));
+  vendor.reply(refusal("`max_tokens` must be greater than `thinking.budget_tokens`."));
+  const bodies = await sent({ reasoning: "low", maxTokens: 50 });
+  assert.equal(bodies.at(-1)?.thinking, undefined);
+  assert.equal(bodies.length, 3);
+});
+
 test("learns the largest ceiling also where the call sets none", async () => {
   vendor.reply(refusal("max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens"));
   const bodies = await sent({});
@@ -79,12 +102,12 @@ test("puts the effort and the schema into one output_config", async () => {
   assert.deepEqual(plain?.output_config, { format: { type: "json_schema", schema: JSON.parse(schema) } });
 });
 
-test("marks long prefixes for the cache only when the call has a cache key", async () => {
+test("marks long instructions for the cache only when the call has a cache key", async () => {
   const prompt = { system: "s".repeat(5_000), turns: [{ role: "user" as const, text: "Hi" }] };
   const mark = { cache_control: { type: "ephemeral" } };
   const [marked] = await sent({ prompt, cacheKey: "k" });
   assert.deepEqual(marked?.system, [{ type: "text", text: prompt.system, ...mark }]);
-  assert.deepEqual(marked?.messages, [{ role: "user", content: [{ type: "text", text: "Hi", ...mark }] }]);
+  assert.deepEqual(marked?.messages, [{ role: "user", content: "Hi" }]);
   const [plain] = await sent({ prompt });
   assert.equal(plain?.system, prompt.system);
   assert.deepEqual(plain?.messages, [{ role: "user", content: "Hi" }]);
