@@ -47,7 +47,6 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
       ...asked,
       kind: "closed",
       difficulty: undefined,
-      temperature: undefined,
       streamed: false,
       continues: false,
       hasImages: false,

@@ -97,8 +97,7 @@ export function planOf(
 /** The call that every model of a plan gets. */
 export function modelCall(question: Question, signal: AbortSignal, prompt: Prompt): ModelCall {
   const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, requester, cacheKey, level } = question;
-  // JSON is best without sampling; for prose the model's default temperature is best.
-  const temperature = question.temperature ?? (shape === "text" ? undefined : 0);
+  const { temperature } = question;
   const format = formatOf(question);
   return {
     prompt,
@@ -108,6 +107,8 @@ export function modelCall(question: Question, signal: AbortSignal, prompt: Promp
     streamed,
     reasoning: level,
     ...(temperature === undefined ? {} : { temperature }),
+    // JSON is best without sampling; for prose the model's default temperature is best.
+    ...(shape === "text" ? {} : { defaultTemperature: 0 }),
     ...(maxTokens === undefined ? {} : { maxTokens }),
     // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
     ...(stops.length === 0 ? {} : { stops }),

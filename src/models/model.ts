@@ -42,8 +42,13 @@ export interface ModelCall {
   readonly silenceMs?: number;
   /** Ceiling of the visible text, in tokens. Thinking does not count. Absent: the model's own. */
   readonly maxTokens?: number;
-  /** 0 to 2. Absent: the model's own. */
+  /** 0 to 2. Absent: `defaultTemperature`. */
   readonly temperature?: number;
+  /**
+   * Replaces `temperature` where the model does not think, or its vendor takes a temperature beside `reasoning`.
+   * Absent: the model's own.
+   */
+  readonly defaultTemperature?: number;
   readonly stops?: readonly string[];
   /** Absent: prose. */
   readonly format?: Format;
@@ -105,11 +110,11 @@ export interface End {
 
 /**
  * A piece of a completion. All text that one socket read brings is one piece. `progress` says that the vendor sent
- * something else.
+ * something else; with `usage`, that it sent a completion which is not used, and is asked again.
  */
 export type Piece =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "progress" }
+  | { readonly type: "progress"; readonly usage?: TokenUsage }
   | { readonly type: "step"; readonly step: Step }
   | End;
 

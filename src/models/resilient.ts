@@ -17,7 +17,10 @@ export interface ResilientOptions extends RetryOptions {
 export interface CallEnd {
   call: ModelCall;
   outcome: "ok" | "failed" | "timed_out" | "left";
-  /** Undefined if the call ended before the vendor reported its usage, or the vendor reports none. */
+  /**
+   * With that of a completion that was repeated. Undefined if the call ended before the vendor reported its usage, or
+   * the vendor reports none.
+   */
   usage: TokenUsage | undefined;
   /** Characters of text that arrived. */
   received: number;
@@ -59,6 +62,7 @@ export function resilient(model: Model, options: ResilientOptions): Model {
         for await (const piece of model.ask({ ...call, signal: timeout.signal })) {
           progress.add(piece);
           if (piece.type === "progress") {
+            progress.repeat(piece.usage);
             timeout.restart();
             continue;
           }
@@ -139,8 +143,13 @@ class Progress {
       this.received += piece.text.length;
     } else if (piece.type === "end") {
       this.#isWhole = true;
-      this.#usage = piece.usage;
+      if (piece.usage) this.#usage = sum(piece.usage, this.#usage);
     }
+  }
+
+  /** Adds the usage of a completion that is repeated. */
+  repeat(usage: TokenUsage | undefined): void {
+    if (usage) this.#usage = sum(usage, this.#usage);
   }
 
   /** @param failed the outcome of a try without an end */
@@ -149,4 +158,14 @@ class Progress {
     const outcome = this.#isWhole ? "ok" : failed;
     return { outcome, usage: this.#usage, received: this.received, firstTextMs };
   }
+}
+
+function sum(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
+  if (!b) return a;
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    thinkingTokens: a.thinkingTokens + b.thinkingTokens,
+  };
 }

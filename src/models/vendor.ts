@@ -176,7 +176,7 @@ class VendorStream implements Pieces {
       this.#response = undefined;
       this.#into = new Collector();
       this.#events = this.#parser();
-      return { done: false, value: PROGRESS };
+      return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
     this.#isDone = true;
     return { done: false, value: { type: "end", reason, usage, model: this.#model } };
@@ -204,8 +204,7 @@ function wireCall(
   const schema = call.format?.type === "schema" ? call.format.schema : undefined;
   const compiled = schema !== undefined && forms.format === 0 ? compileSchema(schema, format.schema) : undefined;
   const used = schema !== undefined && !compiled ? { ...forms, format: Math.max(1, forms.format) } : forms;
-  const hasTemperature = call.temperature !== undefined && forms.temperature === 0;
-  const reasoning = format.temperatureOrReasoning && hasTemperature ? undefined : call.reasoning;
+  const { temperature, reasoning } = sampling(call, format, forms);
   const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
   const asked = ROOM[reasoning ?? "none"];
   // A model that thinks without being asked, or in spite of `none`, needs room as well.
@@ -216,7 +215,7 @@ function wireCall(
     model: entry.model,
     prompt: schema !== undefined && !compiled ? withSchema(call.prompt, schema) : call.prompt,
     maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
-    temperature: call.temperature,
+    temperature,
     stops: call.stops ?? [],
     format: compiled
       ? { type: "schema", schema: compiled.text, strict: compiled.strict }
@@ -226,6 +225,18 @@ function wireCall(
     cacheKey: call.cacheKey,
   };
   return { sent, used };
+}
+
+/** Temperature and reasoning of a call, where the vendor may take only one of the two. */
+function sampling(
+  { temperature, defaultTemperature, reasoning }: ModelCall,
+  { temperatureOrReasoning, forms: { reasoning: lastForm } }: WireFormat,
+  forms: Forms,
+): Pick<WireCall, "temperature" | "reasoning"> {
+  if (!temperatureOrReasoning) return { temperature: temperature ?? defaultTemperature, reasoning };
+  const thinks = reasoning !== undefined && reasoning !== "none" && forms.reasoning < lastForm;
+  const sent = temperature ?? (thinks ? undefined : defaultTemperature);
+  return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
 }
 
 function withSchema({ system, turns }: Prompt, schema: string): Prompt {

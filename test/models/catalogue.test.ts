@@ -59,6 +59,33 @@ for (const streamed of [false, true]) {
         assert.equal(await who(catalogue, "fast", { streamed }), "a");
       }));
 
+    test("adds up the usage of a completion that was repeated for room to think", () =>
+      withCatalogue([openai.entry({ price: { input: 1, cached: 0, output: 1 } })], async (catalogue) => {
+        const starved = { text: [], finish: "length", usage: { input: 10, output: 20, thoughts: 20 } };
+        const used: CallRecord[] = [];
+        const ask = () =>
+          complete(catalogue.tier("fast"), call({ streamed, maxTokens: 20, onUsed: (u) => used.push(u) }));
+        openai.reply(starved, { usage: { input: 10, cached: 4, output: 50, thoughts: 40 } });
+        const { end } = await ask();
+        assert.deepEqual([end.usage?.inputTokens, end.usage?.outputTokens], [10, 50], "of the completion that is used");
+        const [{ inputTokens, cachedTokens, outputTokens, thinkingTokens, usd } = assert.fail()] = used;
+        assert.deepEqual([inputTokens, cachedTokens, outputTokens, thinkingTokens], [20, 4, 70, 60]);
+        assert.equal(usd, 86e-6);
+      }));
+
+    test("counts the usage of a completion whose repetition fails", () =>
+      withCatalogue([openai.entry()], async (catalogue) => {
+        const used: CallRecord[] = [];
+        const starved = { text: [], finish: "length", usage: { input: 10, output: 20, thoughts: 20 } };
+        openai.reply(starved, { status: 400 });
+        const more = { streamed, maxTokens: 20, onUsed: (record: CallRecord) => used.push(record) };
+        await assert.rejects(complete(catalogue.tier("fast"), call(more)));
+        assert.deepEqual(
+          used.map(({ outcome, inputTokens, outputTokens, source }) => [outcome, inputTokens, outputTokens, source]),
+          [["failed", 10, 20, "reported"]],
+        );
+      }));
+
     test("retries a model that recovers", () =>
       withCatalogue(three(), async (catalogue) => {
         const before = openai.calls.length;

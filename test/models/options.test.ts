@@ -325,6 +325,26 @@ describe("reasoning", () => {
     });
   }
 
+  test("Claude thinks in place of the service's temperature, and not beside the caller's", async () => {
+    const { vendor, sent } = modelOf("anthropic");
+    const [own] = await sent({ reasoning: "high", defaultTemperature: 0 });
+    assert.deepEqual([own?.temperature, own?.thinking], [undefined, { type: "adaptive" }]);
+    const [plain] = await sent({ defaultTemperature: 0 });
+    assert.deepEqual([plain?.temperature, plain?.thinking], [0, undefined]);
+    const [set] = await sent({ reasoning: "high", defaultTemperature: 0, temperature: 0.5 });
+    assert.deepEqual([set?.temperature, set?.thinking], [0.5, undefined]);
+    vendor.always(refusing("thinking", "thinking is not supported for this model"));
+    const unable = (await sent({ reasoning: "high", defaultTemperature: 0 })).at(-1);
+    assert.deepEqual([unable?.temperature, unable?.thinking], [0, undefined]);
+  });
+
+  test("other vendors get the service's temperature beside the depth", async () => {
+    const [openai] = await modelOf("openai").sent({ reasoning: "high", defaultTemperature: 0 });
+    assert.deepEqual([openai?.temperature, openai?.reasoning_effort], [0, "high"]);
+    const [google] = await modelOf("google").sent({ reasoning: "high", defaultTemperature: 0 });
+    assert.equal((google?.generationConfig as Json | undefined)?.temperature, 0);
+  });
+
   test("the vendor's ceiling has room to think beside the call's ceiling", async () => {
     for (const kind of ["anthropic", "google"] as const) {
       const { sent } = modelOf(kind);

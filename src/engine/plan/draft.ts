@@ -13,7 +13,7 @@ export interface PanelMember {
   weight?: number;
   /** Share of closed questions that it answers correctly, 0 to 1; undefined where unknown. */
   accuracy?: number | undefined;
-  /** Temperature of its draft. Default: the call's. */
+  /** Temperature of its draft where the caller sets none. Default: the call's. */
   temperature?: number | undefined;
 }
 

@@ -145,6 +145,6 @@ function draftCall({ stops: _, ...call }: ModelCall, { temperature }: PanelMembe
     ...call,
     signal,
     maxTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...(temperature === undefined ? {} : { defaultTemperature: temperature }),
   };
 }

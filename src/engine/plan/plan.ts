@@ -21,8 +21,6 @@ export interface PlanCriteria {
   shape: Shape;
   /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;
-  /** The caller's temperature. */
-  temperature: number | undefined;
   /** Whether the answer is streamed. */
   streamed: boolean;
   /** Whether the answer continues an existing text, which then one model alone writes. */
@@ -155,18 +153,18 @@ function voters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[
   // An odd number, because an even number of votes can tie.
   const count = voters.length > 2 ? Math.min(MAX.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
   const isVaried = new Set(voters.map(({ vendor }) => vendor)).size > 1;
-  if (dominant || !isVaried) return samples(ranked, criteria);
+  if (dominant || !isVaried) return samples(ranked);
   return variedFirst(voters).slice(0, count).map(asPanelMember);
 }
 
 function drafters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[] {
   const varied = ofDifferentVendors(ranked).slice(0, MAX.drafts);
-  return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked, criteria);
+  return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked);
 }
 
-function samples([strongest]: readonly Member[], { temperature }: PlanCriteria): PanelMember[] {
+function samples([strongest]: readonly Member[]): PanelMember[] {
   if (!strongest) return [];
-  const sample = { ...asPanelMember(strongest), temperature: temperature ?? SAMPLES.temperature };
+  const sample = { ...asPanelMember(strongest), temperature: SAMPLES.temperature };
   return Array.from({ length: SAMPLES.count }, () => ({ ...sample }));
 }
 

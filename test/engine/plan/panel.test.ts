@@ -134,7 +134,7 @@ test("drops outstanding drafts after the grace time that follows the quorum", { 
 
 test("gives drafts no stop sequences, their own ceiling, and the member's temperature", async () => {
   const model = saying("Answer: A");
-  const options = call({ stops: ["x"], maxTokens: 10, temperature: 0 });
+  const options = call({ stops: ["x"], maxTokens: 10, defaultTemperature: 0 });
   await run([model, model], {}, options);
   const members = [
     { role: "fast" as const, model, temperature: 0.7 },
@@ -142,7 +142,7 @@ test("gives drafts no stop sequences, their own ceiling, and the member's temper
   ];
   await collect(panel({ members, compare: vote }).ask(call({ maxTokens: 32_000 })));
   assert.deepEqual(
-    model.calls.map(({ stops, maxTokens, temperature }) => [stops, maxTokens, temperature]),
+    model.calls.map(({ stops, maxTokens, defaultTemperature }) => [stops, maxTokens, defaultTemperature]),
     [
       [undefined, 10 + 1_024, 0],
       [undefined, 10 + 1_024, 0],

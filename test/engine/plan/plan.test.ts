@@ -13,7 +13,6 @@ const CRITERIA: PlanCriteria = {
   level: "low",
   kind: "prose",
   shape: "text",
-  temperature: undefined,
   streamed: true,
   continues: false,
   hasImages: false,
@@ -221,10 +220,13 @@ test("samples the strongest model three times when there is only one vendor", as
     { tier: "fast", vendor: "a", model: saying("x") },
     { tier: "strong", vendor: "a", model: strong },
   );
-  assert.equal((await run(models, { level: "high", kind: "closed" }, call({ temperature: 0 }))).text, "Answer: A");
-  await run(models, { level: "high", kind: "closed", temperature: 0.2 }, call({ temperature: 0.2 }));
+  assert.equal(
+    (await run(models, { level: "high", kind: "closed" }, call({ defaultTemperature: 0 }))).text,
+    "Answer: A",
+  );
+  await run(models, { level: "high", kind: "closed" }, call({ temperature: 0.2 }));
   assert.deepEqual(
-    strong.calls.map(({ temperature }) => temperature),
+    strong.calls.map(({ temperature, defaultTemperature }) => temperature ?? defaultTemperature),
     [0.7, 0.7, 0.7, 0.2, 0.2, 0.2],
   );
 });
