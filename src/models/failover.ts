@@ -15,9 +15,13 @@ export class UpstreamError extends Error {
     this.causes = causes;
   }
 
-  /** The kind of failure if it is the same for all models. */
+  /**
+   * The kind of failure if it is the same for all models. A model that was not asked is not eligible, so the others'
+   * refusals count as all. It may accept a longer prompt, so their `too_long` does not.
+   */
   get kind(): ModelError["kind"] {
     const kinds = new Set(this.causes.map((cause) => (cause instanceof ModelError ? cause.kind : undefined)));
+    if (kinds.has("refused")) kinds.delete("not_asked");
     return kinds.size === 1 ? [...kinds][0] : undefined;
   }
 }
@@ -26,7 +30,7 @@ export class UpstreamError extends Error {
  * Asks one model after the other until one delivers text. The next model is asked when the previous one has failed,
  * ended without text, or was silent for half of the time that the call has left. A slow stream is then aborted. A slow
  * whole completion continues, and the first completion of any model is used. Models whose circuit is open are passed
- * over; if no other model answers, the one of them that failed least is asked.
+ * over; if all others failed without a refusal, the one of them that failed least is asked.
  * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal
  */
 export function failover(models: readonly Model[]): Model {
@@ -42,6 +46,8 @@ class Candidates {
   readonly #models: readonly Model[];
   /** The model with the lowest share of failed requests of those whose circuit is open. */
   #leastBad: { model: Model; failedShare: number } | undefined;
+  /** Whether a model refused the request's content. Then the request is the cause, and no last resort is asked. */
+  #isRefused = false;
 
   constructor(models: readonly Model[]) {
     this.#models = models;
@@ -51,12 +57,13 @@ class Candidates {
   *next(call: ModelCall): Generator<{ model: Model; call: ModelCall; isLast: boolean }, void, undefined> {
     for (const [at, model] of this.#models.entries()) yield { model, call, isLast: at === this.#models.length - 1 };
     const { model } = this.#leastBad ?? {};
-    if (model) yield { model, call: { ...call, isLastResort: true }, isLast: true };
+    if (model && !this.#isRefused) yield { model, call: { ...call, isLastResort: true }, isLast: true };
   }
 
   fail(model: Model, error: unknown): void {
     this.causes.push(error);
-    const failedShare = error instanceof ModelError ? error.failedShare : undefined;
+    const { kind, failedShare } = error instanceof ModelError ? error : {};
+    if (kind === "refused") this.#isRefused = true;
     if (failedShare !== undefined && failedShare < (this.#leastBad?.failedShare ?? Number.POSITIVE_INFINITY))
       this.#leastBad = { model, failedShare };
   }

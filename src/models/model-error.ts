@@ -5,8 +5,8 @@ export interface ModelErrorInit {
   retryAfterMs?: number | undefined;
   /** HTTP status of the vendor's answer; absent where there was none. */
   status?: number | undefined;
-  /** Set if every model is likely to fail in the same way. */
-  kind?: "refused" | "too_long" | undefined;
+  /** Set if the failure says nothing about the model: the request is the cause, or the model was not called. */
+  kind?: "refused" | "too_long" | "not_asked" | undefined;
   /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
   failedShare?: number;
   /** What the vendor or the network said. For the log of the service only. */
@@ -19,8 +19,11 @@ export class ModelError extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly status: number | undefined;
-  /** `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. */
-  readonly kind: "refused" | "too_long" | undefined;
+  /**
+   * `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. `not_asked`: the
+   * model was not called, because its circuit is open.
+   */
+  readonly kind: ModelErrorInit["kind"];
   /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
   readonly failedShare: number | undefined;
 

@@ -104,7 +104,7 @@ function enter(breaker: Breaker, { signal, requester = { workspace: "" }, isLast
   const attempt = breaker.begin(requester, isLastResort);
   if (attempt) return attempt;
   const message = "The model failed repeatedly and is not called for a short time.";
-  throw new ModelError(message, { retryable: false, failedShare: breaker.failedShare });
+  throw new ModelError(message, { retryable: false, kind: "not_asked", failedShare: breaker.failedShare });
 }
 
 /**

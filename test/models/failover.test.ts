@@ -12,6 +12,8 @@ const broken = new ModelError("broken", { retryable: true });
 const refused = new ModelError("refused", { retryable: false, kind: "refused" });
 const tooLong = new ModelError("too long", { retryable: false, kind: "too_long" });
 
+const notAsked = new ModelError("open", { retryable: false, kind: "not_asked" });
+
 const failing = (error: unknown = broken) =>
   fakeModel(async function* (): AsyncGenerator<Piece> {
     yield { type: "progress" };
@@ -74,6 +76,9 @@ test("names the kind of the failure if it is the same for all models", async () 
     await assert.rejects(read([failing(tooLong), failing(tooLong)], streamed), { kind: "too_long" });
     await assert.rejects(read([failing(refused), failing(tooLong)], streamed), { kind: undefined });
     await assert.rejects(read([failing(refused), failing()], streamed), { kind: undefined });
+    await assert.rejects(read([failing(notAsked), failing(refused)], streamed), { kind: "refused" });
+    await assert.rejects(read([failing(notAsked), failing(refused), failing()], streamed), { kind: undefined });
+    await assert.rejects(read([failing(notAsked), failing(tooLong)], streamed), { kind: undefined });
   }
 });
 

@@ -103,6 +103,36 @@ describe.each(TRANSPORTS)("content_refused over %s", (transport) => {
   });
 });
 
+describe("content_refused while a model's circuit is open", () => {
+  const brokenLifetime = fileLifetime();
+  afterAll(() => brokenLifetime.end());
+
+  test("follows the refusals of the models that are asked, and no failure of one", async () => {
+    const { vendors, service, script } = await startPanel(brokenLifetime);
+    script({});
+    const send = callers(service).REST ?? assert.fail();
+    const failure: Reply = { status: 500, headers: { "x-should-retry": "false" } };
+    const refuse = async () => {
+      vendors.anthropic.always(FILTERED);
+      vendors.google.always(FILTERED);
+      return (await send({ prompt: "Tell me a story.", effort: "low" })).failure?.code;
+    };
+    vendors.openai.always(failure);
+    assert.equal(await refuse(), "upstream_failed");
+    vendors.anthropic.always({});
+    vendors.google.always({});
+    // Each of OpenAI's two models has its own circuit.
+    for (const effort of ["low", "high"] as const) {
+      for (let isAsked = true; isAsked; ) {
+        vendors.openai.calls.length = 0;
+        await send({ prompt: "Tell me a story.", effort });
+        isAsked = vendors.openai.calls.length > 0;
+      }
+    }
+    assert.equal(await refuse(), "content_refused");
+  });
+});
+
 describe.each(TRANSPORTS)("content_filter over %s", (transport) => {
   test.each(KINDS)("gives the text so far of %s, uncharged", async (kind) => {
     // The other vendors cannot answer, so this one does.
