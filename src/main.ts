@@ -60,7 +60,7 @@ async function start(config: Config, processLog: ProcessLog, stopping: AbortSign
   const given = { apiKey, operatorToken };
   checkSecrets(given);
   await using stack = new AsyncDisposableStack();
-  if (config.tracing) stack.adopt(await startTracing(config.tracing, log), (tracing) => tracing.stop());
+  if (config.tracing) stack.adopt(await startTracing(config.tracing, log, errors), (tracing) => tracing.stop());
   const store = stack.use(createStore(config, log, stopping));
   const telemetry = createTelemetry(errors);
   telemetry.watchProcess();

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type Attributes,
+  type Context,
   context,
+  INVALID_SPAN_CONTEXT,
   isSpanContextValid,
   propagation,
   ROOT_CONTEXT,
@@ -11,9 +13,11 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+import type { ExportResult } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { TracingConfig } from "./config/tracing.ts";
 import { Failure } from "./failure.ts";
+import type { InternalErrors } from "./internal-errors.ts";
 import { errorFacts, type Log } from "./log.ts";
 
 const tracer = trace.getTracer("chorus");
@@ -23,6 +27,10 @@ const FLUSH_MS = 2_000;
 
 /** `ExportResultCode.SUCCESS` of @opentelemetry/core, which is loaded only when tracing starts. */
 const EXPORT_SUCCESS = 0;
+const EXPORT_FAILED = 1;
+
+/** Gets what the tracing libraries throw. It must not affect the request. Undefined while nothing is traced. */
+let internalErrors: InternalErrors | undefined;
 
 /** Names of errors that end a span without a fault: the result was no longer needed. */
 const NO_FAULTS: ReadonlySet<string> = new Set(["AbortError", "CallerGone", "CutShort"]);
@@ -46,26 +54,26 @@ export async function traceRequest(
   attributes: Attributes,
   run: () => Promise<void>,
 ): Promise<void> {
-  const parent = propagation.extract(ROOT_CONTEXT, headers);
-  const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
+  const parent = guarded(ROOT_CONTEXT, () => propagation.extract(ROOT_CONTEXT, headers));
+  const span = start(name, { kind: SpanKind.SERVER, attributes }, parent);
   try {
     await context.with(trace.setSpan(parent, span), run);
   } finally {
-    span.end();
+    end(span);
   }
 }
 
 /** Runs one stage of a request as a span. Outside a recorded request it only runs `run`. */
 export async function traced<T>(name: string, run: () => PromiseLike<T>, options: SpanOptions = {}): Promise<T> {
   if (!isRecording()) return run();
-  const span = start(name, options);
+  const span = startChild(name, options);
   try {
     return await context.with(trace.setSpan(context.active(), span), run);
   } catch (error) {
     fail(span, error, options);
     throw error;
   } finally {
-    span.end();
+    end(span);
   }
 }
 
@@ -86,7 +94,7 @@ async function* recordParts<T, R>(
   parts: AsyncGenerator<T, R>,
   options: SpanOptions,
 ): AsyncGenerator<T, R> {
-  const span = start(name, options);
+  const span = startChild(name, options);
   // A generator runs in the context of the code that requests its next part.
   const inner = trace.setSpan(context.active(), span);
   try {
@@ -100,7 +108,7 @@ async function* recordParts<T, R>(
     throw error;
   } finally {
     await context.with(inner, () => parts.return(undefined as never));
-    span.end();
+    end(span);
   }
 }
 
@@ -109,7 +117,7 @@ async function* recordParts<T, R>(
  * secrets.
  */
 export function annotate(attributes: Attributes): void {
-  trace.getActiveSpan()?.setAttributes(attributes);
+  guarded(undefined, () => void trace.getActiveSpan()?.setAttributes(attributes));
 }
 
 /** Marks the active span as failed, unless the fault is the caller's. */
@@ -120,33 +128,56 @@ export function annotateFailure(error: unknown): void {
 
 /** Identifier of the current request's trace, 32 hex digits; undefined without tracing. */
 export function traceId(): string | undefined {
-  const span = trace.getActiveSpan()?.spanContext();
+  const span = guarded(undefined, () => trace.getActiveSpan()?.spanContext());
   return span && isSpanContextValid(span) ? span.traceId : undefined;
 }
 
 /** Headers that make another server's spans children of the active span; empty without tracing. */
 export function traceHeaders(): Record<string, string> {
   const carrier: Record<string, string> = {};
-  propagation.inject(context.active(), carrier);
+  guarded(undefined, () => propagation.inject(context.active(), carrier));
   // Leaves out `tracestate`, which comes from the caller and is not meant for vendors.
   return carrier.traceparent === undefined ? {} : { traceparent: carrier.traceparent };
 }
 
 /** Whether spans of the running request are recorded. */
 export function isRecording(): boolean {
-  return trace.getActiveSpan()?.isRecording() ?? false;
+  return guarded(false, () => trace.getActiveSpan()?.isRecording() ?? false);
 }
 
-function start(name: string, { kind, attributes = {} }: SpanOptions): Span {
-  return tracer.startSpan(name, { kind: kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL, attributes });
+/** Calls the tracing libraries. @returns `fallback` where they throw; the error is counted and reported */
+function guarded<T>(fallback: T, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    internalErrors?.add("trace", error);
+    return fallback;
+  }
+}
+
+/** Stands for a span that could not be started, and records nothing. */
+const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+function start(name: string, options: { kind: SpanKind; attributes: Attributes }, parent: Context): Span {
+  return guarded(NO_SPAN, () => tracer.startSpan(name, options, parent));
+}
+
+function startChild(name: string, { kind, attributes = {} }: SpanOptions): Span {
+  return start(name, { kind: kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL, attributes }, context.active());
+}
+
+function end(span: Span): void {
+  guarded(undefined, () => span.end());
 }
 
 function fail(span: Span, thrown: unknown, { signal }: SpanOptions): void {
   const error: unknown = signal?.aborted ? signal.reason : thrown;
   const name = error instanceof Failure ? error.kind : error instanceof Error ? error.name : typeof error;
   if (NO_FAULTS.has(name)) return;
-  span.setAttribute("error.type", name);
-  if (!(error instanceof Failure) || error.row.http >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  guarded(undefined, () => {
+    span.setAttribute("error.type", name);
+    if (!(error instanceof Failure) || error.row.http >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  });
 }
 
 interface Tracing {
@@ -158,8 +189,10 @@ interface Tracing {
  * Starts to record traces and to send them to an OpenTelemetry collector. It loads the OpenTelemetry libraries, which
  * read `OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` from the environment. While the
  * collector is unavailable, spans beyond the queue are lost and one log line says so; requests are not affected.
+ * @param errors gets what the libraries throw
  */
-export async function startTracing(config: TracingConfig, log: Log): Promise<Tracing> {
+export async function startTracing(config: TracingConfig, log: Log, errors: InternalErrors): Promise<Tracing> {
+  internalErrors = errors;
   const [sdk, core, { detectResources, envDetector, resourceFromAttributes }, hooks, { OTLPTraceExporter }] =
     await Promise.all([
       import("@opentelemetry/sdk-trace"),
@@ -210,7 +243,7 @@ function logged(exporter: SpanExporter, log: Log): SpanExporter {
   let isFailing = false;
   return {
     export(spans, done) {
-      exporter.export(spans, ({ code, error }) => {
+      const ended = ({ code, error }: ExportResult) => {
         const hasFailed = code !== EXPORT_SUCCESS;
         if (hasFailed && !isFailing)
           log.warn(
@@ -220,7 +253,12 @@ function logged(exporter: SpanExporter, log: Log): SpanExporter {
         if (!hasFailed && isFailing) log.warn("the trace collector accepts traces again");
         isFailing = hasFailed;
         done({ code: EXPORT_SUCCESS });
-      });
+      };
+      try {
+        exporter.export(spans, ended);
+      } catch (error) {
+        ended({ code: EXPORT_FAILED, error: error instanceof Error ? error : new Error(String(error)) });
+      }
     },
     shutdown: () => exporter.shutdown(),
   };

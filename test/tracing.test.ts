@@ -3,12 +3,13 @@ import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { Effort, GenerationService } from "../gen/chorus/v1/generation_pb.js";
 import { type CollectedSpan, startCollector } from "./helpers/collector.ts";
+import { faultEnv } from "./helpers/faults.ts";
 import { test as base } from "./helpers/fixtures.ts";
 import { fixture, type Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { head, openRaw } from "./helpers/raw.ts";
 import { transports } from "./helpers/rpc.ts";
-import { startService, type TestService } from "./helpers/service.ts";
+import { readEvents, startService, type TestService } from "./helpers/service.ts";
 import { until } from "./helpers/until.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
@@ -347,6 +348,25 @@ test("logs one line and keeps answering while the collector is unavailable", asy
   while (lines() < 2) assert.equal((await service.post("/v1/generate", { prompt: PROMPT, effort: "low" })).status, 200);
   assert.match(service.output(), /accepts traces again/);
   assert.doesNotMatch(service.output(), /[Uu]nhandled/);
+});
+
+test("answers and charges while every span fails", async ({ t }) => {
+  const { vendor, service } = await start(t, faultEnv("span"));
+  // One after the other, so that of each kind of span some cannot be started and some cannot be ended.
+  for (let i = 0; i < 3; i++) {
+    const answered = await service.post("/v1/generate", { prompt: PROMPT, ...strong });
+    assert.equal(answered.status, 200);
+    const answer = (await answered.json()) as { usage: { credits: number } };
+    assert.ok(answer.usage.credits > 0 && JSON.stringify(answer).includes(ANSWER));
+    const events = await readEvents(await service.post("/v1/generate:stream", { prompt: PROMPT, ...strong }));
+    assert.equal(events.at(-1)?.event, "done");
+    assert.equal((await service.post("/v1/generate", { prompt: "" })).status, 422);
+  }
+  vendor.always({ status: 400 });
+  assert.equal((await service.post("/v1/generate", { prompt: PROMPT, ...strong })).status, 502);
+  await until(() => service.output().includes("caught an internal error"));
+  assert.match(service.output(), /"where":"trace"/);
+  assert.equal(await service.stop(), 0);
 });
 
 test("exits cleanly when the collector is unreachable", async ({ t }) => {

@@ -20,8 +20,8 @@ export class ModelError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly status: number | undefined;
   /**
-   * `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. `not_asked`: the
-   * model was not called, because its circuit is open.
+   * `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. `not_asked`:
+   * the model was not called, because its circuit is open.
    */
   readonly kind: ModelErrorInit["kind"];
   /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */

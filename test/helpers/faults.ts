@@ -1,4 +1,4 @@
-import { trace } from "@opentelemetry/api";
+import { type Span, type Tracer, trace } from "@opentelemetry/api";
 import { Counter, Histogram } from "prom-client";
 import { LogOutput } from "../../src/log-output.ts";
 import { CHILD_ENV } from "./environment.ts";
@@ -32,6 +32,29 @@ function breakMetrics(prototype: object, name: string): void {
   });
 }
 
+/** Starts every second span only, and spans whose methods throw. */
+class BrokenTracer implements Tracer {
+  readonly #tracer: Tracer;
+  #started = 0;
+
+  constructor(tracer: Tracer) {
+    this.#tracer = tracer;
+  }
+
+  startSpan(...of: Parameters<Tracer["startSpan"]>): Span {
+    if (++this.#started % 2 === 0) throw new Error("injected: startSpan");
+    const fail = (): never => {
+      throw new Error("injected: span");
+    };
+    const span = this.#tracer.startSpan(...of);
+    return Object.assign(span, { setAttribute: fail, setAttributes: fail, setStatus: fail, end: fail });
+  }
+
+  startActiveSpan(): never {
+    throw new Error("injected: startActiveSpan");
+  }
+}
+
 if (faults.has("counter")) breakMetrics(Counter.prototype, "incWithoutExemplar");
 if (faults.has("histogram")) breakMetrics(Histogram.prototype, "observeWithoutExemplar");
 
@@ -44,11 +67,17 @@ if (faults.has("log")) {
 }
 
 if (faults.has("report")) {
-  const { getActiveSpan } = trace;
-  trace.getActiveSpan = () => {
+  const { round } = Math;
+  Math.round = (value) => {
     if (new Error("for its stack").stack?.includes("transport/report.ts")) throw new Error("injected: report");
-    return getActiveSpan();
+    return round(value);
   };
+}
+
+if (faults.has("span")) {
+  const { setGlobalTracerProvider } = trace;
+  trace.setGlobalTracerProvider = (provider) =>
+    setGlobalTracerProvider.call(trace, { getTracer: (...of) => new BrokenTracer(provider.getTracer(...of)) });
 }
 
 if (faults.has("rejection")) {
