@@ -40,6 +40,11 @@ export function pinSelf(): void {
   if (pinned) execFileSync("taskset", ["-a", "-cp", CORES.rest, String(process.pid)], { stdio: "ignore" });
 }
 
+/** The command that runs the command after it on the cores of a place; empty if cores are not assigned. */
+export function placement(place: keyof typeof CORES): string[] {
+  return pinned ? ["taskset", "-c", CORES[place]] : [];
+}
+
 /** The command that runs a script with this version of Node. */
 export function node(script: string, ...args: Array<string | number>): string[] {
   return [process.execPath, script, ...args.map(String)];
@@ -66,8 +71,7 @@ export async function startServer(
 ): Promise<Server> {
   const { port, place, env = {}, signal } = options;
   signal.throwIfAborted();
-  const pinning = pinned ? ["taskset", "-c", CORES[place]] : [];
-  const child = spawn("sh", ["-c", `${RAISE_LIMIT}; exec "$@"`, "sh", ...pinning, ...command], {
+  const child = spawn("sh", ["-c", `${RAISE_LIMIT}; exec "$@"`, "sh", ...placement(place), ...command], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", "pipe", "pipe"],
     // Ctrl-C must reach only the benchmark, which then stops its servers in order.

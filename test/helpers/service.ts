@@ -34,6 +34,8 @@ export interface TestServiceOptions {
   /** Default: a new database, dropped after the test. */
   databaseUrl?: string;
   dataDir?: string;
+  /** A command that runs the command after it in its own process, such as `["prlimit", "--nofile=1000"]`. */
+  launcher?: readonly string[];
 }
 
 /** Starts the service in a child process on free ports and ends it after the test. */
@@ -42,7 +44,8 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
   const apiKey = "test-key-0123456789abcdef";
   const operatorToken = "test-operator-0123456789abcdef";
-  const child = spawn(process.execPath, [MAIN], {
+  const [program = "", ...parameters] = [...(options.launcher ?? []), process.execPath, MAIN];
+  const child = spawn(program, parameters, {
     // Outside the repository, because a developer's catalogue file there would be read.
     cwd: dataDir,
     env: {
