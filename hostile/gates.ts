@@ -1,0 +1,68 @@
+import { type Figures, total } from "./figures.ts";
+import type { AttackScenario } from "./scenario.ts";
+
+/** Bounds of the neighbour's latency under attack, in milliseconds where not said otherwise. */
+export const BOUNDS = {
+  /** p99 of whole answers: this many times the quiet one, or this long. */
+  factor: 3,
+  p99: 50,
+  /** p99 of the first byte of streams: the quiet one and so much more. */
+  firstMore: 50,
+  /** A neighbour that cannot be served hears of it within this time. */
+  refusal: 5_000,
+  /** Longest call of an operator or a sign-in. */
+  operator: 2_000,
+};
+
+/** What was not as it must be, as sentences. */
+export interface Faults {
+  wrong: string[];
+  /** Latencies beyond their bounds. Anything else on the machine may cause one. */
+  slow: string[];
+}
+
+/** Compares what the neighbour saw with the bounds. */
+export function faultsOf(
+  phases: Record<"quiet" | "attacked" | "rested", Figures>,
+  { neighbour = "served" }: Pick<AttackScenario, "neighbour">,
+): Faults {
+  const { quiet, attacked, rested } = phases;
+  const wrong: string[] = [];
+  const check = (errors: Figures["errors"], where: string) => {
+    if (total(errors) > 0) wrong.push(`${total(errors)} errors ${where}: ${JSON.stringify(errors)}`);
+  };
+  check(quiet.errors, "without an attack");
+  check(rested.errors, "after the attack");
+  if (neighbour === "told") {
+    check(without503(attacked.errors), "other than 503");
+    const isLate = attacked.longest > BOUNDS.refusal;
+    return { wrong, slow: isLate ? [`a response took ${seconds(attacked.longest)}`] : [] };
+  }
+  check(attacked.errors, "of the neighbour");
+  check(attacked.operators.errors, "of operator or owner");
+  return { wrong, slow: slowOf(phases) };
+}
+
+function slowOf({ quiet, attacked }: Record<"quiet" | "attacked", Figures>): string[] {
+  const slow: string[] = [];
+  const p99 = Math.max(BOUNDS.factor * quiet.p99, BOUNDS.p99);
+  if (!(attacked.p99 <= p99)) slow.push(`p99 is ${ms(attacked.p99)}, at most ${ms(p99)} is allowed`);
+  const first = quiet.firstP99 + BOUNDS.firstMore;
+  if (!(attacked.firstP99 <= first))
+    slow.push(`p99 of the first byte is ${ms(attacked.firstP99)}, at most ${ms(first)} is allowed`);
+  const { longest } = attacked.operators;
+  if (longest > BOUNDS.operator) slow.push(`an operator waited ${seconds(longest)}`);
+  return slow;
+}
+
+function without503(errors: Figures["errors"]): Figures["errors"] {
+  return Object.fromEntries(Object.entries(errors).filter(([what]) => !what.endsWith(" 503")));
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(0)} ms`;
+}
+
+function seconds(value: number): string {
+  return `${(value / 1_000).toFixed(1)} s`;
+}
