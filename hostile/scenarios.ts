@@ -4,6 +4,7 @@ import { FLOODS } from "./attacks/floods.ts";
 import { HTTP2 } from "./attacks/http2.ts";
 import { IDLE } from "./attacks/idle.ts";
 import { POISON } from "./attacks/poison.ts";
+import { SHARED } from "./attacks/shared.ts";
 import { START } from "./attacks/start.ts";
 import { STREAMS } from "./attacks/streams.ts";
 import type { Scenario } from "./scenario.ts";
@@ -16,6 +17,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...POISON,
   ...LARGE_BODIES,
   ...FLOODS,
+  ...SHARED,
   ...HTTP2,
   ...DATABASE,
 ];

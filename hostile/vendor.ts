@@ -30,6 +30,7 @@ const REPLIES: Readonly<Record<string, Reply>> = {
   hang: { end: "hang", after: 0, text: ["never"] },
   reset: { end: "reset", after: 0, text: ["never"] },
   slow: { text: SLOW, betweenMs: 2_000, headersMs: 0 },
+  long: { text: "Some words that differ a little from draft to draft. ".repeat(2_000) },
   flood: { text: Array.from({ length: 4_000 }, () => "word ".repeat(400)) },
 };
 
