@@ -13,7 +13,7 @@ import { openJournal } from "./admission/journal.ts";
 import { journalFolder } from "./admission/journal-folder.ts";
 import { type Admission, createAdmission } from "./admission/lease.ts";
 import { keepAlive } from "./admission/replica.ts";
-import { createSettlements, type SettlementRow } from "./admission/settle.ts";
+import { createSettlements, isSettlementRow } from "./admission/settle.ts";
 import { type Config, envToConfig } from "./config/config.ts";
 import { listenError } from "./config/listen-error.ts";
 import { keepRpcUrl, reachableUrl, writeDiscovery } from "./discovery.ts";
@@ -94,7 +94,7 @@ async function startAdmission(
   store: Store,
   replica: string,
 ): Promise<Admission> {
-  const journal = await openJournal<SettlementRow>(await journalFolder(config.dataDir, log), log);
+  const journal = await openJournal(await journalFolder(config.dataDir, log), log, isSettlementRow);
   const settlements = createSettlements(store.requests, journal, log, telemetry);
   stack.defer(() => settlements.close());
   return createAdmission(store.requests, settlements, config.rates, replica, undefined, telemetry);

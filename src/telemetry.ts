@@ -35,6 +35,9 @@ export interface CallRecord {
   usd: number | undefined;
 }
 
+/** What ran out. `journal`: neither the database nor the disk can record answers. */
+export type ShedCause = "journal";
+
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {
   request(end: RequestEnd): void;
@@ -48,8 +51,16 @@ export interface Telemetry {
   leaseEnded(): void;
   /** @param limit the limit that refused, such as `requests_per_minute`; otherwise the kind of the failure */
   leaseRefused(limit: string): void;
-  /** @param entries returns the number of settlements that wait in the journal; called at each scrape */
-  watchJournal(entries: () => number): void;
+  /**
+   * Reports the journal.
+   * @param entries returns the number of settlements that wait in it; called at each scrape
+   * @param setAside the number of its lines that are set aside, by reason; read at each scrape
+   */
+  watchJournal(entries: () => number, setAside: Readonly<Record<"damaged" | "refused", number>>): void;
+  /** @param count number of settlements that neither the database nor the journal took; nothing is charged for them */
+  journalFailed(count: number): void;
+  /** Counts a request that was refused with 503 because something ran out. */
+  shed(cause: ShedCause): void;
   /** @param bytes returns the bytes of request bodies that the transport holds; called at each scrape */
   watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
   /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
@@ -76,7 +87,8 @@ export function createTelemetry(errors: InternalErrors = createInternalErrors())
     ...requestMetrics(registry),
     ...modelMetrics(registry),
     ...leaseMetrics(registry),
-    ...queueMetrics(registry, errors),
+    ...queueMetrics(registry),
+    ...journalMetrics(registry, errors),
     ...bodyMetrics(registry, errors),
     ...selfMetrics(registry, errors),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
@@ -173,7 +185,7 @@ function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "lease
   };
 }
 
-function queueMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "batch" | "watchJournal"> {
+function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "shed"> {
   const registers = [registry];
   const labelNames = ["stage"];
   const sizes = new Histogram({
@@ -190,23 +202,48 @@ function queueMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetr
     buckets: QUEUE_SECONDS,
     registers,
   });
-  let journalEntries = () => 0;
-  new Gauge({
-    name: "chorus_journal_entries",
-    help: "Settlements that wait on the local disk for the database.",
-    registers,
-    collect() {
-      errors.guard("metric", () => this.set(journalEntries()));
-    },
-  });
+  const shed = counter(registry, "chorus_shed_total", "Requests refused with 503 because something ran out.", [
+    "cause",
+  ]);
   return {
     batch(stage, waitedMs) {
       sizes.observe({ stage }, waitedMs.length);
       for (const ms of waitedMs) seconds.observe({ stage }, ms / 1_000);
     },
-    watchJournal(entries) {
-      journalEntries = entries;
+    shed: (cause) => shed.inc({ cause }),
+  };
+}
+
+function journalMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "watchJournal" | "journalFailed"> {
+  let watched: { entries: () => number; setAside: Record<string, number> } | undefined;
+  const registers = [registry];
+  new Gauge({
+    name: "chorus_journal_entries",
+    help: "Settlements that wait on the local disk for the database.",
+    registers,
+    collect() {
+      errors.guard("metric", () => this.set(watched?.entries() ?? 0));
     },
+  });
+  new Gauge({
+    name: "chorus_journal_set_aside",
+    help: "Lines in the files damaged and refused of the journal, for which nothing is charged.",
+    labelNames: ["reason"],
+    registers,
+    collect() {
+      for (const [reason, lines] of Object.entries(watched?.setAside ?? {})) this.set({ reason }, lines);
+    },
+  });
+  const failures = counter(
+    registry,
+    "chorus_journal_failures_total",
+    "Settlements that neither the database nor the journal took. Their answers were not delivered or are free.",
+  );
+  return {
+    watchJournal(entries, setAside) {
+      watched = { entries, setAside };
+    },
+    journalFailed: (count) => failures.inc(count),
   };
 }
 

@@ -38,6 +38,8 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.leaseTaken();
   telemetry.leaseRefused("requests_per_minute");
   telemetry.watchBodies("rest", () => 1);
+  telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
+  telemetry.shed("journal");
   const coded = new Map<string, string>();
   for (const line of (await telemetry.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\w+)$/.exec(line) ?? [];
@@ -102,7 +104,9 @@ test("shows leases, batches, the journal and bodies", async () => {
   telemetry.leaseRefused("held_credit");
   telemetry.batch("settlement", [0.2, 3, 40]);
   let waiting = 3;
-  telemetry.watchJournal(() => waiting);
+  telemetry.watchJournal(() => waiting, { damaged: 1, refused: 2 });
+  telemetry.journalFailed(4);
+  telemetry.shed("journal");
   telemetry.watchBodies("rest", () => 100);
   telemetry.watchBodies("rpc", () => 7);
   assert.equal(await figure(telemetry, "chorus_leases_taken_total"), 2);
@@ -113,6 +117,9 @@ test("shows leases, batches, the journal and bodies", async () => {
   assert.equal(await figure(telemetry, 'chorus_queue_seconds_bucket{le="0.0005",stage="settlement"}'), 1);
   assert.equal(await figure(telemetry, 'chorus_queue_seconds_bucket{le="0.05",stage="settlement"}'), 3);
   assert.equal(await figure(telemetry, "chorus_journal_entries"), 3);
+  assert.equal(await figure(telemetry, 'chorus_journal_set_aside{reason="refused"}'), 2);
+  assert.equal(await figure(telemetry, "chorus_journal_failures_total"), 4);
+  assert.equal(await figure(telemetry, 'chorus_shed_total{cause="journal"}'), 1);
   waiting = 0;
   assert.equal(await figure(telemetry, "chorus_journal_entries"), 0);
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
@@ -209,7 +216,7 @@ test("a figure that cannot be read is counted, and the others are shown", async 
   const fail = (): never => {
     throw new Error("x");
   };
-  telemetry.watchJournal(fail);
+  telemetry.watchJournal(fail, { damaged: 0, refused: 0 });
   telemetry.watchBodies("rest", fail);
   telemetry.watchBodies("rpc", () => 7);
   telemetry.watchLog(fail);

@@ -1,6 +1,7 @@
 import { errorFacts, type Log } from "../log.ts";
 import { isUnavailable } from "../store/pool.ts";
-import type { Entry, Journal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
+import type { Entry } from "./journal-file.ts";
 
 /** How often the database is tried again while settlements wait, in milliseconds. */
 const RETRY_MS = 500;

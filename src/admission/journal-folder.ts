@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorFacts, type Log } from "../log.ts";
@@ -11,12 +12,16 @@ export async function journalFolder(dataDir: string, log: Log): Promise<string> 
   const folder = join(dataDir, "journal");
   try {
     await mkdir(folder, { recursive: true });
+    const probe = join(folder, `probe-${randomUUID()}`);
+    await writeFile(probe, "");
+    await rm(probe, { force: true });
     return folder;
   } catch (error) {
+    const temporary = await mkdtemp(join(tmpdir(), "chorus-journal-"));
     log.warn(
-      { cause: errorFacts(error) },
+      { folder, temporary, cause: errorFacts(error) },
       "could not write to DATA_DIR; while the database is unavailable, settlements wait in a temporary folder",
     );
-    return mkdtemp(join(tmpdir(), "chorus-journal-"));
+    return temporary;
   }
 }

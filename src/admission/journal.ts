@@ -1,16 +1,11 @@
-import { randomUUID } from "node:crypto";
-import { appendFile, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "../log.ts";
-
-/** A request that has ended and could not be settled in the database yet. */
-export interface Entry<Row extends object = object> {
-  workspaceId: string;
-  row: Row;
-}
+import { errorFacts, type Log } from "../log.ts";
+import { createWriter, type DamagedLine, type Entry, EXTENSION, newPath, readEntries } from "./journal-file.ts";
 
 /** Settlements that wait for the database, on the local disk, so that a restart loses none of them. */
 export interface Journal<Row extends object> {
+  readonly folder: string;
   /**
    * Resolves when the entries are on the disk.
    * @throws Error of the file system; then none of the entries is pending.
@@ -22,19 +17,40 @@ export interface Journal<Row extends object> {
   drop(entries: readonly Entry<Row>[]): Promise<void>;
   /** Writes an entry that the database will never accept to the file `refused`, for an operator to look at. */
   refuse(entry: Entry<Row>): Promise<void>;
+  /**
+   * Number of lines in the files `damaged` (no intact entry) and `refused` of the folder. Nothing is charged for them.
+   */
+  readonly setAside: Readonly<SetAside>;
   /** Closes the files. Pending entries stay on the disk. */
   close(): Promise<void>;
 }
+
+interface SetAside {
+  damaged: number;
+  refused: number;
+}
+
+/** Most numbers of damaged lines in one record of the log. */
+const MAX_LINES = 20;
 
 /**
  * Opens the journal in `folder` and takes over the files that other processes left there. A process that still runs
  * notices that its file is gone and writes a new one. An entry is then in two files and is settled twice, which changes
  * nothing. A file is created with the first entry and removed when no entry waits any more, so that nothing is written
- * while the database is available.
+ * while the database is available. Damaged lines go to the file `damaged`, uncharged, and a file that cannot be read
+ * stays: neither stops the start.
+ * @param isRow checks the shape of a row that another process has written; default: any object
  */
-export async function openJournal<Row extends object>(folder: string, log: Log): Promise<Journal<Row>> {
+export async function openJournal<Row extends object>(
+  folder: string,
+  log: Log,
+  isRow: (row: object) => row is Row = (row): row is Row => true,
+): Promise<Journal<Row>> {
   await mkdir(folder, { recursive: true });
-  const { entries: left, paths } = await takeOver<Row>(folder, log);
+  const { entries: left, paths } = await takeOver<Row>(folder, log, isRow);
+  const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
+  if (setAside.damaged + setAside.refused > 0)
+    log.warn({ folder, ...setAside }, "settlements were set aside in the files damaged and refused, uncharged");
   const waiting = new Set(left);
   const writer = createWriter(folder, paths);
   let last: Promise<unknown> = Promise.resolve();
@@ -47,23 +63,18 @@ export async function openJournal<Row extends object>(folder: string, log: Log):
   }
 
   async function append(entries: readonly Entry<Row>[]): Promise<void> {
-    try {
-      await writer.write(entries);
-      // Another process may have taken the file over. If it renamed the file before this write, the file is gone and
-      // all entries are written to a new one; if after, the other process has read these entries.
-      if (!(await exists(paths.at(-1) ?? ""))) {
-        await writer.close();
-        await writer.write([...waiting, ...entries]);
-      }
-    } catch (error) {
-      // The file may end with half a line, so the next write begins a new file.
+    await writer.write(entries);
+    // Another process may have taken the file over. If it renamed the file before this write, the file is gone and all
+    // entries are written to a new one; if after, the other process has read these entries.
+    if (!(await exists(paths.at(-1) ?? ""))) {
       await writer.close();
-      throw error;
+      await writer.write([...waiting, ...entries]);
     }
     for (const entry of entries) waiting.add(entry);
   }
 
   return {
+    folder,
     append: (entries) => inTurn(() => append(entries)),
     pending: () => [...waiting],
     drop: (entries) =>
@@ -74,84 +85,60 @@ export async function openJournal<Row extends object>(folder: string, log: Log):
         for (const path of paths.splice(0)) await rm(path, { force: true });
       }),
     refuse: (entry) =>
-      inTurn(() => appendFile(join(folder, "refused"), `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true })),
+      inTurn(async () => {
+        await appendFile(join(folder, "refused"), `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true });
+        setAside.refused += 1;
+      }),
+    setAside,
     close: () => inTurn(writer.close),
   };
 }
 
 /**
  * Reads the files of other processes. Renames each file first, so that two processes never write to the same journal.
- * @returns the entries, and the paths of the files to remove once all entries are settled; a file with lines that
- *   cannot be read is not among them
+ * @returns the entries, and the paths of the files to remove once all entries are settled
  */
 async function takeOver<Row extends object>(
   folder: string,
   log: Log,
+  isRow: (row: object) => row is Row,
 ): Promise<{ entries: Entry<Row>[]; paths: string[] }> {
   const all: Entry<Row>[] = [];
   const paths: string[] = [];
   for (const name of await readdir(folder)) {
-    if (!name.endsWith(".jsonl")) continue;
+    if (!name.endsWith(EXTENSION)) continue;
+    const file = join(folder, name);
     const path = newPath(folder);
     try {
-      await rename(join(folder, name), path);
-      const { entries, faulty } = parse<Row>(await readFile(path, "utf8"));
+      await rename(file, path);
+      const { entries, damaged } = await readEntries(path, isRow);
+      if (damaged.length > 0) await keepDamaged(folder, file, damaged, log);
       all.push(...entries);
-      if (faulty > 0) log.error({ path, faulty }, "could not read some lines of the journal; they stay in the file");
-      else paths.push(path);
+      paths.push(path);
     } catch (error) {
+      await rename(path, file).catch(() => undefined);
       // Another process that starts at the same time has taken the file over.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
+      log.error({ file, cause: errorFacts(error) }, "could not take over a file of the journal; it stays where it is");
     }
   }
   return { entries: all, paths };
 }
 
-interface Writer {
-  /** Appends entries to the current file; opens a new one when there is none. */
-  write(entries: Iterable<Entry>): Promise<void>;
-  close(): Promise<void>;
+async function keepDamaged(folder: string, file: string, damaged: readonly DamagedLine[], log: Log): Promise<void> {
+  const path = join(folder, "damaged");
+  const lines = damaged.flatMap(({ bytes }) => [bytes, Buffer.from("\n")]);
+  await appendFile(path, Buffer.concat(lines), { mode: 0o600, flush: true });
+  log.error(
+    { file, lines: damaged.slice(0, MAX_LINES).map(({ line }) => line), damaged: damaged.length, set_aside_in: path },
+    "set damaged lines of the journal aside; nothing is charged for them",
+  );
 }
 
-/** @param paths receives the path of each new file */
-function createWriter(folder: string, paths: string[]): Writer {
-  let file: FileHandle | undefined;
-  return {
-    async write(entries) {
-      if (!file) {
-        const path = newPath(folder);
-        file = await open(path, "ax", 0o600);
-        paths.push(path);
-        await flush(folder);
-      }
-      await file.appendFile([...entries].map((entry) => `${JSON.stringify(entry)}\n`).join(""));
-      await file.datasync();
-    },
-    async close() {
-      await file?.close();
-      file = undefined;
-    },
-  };
-}
-
-function newPath(folder: string): string {
-  return join(folder, `${randomUUID()}.jsonl`);
-}
-
-/** Leaves out a last line without a line break: a crash cut it off, so its append was never confirmed. */
-function parse<Row extends object>(text: string): { entries: Entry<Row>[]; faulty: number } {
-  const lines = text.split("\n");
-  lines.pop();
-  let faulty = 0;
-  const entries = lines.flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Entry<Row>];
-    } catch {
-      faulty += 1;
-      return [];
-    }
-  });
-  return { entries, faulty };
+/** Number of lines of a file; 0 when there is none or it cannot be read. */
+async function linesIn(path: string): Promise<number> {
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+  return bytes.reduce((count, byte) => count + Number(byte === 10), 0);
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -159,11 +146,4 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Syncs a folder, so that a new file in it survives a power failure. */
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  await handle.sync();
-  await handle.close();
 }

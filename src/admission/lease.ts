@@ -129,6 +129,7 @@ export function createAdmission(
     // that timed out here, and can be released.
     inFlight.add(requestId);
     try {
+      settlements.checkWritable();
       const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(rates, request)));
       if (verdict.refusal) throw refusalFailure(verdict);
       if (verdict.response === undefined) {

@@ -1,5 +1,5 @@
 import { errorFacts, type Log } from "../log.ts";
-import { isUnavailable, type Pool } from "../store/pool.ts";
+import { isUnavailable, overloaded, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry.ts";
 import { createBacklog } from "./backlog.ts";
 import { createBatcher } from "./batch.ts";
@@ -7,6 +7,9 @@ import type { Journal } from "./journal.ts";
 
 /** Largest number of requests that are settled in one statement. 256 take about 10 ms. */
 const MAX_ITEMS = 256;
+
+/** Time between two trial requests while no settlement succeeds, in milliseconds. */
+const TRIAL_MS = 1_000;
 
 /** A row of `generations` without its workspace, where `credits_micro` is the price; an item of `settle_leases()`. */
 export interface SettlementRow {
@@ -21,14 +24,29 @@ export interface SettlementRow {
   [column: string]: unknown;
 }
 
+/** Whether a row that was read from a file has what decides about the charge. The database checks the rest. */
+export function isSettlementRow(row: object): row is SettlementRow {
+  const { id, request_id, created_at, credits_micro } = row as Partial<SettlementRow>;
+  const isText = (value: unknown) => typeof value === "string" && value !== "";
+  const isTime = isText(created_at) && !Number.isNaN(Date.parse(String(created_at)));
+  return isText(id) && isText(request_id) && isTime && /^\d{1,18}$/.test(String(credits_micro));
+}
+
 export interface Settlements {
   /**
    * Ends a request of a workspace. Resolves when the settlement is on disk: in the database, or in the journal while
    * the database is unavailable.
    * @returns what is charged, in micro-credits
-   * @throws Error when the database is available and refuses the row; then nothing is charged.
+   * @throws Failure overloaded when neither takes it, or Error when the database is available and refuses the row; then
+   *   nothing is charged.
    */
   settle(workspaceId: string, row: SettlementRow): Promise<bigint>;
+  /**
+   * Call it before a request is admitted. While neither the database nor the journal takes settlements, it lets one
+   * request a second through, whose settlement shows whether that has changed.
+   * @throws Failure overloaded
+   */
+  checkWritable(): void;
   /** Whether the settlement of a request waits in the journal. */
   waits(requestId: string): boolean;
   /** Stops the retries. Settlements that still wait stay in the journal. */
@@ -51,27 +69,49 @@ export function createSettlements(
   const limits = { maxItems: MAX_ITEMS, maxWaiting: Number.POSITIVE_INFINITY };
   const settle = createBatcher(settleBatch, limits, (waitedMs) => telemetry?.batch("settlement", waitedMs));
   const backlog = createBacklog(journal, MAX_ITEMS, store, log);
-  telemetry?.watchJournal(() => backlog.size());
+  telemetry?.watchJournal(() => backlog.size(), journal.setAside);
+  /** When a request may be admitted again, on the clock of `performance.now()`; undefined: settlements succeed. */
+  let nextTrial: number | undefined;
   return {
     async settle(workspaceId, row) {
       const charge = await settle(workspaceId, row);
       if (charge instanceof Error) throw charge;
       return charge;
     },
+    checkWritable() {
+      if (nextTrial === undefined) return;
+      const now = performance.now();
+      if (now < nextTrial) {
+        telemetry?.shed("journal");
+        throw overloaded(new Error("neither the database nor the journal takes settlements"));
+      }
+      nextTrial = now + TRIAL_MS;
+    },
     waits: (requestId) => backlog.has(requestId),
     close: () => backlog.close(),
   };
 
   async function settleBatch(workspaceId: string, rows: SettlementRow[]): Promise<(bigint | Error)[]> {
+    const results = await store(workspaceId, rows).catch((error) => writeToJournal(workspaceId, rows, error));
+    nextTrial = undefined;
+    return results;
+  }
+
+  /** @param error why the database did not take the rows */
+  async function writeToJournal(workspaceId: string, rows: SettlementRow[], error: unknown): Promise<bigint[]> {
+    if (!isUnavailable(error)) throw error;
+    if (backlog.size() === 0)
+      log.warn({ cause: errorFacts(error) }, "the database is unavailable; settlements wait in the journal");
     try {
-      return await store(workspaceId, rows);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      if (backlog.size() === 0)
-        log.warn({ cause: errorFacts(error) }, "the database is unavailable; settlements wait in the journal");
       await backlog.add(workspaceId, rows);
-      return rows.map((row) => BigInt(row.credits_micro));
+    } catch (cause) {
+      telemetry?.journalFailed(rows.length);
+      if (nextTrial === undefined)
+        log.error({ folder: journal.folder, cause: errorFacts(cause) }, "could not write to the journal in DATA_DIR");
+      nextTrial = performance.now() + TRIAL_MS;
+      throw overloaded(cause);
     }
+    return rows.map((row) => BigInt(row.credits_micro));
   }
 
   /**

@@ -80,7 +80,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
       isBroken = false;
       return result;
     } catch (error) {
-      isBroken = !(error instanceof Failure || (error instanceof pg.DatabaseError && error.severity === "ERROR"));
+      isBroken = !(error instanceof Failure || isStatementError(error));
       throw error;
     } finally {
       client.release(isBroken);
@@ -106,6 +106,14 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
       return pool.end();
     },
   };
+}
+
+/**
+ * Whether an error concerns one statement, so that its connection can be used again. After a failover, a connection to
+ * the former primary accepts no write (25006) for as long as it is open.
+ */
+function isStatementError(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity === "ERROR" && error.code !== "25006";
 }
 
 /** @throws Error when the server is unavailable. A server that has no room for another connection is available. */
@@ -153,9 +161,9 @@ const CONNECTION_LOST =
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.kind === "overloaded";
   if (!(error instanceof Error)) return false;
-  // 08 connection, 53 resources, 57 operator intervention (shutdown, cancelled), 25006 a standby after a failover,
-  // 55P03 lock timeout.
-  if (error instanceof pg.DatabaseError) return /^(08|53|57|25006$|55P03$)/.test(error.code ?? "");
+  // 08 connection, 40 deadlock or conflict, 53 resources, 57 operator intervention (shutdown, cancelled), 58 the disk of
+  // the server, 25006 a standby after a failover, 55P03 lock timeout.
+  if (error instanceof pg.DatabaseError) return /^(08|40|53|57|58|25006$|55P03$)/.test(error.code ?? "");
   if ("syscall" in error || (error instanceof AggregateError && "code" in error)) return true;
   return CONNECTION_LOST.test(error.message);
 }

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
 import { type Span, type Tracer, trace } from "@opentelemetry/api";
 import { Counter, Histogram } from "prom-client";
 import { LogOutput } from "../../src/log-output.ts";
@@ -78,6 +81,20 @@ if (faults.has("span")) {
   const { setGlobalTracerProvider } = trace;
   trace.setGlobalTracerProvider = (provider) =>
     setGlobalTracerProvider.call(trace, { getTracer: (...of) => new BrokenTracer(provider.getTracer(...of)) });
+}
+
+if (faults.has("disk")) {
+  // While the file `disk-full` exists in DATA_DIR, appending to a file writes some bytes and then fails.
+  const full = join(process.env.DATA_DIR ?? "", "disk-full");
+  const handle = await open(process.execPath, "r");
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const { appendFile } = prototype;
+  prototype.appendFile = async function (this: FileHandle, data) {
+    if (!existsSync(full)) return appendFile.call(this, data);
+    await appendFile.call(this, Buffer.from(data as Buffer).subarray(0, 10));
+    throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
+  };
 }
 
 if (faults.has("rejection")) {

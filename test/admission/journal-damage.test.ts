@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { test } from "vitest";
+import { openJournal } from "../../src/admission/journal.ts";
+import { makeFolder, QUIET } from "../helpers/books.ts";
+
+const entry = (n: number) => ({ workspaceId: "ws_1", row: { n } });
+const isNumbered = (row: object): row is { n: number } => "n" in row && typeof row.n === "number";
+
+/** A journal file that a process with these entries has left. */
+async function leftFile(folder: string, ...numbers: number[]): Promise<{ path: string; lines: string[] }> {
+  const journal = await openJournal(folder, QUIET);
+  await journal.append(numbers.map(entry));
+  await journal.close();
+  const [name = ""] = (await readdir(folder)).filter((file) => file.endsWith(".jsonl"));
+  const path = join(folder, name);
+  return { path, lines: (await readFile(path, "utf8")).trimEnd().split("\n") };
+}
+
+test("sets damaged lines of every kind aside and takes the others", async (t) => {
+  const folder = await makeFolder(t);
+  const { path, lines } = await leftFile(folder, 1, 2, 3);
+  const [one = "", two = "", three = ""] = lines;
+  const damaged = [
+    "null",
+    "[]",
+    "{}",
+    "7",
+    "",
+    '{"workspaceId":"ws_1"}',
+    two.slice(0, -2),
+    two.replace('"n":2', '"n":9'),
+    randomBytes(40).toString("latin1").replaceAll("\n", " "),
+    "\0".repeat(100),
+  ];
+  await writeFile(path, `${[one, ...damaged, three].join("\n")}\n`, "latin1");
+  const records: { file: string; lines: number[]; set_aside_in: string }[] = [];
+  const log = pino({ level: "error" }, { write: (line) => void records.push(JSON.parse(line)) });
+  const journal = await openJournal(folder, log, isNumbered);
+  assert.deepEqual(journal.pending(), [entry(1), entry(3)]);
+  assert.deepEqual(
+    records.map(({ file, lines, set_aside_in }) => [file, lines, set_aside_in]),
+    [[path, damaged.map((_, i) => i + 2), join(folder, "damaged")]],
+  );
+  assert.equal(journal.setAside.damaged, damaged.length);
+  assert.equal(await readFile(join(folder, "damaged"), "latin1"), `${damaged.join("\n")}\n`);
+  await journal.drop(journal.pending());
+  assert.deepEqual(await readdir(folder), ["damaged"]);
+  await journal.close();
+
+  // The next start mentions the file, and does not read it.
+  const next = await openJournal(folder, QUIET, isNumbered);
+  assert.deepEqual(next.pending(), []);
+  assert.deepEqual(next.setAside, { damaged: damaged.length, refused: 0 });
+  await next.close();
+});
+
+test("a line whose row has the wrong shape is set aside", async (t) => {
+  const folder = await makeFolder(t);
+  const journal = await openJournal(folder, QUIET);
+  await journal.append([{ workspaceId: "ws_1", row: { n: "no number" } }, entry(1)]);
+  await journal.close();
+  const next = await openJournal(folder, QUIET, isNumbered);
+  assert.deepEqual(next.pending(), [entry(1)]);
+  assert.equal(next.setAside.damaged, 1);
+  await next.close();
+});
+
+test("starts without a file that cannot be read, names it and leaves it where it is", async (t) => {
+  const folder = await makeFolder(t);
+  await mkdir(join(folder, "folder.jsonl"));
+  await leftFile(folder, 1);
+  const records: { file: string; cause: { code: string } }[] = [];
+  const log = pino({ level: "error" }, { write: (line) => void records.push(JSON.parse(line)) });
+  const journal = await openJournal(folder, log, isNumbered);
+  assert.deepEqual(journal.pending(), [entry(1)]);
+  assert.deepEqual(
+    records.map(({ file, cause }) => [file, cause.code]),
+    [[join(folder, "folder.jsonl"), "EISDIR"]],
+  );
+  assert.ok((await readdir(folder)).includes("folder.jsonl"));
+  await journal.close();
+});
