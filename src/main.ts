@@ -111,7 +111,6 @@ function createServiceParts(
   const models = createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call), errors);
   stack.defer(() => models.close());
   const tokenizer = createTokenizer();
-  stack.defer(() => tokenizer.close());
   const reader = createReader();
   stack.defer(() => reader.close());
   const search = createSearch(config.search);

@@ -18,21 +18,26 @@ import type { InFlight, Running } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
 import { OFFLINE } from "./notices.ts";
+import { type ReadRequest, readRequest } from "./read-request.ts";
 import { CallerGone, CutShort, type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { fold, replay, stepMessage } from "./response.ts";
 import { createSettlement } from "./settle.ts";
-import { checkRequest } from "./validate-request.ts";
 
 export interface Generation {
   /**
    * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
    * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
    * yielded.
+   * @param request a large one has been read in a worker thread; reading it here would hold the event loop
    * @throws Failure; CallerGone when `context.signal` aborted.
    */
-  generate(request: GenerateRequest, context: RequestContext, streamed: boolean): AsyncGenerator<GenerateEvent>;
+  generate(
+    request: GenerateRequest | ReadRequest,
+    context: RequestContext,
+    streamed: boolean,
+  ): AsyncGenerator<GenerateEvent>;
   /** Answers a request with one response, made from the events of `generate`. */
-  generateWhole(request: GenerateRequest, context: RequestContext): Promise<GenerateResponse>;
+  generateWhole(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<GenerateResponse>;
 }
 
 export interface GenerationParts {
@@ -65,7 +70,7 @@ export function createGeneration(parts: GenerationParts): Generation {
 /** The six steps of a request: check, level, input, lease, answer, settle. */
 async function* generate(
   parts: GenerationParts,
-  request: GenerateRequest,
+  request: GenerateRequest | ReadRequest,
   context: RequestContext,
   streamed: boolean,
 ): AsyncGenerator<GenerateEvent> {
@@ -110,14 +115,17 @@ async function* generate(
 /** Check, level and input: everything before the lease. @throws Failure */
 async function prepare(
   parts: GenerationParts,
-  request: GenerateRequest,
+  request: GenerateRequest | ReadRequest,
   context: RequestContext,
   streamed: boolean,
   running: Running,
 ): Promise<AdmittedRequest> {
   const { engine, deadlines } = parts;
-  const checked = checkRequest(request, streamed);
-  const idempotency = streamed ? undefined : readIdempotencyKey(request, context);
+  const isRepeatable = !streamed && context.idempotencyKey !== undefined;
+  const read =
+    "checked" in request ? request : readRequest(request, { streamed, isRepeatable }, engine.tokenizer.count);
+  const { checked } = read;
+  const idempotency = isRepeatable ? readIdempotencyKey(read.digest, context) : undefined;
 
   const choice = chooseLevel(parts.difficulty, parts.levels, checked);
   const deadlineMs = deadlines[choice.level];
@@ -126,11 +134,11 @@ async function prepare(
 
   const trace = checked.trace ? createTrace() : undefined;
   const owner = context.caller.workspaceId;
-  const input = await traced("input", () =>
-    readInput(engine, parts.reader, checked, trace, owner, running.signal),
-  ).catch((error) => {
-    throw visibleError(error);
-  });
+  const input = await traced("input", () => readInput(engine, parts.reader, read, trace, owner, running.signal)).catch(
+    (error) => {
+      throw visibleError(error);
+    },
+  );
   return {
     id: `gen_${randomUUID().replaceAll("-", "")}`,
     checked,

@@ -1,11 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import {
-  type GenerateRequest,
-  GenerateRequestSchema,
-  type GenerateResponse,
-  GenerateResponseSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
+import { type GenerateResponse, GenerateResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../failure.ts";
 import type { RequestContext } from "./request-context.ts";
 
@@ -31,12 +26,13 @@ const TAG_BYTES = 16;
  * Reads the idempotency key of a unary request: 1 to 255 visible ASCII characters. The stored answer is encrypted with
  * AES-256-GCM under a key that HKDF (RFC 5869) derives from the idempotency key. The store has only a hash of that key,
  * so the answer cannot be read without the caller.
+ * @param digest SHA-256 of the request, in hex
  * @returns undefined when the request has no key
  * @throws Failure `invalid_request` naming the header.
  */
-export function readIdempotencyKey(request: GenerateRequest, context: RequestContext): Idempotency | undefined {
+export function readIdempotencyKey(digest: string | undefined, context: RequestContext): Idempotency | undefined {
   const { idempotencyKey: key } = context;
-  if (key === undefined) return undefined;
+  if (key === undefined || digest === undefined) return undefined;
   if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
     throw invalid(
       "Idempotency-Key",
@@ -47,7 +43,7 @@ export function readIdempotencyKey(request: GenerateRequest, context: RequestCon
   const secret = new Uint8Array(hkdfSync("sha256", key, workspaceId, "chorus answer", 32));
   return {
     key: sha256(`${workspaceId}\n${key}`),
-    body: sha256(toBinary(GenerateRequestSchema, request)),
+    body: digest,
     seal(response) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, secret, nonce);
@@ -67,6 +63,6 @@ export function readIdempotencyKey(request: GenerateRequest, context: RequestCon
   };
 }
 
-function sha256(data: string | Uint8Array): string {
+function sha256(data: string): string {
   return createHash("sha256").update(data).digest("hex");
 }

@@ -6,7 +6,7 @@ import type { Conversation } from "../engine/prompt.ts";
 import type { ReportedStep, Trace } from "../engine/trace.ts";
 import { invalid } from "../failure.ts";
 import { notice } from "./notices.ts";
-import type { CheckedRequest } from "./validate-request.ts";
+import type { ReadRequest } from "./read-request.ts";
 
 /** The conversation for the models, and its size in tokens. */
 export interface Input {
@@ -35,22 +35,20 @@ const MARK = 100;
 const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "service" };
 
 /**
- * Reads the files of a request, shortens them to fit the context window, and counts the input: text by the service's
- * own tokenizer, images by their dimensions. Instructions that the service adds do not count.
+ * Reads the files of a request, shortens them to fit the context window, and adds their tokens to those of the text:
+ * images count by their dimensions. Instructions that the service adds do not count.
  * @param owner identifier of the workspace
  * @throws Failure invalid_request naming the attachment; the reason of `signal`.
  */
 export async function readInput(
-  { models, tokenizer }: Engine,
+  { models }: Engine,
   reader: Reader,
-  { conversation, schema, attachments }: CheckedRequest,
+  { checked: { conversation, attachments }, textTokens }: ReadRequest,
   trace: Trace | undefined,
   owner: string,
   signal: AbortSignal,
 ): Promise<Input> {
-  let inputTokens = 0;
-  for (const text of [...conversation.system, ...conversation.turns.map((turn) => turn.text), schema ?? ""])
-    if (text !== "") inputTokens += await tokenizer.countAsync(text);
+  let inputTokens = textTokens;
   if (attachments.length === 0) return { conversation, inputTokens, notices: [] };
 
   let imageBytes = 0;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterAll, test } from "vitest";
+import { test } from "vitest";
 import { answer, type EngineEvent, type Finish, type Question, type Step } from "../../src/engine/answer.ts";
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens.ts";
@@ -8,7 +8,6 @@ import { collect } from "../models/fake-model.ts";
 import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";
 
 const tokenizer = createTokenizer();
-afterAll(() => tokenizer.close());
 const validators = createValidators();
 
 const SCHEMA =

@@ -245,7 +245,6 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
 /** Two tiers of one vendor, each on a separate server. */
 async function startTiers(t: Lifetime, kind: VendorKind) {
   const tokenizer = createTokenizer();
-  t.onTestFinished(() => tokenizer.close());
   const fast = await startVendor(kind);
   const strong = await startVendor(kind);
   t.onTestFinished(async () => {

@@ -32,7 +32,6 @@ async function startBench(t: Lifetime) {
   };
   const service = await startService(t, { databaseUrl, env });
   const tokenizer = createTokenizer();
-  t.onTestFinished(() => tokenizer.close());
 
   return {
     openai,

@@ -34,7 +34,6 @@ const test = base.extend(
       google: { context_tokens: 4_000 },
     });
     const tokenizer = createTokenizer();
-    t.onTestFinished(() => tokenizer.close());
     const count = (text: string) => tokenizer.count(text);
     const codes = (notices: { code: string }[]) => notices.map(({ code }) => code);
     return { search, count, codes, vendors, pool, service, start, script, calls, ask, stream };

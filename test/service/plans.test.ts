@@ -39,7 +39,6 @@ const test = base.extend(
   fixture(async (t) => {
     const { vendors, pool, service, start, script, calls, ask, stream } = await startPanel(t);
     const tokenizer = createTokenizer();
-    t.onTestFinished(() => tokenizer.close());
     const count = (text: string) => tokenizer.count(text);
     const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json" };
 

@@ -18,10 +18,7 @@ beforeAll(async () => {
   panel = await startPanel(lifetime);
   asks = callers(panel.service);
 });
-afterAll(async () => {
-  await lifetime.end();
-  tokenizer.close();
-});
+afterAll(() => lifetime.end());
 beforeEach(() => panel.script({}));
 
 function ask(transport: string, request: Request): Promise<Outcome> {

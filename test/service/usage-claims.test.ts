@@ -9,7 +9,6 @@ import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type Ven
 import { callers, fileLifetime } from "./callers.ts";
 
 const tokenizer = createTokenizer();
-afterAll(() => tokenizer.close());
 
 const PROMPT = "one two three four five six seven eight nine ten";
 const INPUT = tokenizer.count(PROMPT);

@@ -1,4 +1,5 @@
 import { invalid } from "../../failure.ts";
+import { ownBytes } from "../../worker-job.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
@@ -123,12 +124,4 @@ async function readImage(file: Attachment, mediaType: string, index: number): Pr
     if (!(error instanceof Unreadable)) throw error;
     throw fileFailure(index, error.part, error.message);
   }
-}
-
-/** The same bytes without others in their buffer, because a buffer moves to a thread as a whole. */
-function ownBytes(data: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { buffer, byteLength } = data;
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
-    ? new Uint8Array(buffer)
-    : new Uint8Array(data);
 }

@@ -220,6 +220,22 @@ describe("threads", () => {
     await Promise.all(hanging);
   });
 
+  it("start the small files of an owner without running jobs first", async () => {
+    await using busy = closing(createReader({ script, threads: 2 }));
+    const caller = new AbortController();
+    const small = (owner: string, text: string) => read([file("text/plain", text)], { owner }, busy.reader);
+    const hanging = assert.rejects(
+      read([file("text/plain", "hang")], { owner: "one" }, busy.reader, caller.signal),
+      /gone/,
+    );
+    const ended: string[] = [];
+    const owners = ["one", "one", "one", "other"];
+    await Promise.all(owners.map((owner, i) => small(owner, `${i}`).then(() => ended.push(`${owner} ${i}`))));
+    assert.deepEqual(ended, ["one 0", "other 3", "one 1", "one 2"]);
+    caller.abort(new Error("gone"));
+    await hanging;
+  });
+
   it("have a bounded queue", async () => {
     const busy = createReader({ script, threads: 1, waiting: 1, waitingBytes: 10 });
     const overloaded = { kind: "overloaded", retryAfterMs: 1000 };

@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { Encoding } from "../engine/bpe.ts";
+import { Failure } from "../failure.ts";
+import { type CheckedRequest, checkRequest } from "./validate-request.ts";
+
+/** What a request says, checked and counted. It depends on the request alone, so any thread can find it. */
+export interface ReadRequest {
+  readonly checked: CheckedRequest;
+  /** Tokens of the prompt, messages, system and schema. */
+  readonly textTokens: number;
+  /** SHA-256 of the request in hex; undefined unless it has an idempotency key. */
+  readonly digest: string | undefined;
+}
+
+export interface ReadOptions {
+  readonly streamed: boolean;
+  /** Whether the request has an idempotency key that counts. */
+  readonly isRepeatable: boolean;
+}
+
+/**
+ * Longest text of a request in UTF-16 units: prompt, messages, system and schema together. It is about a million
+ * tokens of English. A longer text would hold the event loop while it is written for a model.
+ */
+const MAX_TEXT = 4_000_000;
+
+/**
+ * Checks a request and counts its text.
+ * @param count counts the tokens of a text
+ * @throws Failure naming the field; `request_too_long` above 4,000,000 characters of text
+ */
+export function readRequest(
+  request: GenerateRequest,
+  { streamed, isRepeatable }: ReadOptions,
+  count: (text: string) => number,
+): ReadRequest {
+  const checked = checkRequest(request, streamed);
+  const texts = textsOf(checked);
+  if (texts.reduce((sum, text) => sum + text.length, 0) > MAX_TEXT) {
+    const most = MAX_TEXT.toLocaleString("en");
+    const message = `The text of a request may have ${most} characters in total. Send a shorter one.`;
+    throw new Failure("request_too_long", { field: checked.promptField, message });
+  }
+  const digest = isRepeatable ? digestOf(request) : undefined;
+  return { checked, textTokens: texts.reduce((sum, text) => sum + count(text), 0), digest };
+}
+
+/** Creates a `readRequest` for a worker thread, with a tokenizer that it loads at the first request. */
+export function createRequestReading(): (request: GenerateRequest, options: ReadOptions) => ReadRequest {
+  let encoding: Encoding | undefined;
+  return (request, options) =>
+    readRequest(request, options, (text) => {
+      encoding ??= new Encoding();
+      return encoding.count(text);
+    });
+}
+
+function textsOf({ conversation, schema = "" }: CheckedRequest): string[] {
+  const texts = [...conversation.system, ...conversation.turns.map(({ text }) => text), schema];
+  return texts.filter((text) => text !== "");
+}
+
+function digestOf(request: GenerateRequest): string {
+  return createHash("sha256").update(toBinary(GenerateRequestSchema, request)).digest("hex");
+}
