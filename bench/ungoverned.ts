@@ -15,6 +15,7 @@ import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import type { Services } from "../src/service/services.ts";
 import { createTelemetry } from "../src/telemetry.ts";
+import { createRequestReader } from "../src/transport/request-reader.ts";
 import { createRestServer } from "../src/transport/rest/server.ts";
 
 const [port = "", catalogue = ""] = process.argv.slice(2);
@@ -51,7 +52,8 @@ const services = {
   ready: () => true,
 };
 // The benchmark does not call the paths of the missing services.
-createRestServer(services as unknown as Services, config, createLog("warn"), telemetry).listen(
+const requests = createRequestReader();
+createRestServer(services as unknown as Services, config, createLog("warn"), telemetry, requests).listen(
   Number(port),
   "127.0.0.1",
 );

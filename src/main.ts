@@ -36,6 +36,7 @@ import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { startTracing } from "./tracing.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
+import { createRequestReader } from "./transport/request-reader.ts";
 import { createRestServer } from "./transport/rest/server.ts";
 import { createRpcHandler } from "./transport/rpc/server.ts";
 
@@ -147,11 +148,13 @@ async function startServers(
   inFlight: InFlight,
 ): Promise<{ restUrl: string; rpcUrl: string }> {
   const { host, port } = config.public;
-  const rest = await listen(createRestServer(services, config, log, telemetry), host, port).catch((error) => {
+  const reader = createRequestReader();
+  stack.defer(() => reader.close());
+  const rest = await listen(createRestServer(services, config, log, telemetry, reader), host, port).catch((error) => {
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
-  const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry));
+  const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
   const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
   });

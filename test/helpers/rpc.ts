@@ -7,6 +7,7 @@ import type { Config } from "../../src/config/config.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
+import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRpcHandler } from "../../src/transport/rpc/server.ts";
 import type { Lifetime } from "./lifetime.ts";
 
@@ -70,12 +71,15 @@ export async function serveRpc(
   } as unknown as Services;
   const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
-  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, pino({ level: "silent" }), createTelemetry());
+  const log = pino({ level: "silent" });
+  const reader = createRequestReader();
+  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, log, createTelemetry(), reader);
   const listener = await listenBoth(handler, "127.0.0.1", 0);
   t.onTestFinished(async () => {
     const closed = listener.close();
     listener.destroy();
     await closed;
+    await reader.close();
   });
   return listener;
 }

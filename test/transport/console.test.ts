@@ -20,6 +20,7 @@ import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../src/json-names.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
+import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
@@ -417,12 +418,14 @@ async function listen(t: Lifetime, folder: string): Promise<string> {
     console: { folder, proxies: 0 },
   };
   const log = pino({ level: "silent" });
-  const server = createRestServer(services as unknown as Services, config, log, createTelemetry());
+  const reader = createRequestReader();
+  const server = createRestServer(services as unknown as Services, config, log, createTelemetry(), reader);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.onTestFinished(() => {
+  t.onTestFinished(async () => {
     server.closeAllConnections();
     server.close();
+    await reader.close();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

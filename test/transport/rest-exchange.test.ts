@@ -9,6 +9,7 @@ import type { Caller } from "../../src/accounts/keys.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
+import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -321,12 +322,14 @@ async function listen(
     stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
     console: { folder: "/nowhere", proxies: 0 },
   };
-  const server = createRestServer(services, config, log, createTelemetry());
+  const reader = createRequestReader();
+  const server = createRestServer(services, config, log, createTelemetry(), reader);
   Object.assign(server, timeouts).listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.onTestFinished(() => {
+  t.onTestFinished(async () => {
     server.closeAllConnections();
     server.close();
+    await reader.close();
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

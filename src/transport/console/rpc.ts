@@ -4,7 +4,6 @@ import { Failure } from "../../failure.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry.ts";
-import type { BodyBudget } from "../body-bounds.ts";
 import { createRpcListener, type RpcOptions } from "../rpc/handler.ts";
 import { requireSameOrigin } from "./origin.ts";
 import { sessionSecret } from "./session.ts";
@@ -17,13 +16,13 @@ import { sessionSecret } from "./session.ts";
 export function createConsoleRpc(
   services: Services,
   config: Pick<Config, "console" | "stream">,
-  budget: BodyBudget,
+  bodies: Pick<RpcOptions, "budget" | "reader">,
   log: Log,
   telemetry: Telemetry,
 ): RequestListener {
   const options: RpcOptions = {
     protocols: { grpc: false, grpcWeb: false, requireConnectProtocolHeader: true },
-    budget,
+    ...bodies,
     async authenticate({ requestHeader }, requirement) {
       const header = (name: string) => requestHeader.get(name) ?? undefined;
       requireSameOrigin(header, config.console.proxies);

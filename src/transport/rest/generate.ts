@@ -1,14 +1,16 @@
-import { GenerateRequestSchema, GenerateResponseSchema, type Notice } from "../../../gen/chorus/v1/generation_pb.js";
+import { GenerateResponseSchema, type Notice } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../accounts/keys.ts";
 import type { Config } from "../../config/config.ts";
 import type { Failure } from "../../failure.ts";
 import { notice } from "../../service/notices.ts";
+import { CallerGone } from "../../service/request-context.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-bounds.ts";
+import { decodeRequest } from "../decode-request.ts";
 import { failureJson } from "../failure-body.ts";
+import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
 import { contextOf } from "../tracked-request.ts";
-import { checkBodyHeaders, parseBody, readBody } from "./body.ts";
-import { decode } from "./decode.ts";
+import { checkBodyHeaders, readBody } from "./body.ts";
 import { encode } from "./encode.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
@@ -19,17 +21,14 @@ interface Parts {
   readonly services: Pick<Services, "generation">;
   readonly stream: Config["stream"];
   readonly budget: BodyBudget;
+  readonly reader: RequestReader;
 }
 
 /** Serves `POST /v1/generate`, or `POST /v1/generate:stream` when `streamed`. */
-export async function generate(
-  { services, stream, budget }: Parts,
-  exchange: Exchange,
-  caller: Caller,
-  streamed: boolean,
-): Promise<void> {
+export async function generate(parts: Parts, exchange: Exchange, caller: Caller, streamed: boolean): Promise<void> {
+  const { services, stream } = parts;
   const { request, response, closed } = exchange;
-  const { message, notices, release } = await receive(exchange, budget);
+  const { received, notices, release } = await receive(parts, exchange, caller, streamed);
   try {
     // Node joins repeated headers with a comma and a space, which are not valid in a key.
     const idempotencyKey = request.headers["idempotency-key"]?.toString();
@@ -39,13 +38,13 @@ export async function generate(
         exchange.streamFailure = failure;
         return failureJson(failure, exchange.requestId);
       };
-      await writeEvents(response, services.generation.generate(message, context, true), {
+      await writeEvents(response, services.generation.generate(received, context, true), {
         ...stream,
         closed,
         failureText,
       });
     } else {
-      const answer = await services.generation.generateWhole(message, context);
+      const answer = await services.generation.generateWhole(received, context);
       sendJson(response, 200, encode(GenerateResponseSchema, answer));
       endIfStalled(response, stream.stallMs);
     }
@@ -54,16 +53,24 @@ export async function generate(
   }
 }
 
-/** Reads the request. The text of the body becomes garbage here, before the answer is generated. */
-async function receive({ request, response, expectsContinue }: Exchange, budget: BodyBudget) {
+async function receive({ budget, reader }: Parts, exchange: Exchange, caller: Caller, streamed: boolean) {
+  const { request, response, expectsContinue, closed } = exchange;
   checkBodyHeaders(request);
-  const { text, release } = await readBody(request, budget, () => expectsContinue && response.writeContinue());
+  const { blocks, release } = await readBody(request, budget, () => expectsContinue && response.writeContinue());
   try {
-    const { message, unknown, more } = decode(GenerateRequestSchema, text, parseBody(text));
-    return { message, notices: unknownFieldNotices(unknown, more), release };
+    const isRepeatable = !streamed && request.headers["idempotency-key"] !== undefined;
+    const source = { owner: caller.workspaceId, signal: closed, streamed, isRepeatable };
+    const {
+      request: received,
+      unknown,
+      more,
+    } = blocks.size <= MAX_INLINE
+      ? decodeRequest(blocks.join(), "rest")
+      : await reader.read(blocks, { format: "rest", isWrapped: false, ...source });
+    return { received, notices: unknownFieldNotices(unknown, more), release };
   } catch (error) {
     release();
-    throw error;
+    throw closed.aborted ? new CallerGone() : error;
   }
 }
 

@@ -9,6 +9,7 @@ import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-bounds.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
 import { decodeQuery } from "./decode.ts";
 import { createDocs } from "./docs.ts";
@@ -22,6 +23,7 @@ interface Parts {
   readonly services: Services;
   readonly stream: Config["stream"];
   readonly budget: BodyBudget;
+  readonly reader: RequestReader;
 }
 
 type Serve = (exchange: Exchange, caller: Caller) => Promise<void>;

@@ -8,6 +8,7 @@ import { createConsole } from "../console/routes.ts";
 import { createConsoleRpc } from "../console/rpc.ts";
 import { SOCKET_TIMEOUTS } from "../listen.ts";
 import { createReport } from "../report.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { trackConnections } from "./connections.ts";
 import { createServeExchange } from "./exchange.ts";
 import { createHandlers } from "./handlers.ts";
@@ -26,14 +27,16 @@ export function createRestServer(
   config: Pick<Config, "bodyBudgetBytes" | "stream" | "console">,
   log: Log,
   telemetry: Telemetry,
+  reader: RequestReader,
 ): Server {
   const budget = createBodyBudget(config.bodyBudgetBytes);
   telemetry.watchBodies("rest", () => budget.used);
-  const console = createConsole(services, config, budget, createConsoleRpc(services, config, budget, log, telemetry));
+  const rpc = createConsoleRpc(services, config, { budget, reader }, log, telemetry);
+  const console = createConsole(services, config, budget, rpc);
   // Node would refuse a request without Host itself, without a body.
   const server = createServer({ ...SOCKET_TIMEOUTS, connectionsCheckingInterval: CHECK_MS, requireHostHeader: false });
   const serve = createServeExchange({
-    router: createRouter(createHandlers({ services, stream: config.stream, budget }), console.find),
+    router: createRouter(createHandlers({ services, stream: config.stream, budget, reader }), console.find),
     report: createReport(log, telemetry),
     connectionOf: trackConnections(server),
     ready: services.ready,

@@ -1,15 +1,17 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { CallerGone } from "../../service/request-context.ts";
+import { Blocks } from "../blocks.ts";
 import { type BodyBudget, MAX_BODY, MAX_SMALL_BODY, meterBody, tooLarge } from "../body-bounds.ts";
+import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
 import { createValueCounter, prefixLength } from "../value-count.ts";
 import { toConnectError } from "./connect-error.ts";
+import { type Exchanged, readLarge } from "./large-body.ts";
 
 export interface Body {
   /** Reads the body within its bounds. @throws ConnectError */
-  read(requestId: string): AsyncIterable<Uint8Array>;
+  read(): AsyncIterable<Uint8Array>;
   /** Gives the body's memory back to the budget. */
   release(): void;
 }
@@ -21,11 +23,11 @@ export function maxBytesOf({ typeName }: DescService): number {
 
 /** Prepares reading the body of a request that `handler` serves. */
 export function createBody(
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchanged: Exchanged,
   { service, method }: UniversalHandler,
-  budget: BodyBudget,
+  { budget, reader }: { budget: BodyBudget; reader: RequestReader },
 ): Body {
+  const { request, response, tracked } = exchanged;
   const type = request.headers["content-type"] ?? "";
   const maxBytes = maxBytesOf(service);
   const count = createValueCounter(method.input, type, (length) => {
@@ -33,7 +35,9 @@ export function createBody(
   });
   const meter = meterBody(request.headers, { budget, maxBytes, prefixBytes: prefixLength(type), count });
   return {
-    async *read(requestId) {
+    async *read() {
+      // Connect may start to read other bodies before their end: reflection is a stream in both directions.
+      const blocks = service.typeName === GenerationService.typeName ? new Blocks() : undefined;
       try {
         meter.start();
         if (request.headers.expect) response.writeContinue();
@@ -41,11 +45,13 @@ export function createBody(
         for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
           meter.add(chunk);
           meter.checkValues();
-          yield chunk;
+          if (blocks) blocks.add(chunk);
+          else yield chunk;
         }
       } catch (error) {
-        throw toConnectError(request.destroyed ? new CallerGone() : error, requestId);
+        throw toConnectError(request.destroyed ? new CallerGone() : error, tracked.requestId);
       }
+      if (blocks) yield blocks.size > MAX_INLINE ? readLarge(blocks, exchanged, reader) : blocks.join();
     },
     release: meter.release,
   };

@@ -6,6 +6,7 @@ import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
 import type { BodyBudget } from "../body-bounds.ts";
 import { assignRequestId } from "../request-id.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { createBody } from "./body.ts";
 import { readHeaders } from "./headers.ts";
 import { newRpcRequest, REQUEST } from "./request.ts";
@@ -13,6 +14,7 @@ import { abortResponse, sendResponse } from "./response.ts";
 
 interface Options {
   readonly budget: BodyBudget;
+  readonly reader: RequestReader;
   /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
   readonly stallMs: number;
   readonly log: Log;
@@ -35,14 +37,16 @@ export function serveHandlers(handlers: Iterable<UniversalHandler>, options: Opt
 
 async function exchange(
   handlers: ReadonlyMap<string, UniversalHandler>,
-  { budget, stallMs }: Options,
+  { budget, reader, stallMs }: Options,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const requestId = assignRequestId(response);
   const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
-  const body = handler && createBody(request, response, handler, budget);
   const closed = new AbortController();
+  const tracked = newRpcRequest(requestId, request.headers["content-length"]);
+  const exchanged = { request, response, tracked, closed: closed.signal };
+  const body = handler && createBody(exchanged, handler, { budget, reader });
   response.once("close", () => {
     body?.release();
     closed.abort();
@@ -60,9 +64,9 @@ async function exchange(
           // Handlers use only the query. The caller's Host may be invalid.
           url: `http://localhost${request.url}`,
           header: readHeaders(request),
-          body: body.read(requestId),
+          body: body.read(),
           signal: closed.signal,
-          contextValues: createContextValues().set(REQUEST, newRpcRequest(requestId)),
+          contextValues: createContextValues().set(REQUEST, tracked),
         })
       : uResponseNotFound);
     await sendResponse(result, request, response, { closed: closed.signal, stallMs });

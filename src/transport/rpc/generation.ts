@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
+  type GenerateRequest,
   type GenerationService,
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
@@ -18,11 +19,13 @@ export function createGenerationHandlers(
 ): ServiceImpl<typeof GenerationService> {
   const caller = ({ values }: HandlerContext) => callerOf(values.get(REQUEST).identity);
   return {
-    generate: (request, context) => unary(context, () => generation.generateWhole(request, requestContext(context))),
+    generate: (request, context) =>
+      unary(context, async () => generation.generateWhole(await receivedOr(request, context), requestContext(context))),
     async *streamGenerate(request, context) {
       let failure: unknown;
       try {
-        for await (const event of generation.generate(request, requestContext(context), true))
+        const received = await receivedOr(request, context);
+        for await (const event of generation.generate(received, requestContext(context), true))
           yield eventMessage(event);
       } catch (error) {
         failure = error;
@@ -34,6 +37,11 @@ export function createGenerationHandlers(
     quotas: (_, context) => unary(context, () => quotas(caller(context))),
     metrics: (request, context) => unary(context, () => metrics(request, caller(context))),
   };
+}
+
+/** A large request that a thread reads instead of Connect, or the request that Connect has read. */
+function receivedOr(request: GenerateRequest, { values }: HandlerContext) {
+  return values.get(REQUEST).received ?? request;
 }
 
 function eventMessage(event: GenerateEvent): StreamGenerateResponse {

@@ -13,6 +13,7 @@ import type { Telemetry } from "../../telemetry.ts";
 import { type BodyBudget, checkStatedLength, MAX_BODY } from "../body-bounds.ts";
 import { CHORUS_SERVICES, methodRules, type Requirement } from "../methods.ts";
 import { createReport } from "../report.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { type Identity, noteCaller } from "../tracked-request.ts";
 import { addAdmin } from "./admin.ts";
 import { maxBytesOf } from "./body.ts";
@@ -28,6 +29,7 @@ export interface RpcOptions {
   /** Authenticates a request before its body is read. @throws Failure */
   authenticate(context: HandlerContext, requirement: Requirement): Promise<Identity>;
   readonly budget: BodyBudget;
+  readonly reader: RequestReader;
   /** Adds further services. Their methods need no authentication. */
   addServices?(router: ConnectRouter): void;
 }
@@ -60,10 +62,11 @@ export function createRpcListener(
   router.service(GenerationService, createGenerationHandlers(services, reporting));
   addAdmin(router, services, reporting);
   options.addServices?.(router);
-  return serveHandlers(router.handlers, { budget: options.budget, stallMs: config.stream.stallMs, log });
+  const { budget, reader } = options;
+  return serveHandlers(router.handlers, { budget, reader, stallMs: config.stream.stallMs, log });
 
   async function admit(context: HandlerContext): Promise<void> {
-    const { service, method, requestHeader, values } = context;
+    const { service, method, values } = context;
     const request = values.get(REQUEST);
     const rule = rules.get(method);
     if (rule) {
@@ -71,6 +74,6 @@ export function createRpcListener(
       request.identity = await options.authenticate(context, rule.requirement);
       noteCaller(request, request.identity);
     }
-    checkStatedLength(requestHeader.get("content-length"), maxBytesOf(service));
+    checkStatedLength(request.contentLength, maxBytesOf(service));
   }
 }

@@ -4,8 +4,8 @@ import type { IncomingMessage } from "node:http";
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Reads the headers of a request. Leaves out pseudo-headers of HTTP/2, and timeouts that are longer than a timer can
- * wait.
+ * Reads the headers of a request. Leaves out pseudo-headers of HTTP/2, timeouts that are longer than a timer can wait,
+ * and the length, because Connect does not get the body itself when it is large.
  */
 export function readHeaders(request: IncomingMessage): Headers {
   const headers = new Headers();
@@ -13,6 +13,7 @@ export function readHeaders(request: IncomingMessage): Headers {
     if (value !== undefined && !name.startsWith(":"))
       headers.set(name, Array.isArray(value) ? value.join(", ") : value);
   }
+  headers.delete("content-length");
   if (Number(headers.get("connect-timeout-ms")) > MAX_TIMER_MS) headers.delete("connect-timeout-ms");
   if (grpcTimeoutMs(headers) > MAX_TIMER_MS) headers.delete("grpc-timeout");
   return headers;

@@ -7,6 +7,7 @@ import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry.ts";
 import { createBodyBudget } from "../body-bounds.ts";
 import { CHORUS_SERVICES } from "../methods.ts";
+import type { RequestReader } from "../request-reader.ts";
 import { authenticate } from "../tracked-request.ts";
 import { createRpcListener, type RpcOptions } from "./handler.ts";
 import { addHealth } from "./health.ts";
@@ -21,12 +22,14 @@ export function createRpcHandler(
   config: Pick<Config, "bodyBudgetBytes" | "stream">,
   log: Log,
   telemetry: Telemetry,
+  reader: RequestReader,
 ): RequestListener {
   const budget = createBodyBudget(config.bodyBudgetBytes);
   telemetry.watchBodies("rpc", () => budget.used);
   const options: RpcOptions = {
     protocols: {},
     budget,
+    reader,
     authenticate: ({ requestHeader }, requirement) =>
       authenticate(services, requirement, (name) => requestHeader.get(name) ?? undefined),
     addServices(router) {

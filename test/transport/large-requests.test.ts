@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { createClient } from "@connectrpc/connect";
+import { describe } from "vitest";
+import { GenerationService, Role } from "../../gen/chorus/v1/generation_pb.js";
+import { test } from "../helpers/fixtures.ts";
+import { rpcFailure, TRANSPORTS, transports } from "../helpers/rpc.ts";
+import { readEvents } from "../helpers/service.ts";
+
+/** Makes a body too large to be read on the event loop. */
+const LONG = "The invoice was paid, 東京 and all. ".repeat(2_000);
+const headersOf = (apiKey: string) => ({ "x-api-key": apiKey });
+
+describe("a large body over REST", () => {
+  test("gets the same answer, notices and tokens as a small one", async ({ service, vendor }) => {
+    const messages = [{ role: "user", content: "What is it?" }];
+    const ask = async (body: object) => {
+      const response = await service.post("/v1/generate", body);
+      return { status: response.status, ...JSON.parse(await response.text()) };
+    };
+    const small = await ask({ messages, more: "" });
+    const large = await ask({ messages, more: LONG });
+    assert.deepEqual([large.status, large.notices], [200, small.notices]);
+    assert.equal(large.usage.input_tokens, small.usage.input_tokens);
+    assert.deepEqual(vendor.calls[1]?.json, vendor.calls[0]?.json);
+  });
+
+  test("brings its text and files to the model", async ({ service, vendor }) => {
+    const data = Buffer.from(LONG).toString("base64");
+    const attachments = [{ name: "f.txt", media_type: "text/plain", data }];
+    const response = await service.post("/v1/generate", { prompt: LONG.trim(), attachments });
+    assert.equal(response.status, 200, await response.text());
+    assert.equal(vendor.calls[0]?.body.split(LONG.trim()).length, 3);
+  });
+
+  test("is streamed", async ({ service }) => {
+    const response = await service.post("/v1/generate:stream", { messages: [{ role: "user", content: LONG }] });
+    assert.equal((await readEvents(response)).at(-1)?.event, "done");
+  });
+
+  test("is refused with the field, as a small one is", async ({ service }) => {
+    const user = { role: "user", content: LONG };
+    const json = JSON.stringify({ prompt: LONG });
+    const cases: Array<[body: unknown, status: number, code: string, field: string | undefined]> = [
+      [{ messages: [user, { role: "nobody", content: "" }] }, 422, "invalid_request", "messages[1].role"],
+      [{ prompt: LONG.repeat(4) }, 422, "invalid_request", "prompt"],
+      [{ messages: [{ role: "user", content: LONG.repeat(60) }] }, 422, "request_too_long", "messages"],
+      [json.slice(0, -1), 400, "invalid_json", undefined],
+      [`[${json}]`, 400, "invalid_json", undefined],
+    ];
+    for (const [body, status, code, field] of cases) {
+      const response = await service.post("/v1/generate", body);
+      const failure = JSON.parse(await response.text());
+      assert.deepEqual([response.status, failure.code, failure.field], [status, code, field], failure.message);
+    }
+  });
+
+  test("is answered once for one idempotency key", async ({ service, vendor }) => {
+    const ask = async (content: string) => {
+      const body = { messages: [{ role: "user", content }] };
+      const response = await service.post("/v1/generate", body, { "idempotency-key": "large-1" });
+      return JSON.parse(await response.text());
+    };
+    const first = await ask(LONG);
+    const calls = vendor.calls.length;
+    assert.equal((await ask(LONG)).id, first.id);
+    assert.equal((await ask(`${LONG}?`)).code, "idempotency_key_reused");
+    assert.equal(vendor.calls.length, calls);
+  });
+});
+
+describe("a large body over RPC", () => {
+  for (const name of TRANSPORTS) {
+    test(`is answered and refused over ${name}`, async ({ service, vendor }) => {
+      const client = createClient(GenerationService, transports(service.rpcUrl)[name]);
+      const options = { headers: headersOf(service.apiKey) };
+      const request = { messages: [{ role: Role.USER, content: LONG }] };
+      const { usage } = await client.generate(request, options);
+      assert.ok(usage && usage.inputTokens > 10_000);
+      assert.ok(vendor.calls[0]?.body.includes(LONG));
+      const cases: string[] = [];
+      for await (const { event } of client.streamGenerate(request, options)) cases.push(event.case ?? "");
+      assert.equal(cases.at(-1), "done");
+      const failure = await rpcFailure(client.generate({ ...request, maxTokens: -1 }, options));
+      assert.deepEqual([failure.code, failure.detail?.field], ["InvalidArgument", "max_tokens"]);
+    });
+  }
+
+  test("is refused when it is no message", async ({ service }) => {
+    for (const [type, body] of [
+      ["application/json", `{"prompt":"${LONG}"`],
+      ["application/proto", Buffer.alloc(20_000, 0xff)],
+      ["application/grpc-web+proto", Buffer.alloc(20_000, 0x01)],
+    ] as const) {
+      const response = await fetch(`${service.rpcUrl}/chorus.v1.GenerationService/Generate`, {
+        method: "POST",
+        headers: { ...headersOf(service.apiKey), "content-type": type },
+        body,
+      });
+      const failure = `${response.headers.get("grpc-status")} ${await response.text()}`;
+      assert.match(failure, /invalid_argument|grpc-status: 3|^3 /, type);
+    }
+  });
+});
