@@ -47,6 +47,13 @@ export class ModelError extends Error {
  */
 const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 403, 404, 413, 414, 415, 422, 431, 451]);
 
+/** Whether the same call may succeed a little later after this HTTP status. */
+export function mayPass(status: number): boolean {
+  return status >= 500 || PASSING.has(status);
+}
+
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
 /** Wraps anything else that a model threw in a ModelError. */
 export function toModelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;

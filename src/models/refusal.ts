@@ -1,5 +1,5 @@
 import type { HttpResponse } from "./http.ts";
-import { ModelError } from "./model-error.ts";
+import { ModelError, mayPass } from "./model-error.ts";
 import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire.ts";
 
 /** Characters of an error's body that are read. */
@@ -7,9 +7,6 @@ const MAX_ERROR = 64 * 1024;
 
 /** Words of a refusal that applies to every value of the option. */
 const NEVER_TAKEN = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
-
-/** Statuses below 500 after which the same call may succeed a little later. */
-const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
 /** A response with an error status. The words or the parameter show which option the vendor refused. */
 export interface VendorFailure extends Pick<WireError, "about" | "param"> {
@@ -30,9 +27,8 @@ export async function readFailure(response: HttpResponse, format: WireFormat): P
   }
   response[Symbol.dispose]();
   const { about, param, kind, retryable, retryAfterMs } = format.readError(body);
-  const isPassing = status >= 500 || PASSING.has(status);
   const wish = headers["x-should-retry"];
-  const mayRetry = retryable ?? (wish === "true" || (wish !== "false" && isPassing));
+  const mayRetry = retryable ?? (wish === "true" || (wish !== "false" && mayPass(status)));
   const error = new ModelError(`The vendor answered with status ${status}.`, {
     retryable: kind === undefined && mayRetry,
     retryAfterMs: retryAfter(headers) ?? retryAfterMs,

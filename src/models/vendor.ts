@@ -98,6 +98,7 @@ class VendorStream implements Pieces {
   /** Whether the call was sent with room to think. */
   #hasRoom: boolean;
   #response: HttpResponse | undefined;
+  #isStream = false;
   #into = new Collector();
   #events = this.#parser();
   #failure: { error: unknown } | undefined;
@@ -122,10 +123,13 @@ class VendorStream implements Pieces {
     try {
       if (this.#failure) throw this.#failure.error;
       if (this.#into.isWhole) return this.#end();
-      this.#response ??= await this.#open();
+      if (!this.#response) {
+        this.#response = await this.#open();
+        this.#isStream = isStream(this.#call, this.#response);
+      }
       return {
         done: false,
-        value: await (this.#call.streamed ? this.#read(this.#response) : this.#readWhole(this.#response)),
+        value: await (this.#isStream ? this.#read(this.#response) : this.#readWhole(this.#response)),
       };
     } catch (error) {
       this.#leave();
@@ -192,6 +196,11 @@ class VendorStream implements Pieces {
     this.#isDone = true;
     this.#response?.[Symbol.dispose]();
   }
+}
+
+/** Some servers and proxies answer a streamed call with a whole completion or an error, as JSON. */
+function isStream({ streamed }: ModelCall, { headers }: HttpResponse): boolean {
+  return streamed && !/^application\/json\b/i.test(String(headers["content-type"] ?? ""));
 }
 
 /** Converts a call for the wire format. @returns the converted call and the forms that apply to it */

@@ -5,6 +5,7 @@ import { createHttpClient } from "../../src/models/http.ts";
 import { complete, type End, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
 import { toModelError } from "../../src/models/model-error.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
+import { WIRES } from "../helpers/vendor-wire.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
 import { call, collect, textOf } from "./fake-model.ts";
 
@@ -154,6 +155,27 @@ for (const { name, kind, overrides } of VENDORS) {
       for (const reply of [...replies, { raw: "null" }, { raw: "[]" }]) {
         vendor.reply(reply);
         await assert.rejects(ask(model), { retryable: true }, JSON.stringify(reply));
+      }
+    });
+
+    test("reads JSON in answer to a streamed call: a whole completion or an error", async () => {
+      const json = { "content-type": "application/json; charset=utf-8" };
+      const whole = JSON.stringify(WIRES[kind].whole("all at once", {}));
+      vendor.reply({ raw: whole, headers: json });
+      const all = await read(model);
+      assert.deepEqual([textOf(all), endOf(all).reason], ["all at once", "stop"]);
+      const error = JSON.stringify(WIRES[kind].error(402, { message: "no credit", type: "billing_error" }));
+      vendor.reply({ raw: error, headers: json });
+      await assert.rejects(read(model), { name: "ModelError" });
+    });
+
+    test("fails on a body that is a page, whatever its status", async () => {
+      const page = `<html>${"input token count <p>".repeat(3_000)}</html>`;
+      for (const streamed of BOTH) {
+        for (const status of [200, 500, 529]) {
+          vendor.reply({ status, raw: page, headers: { "content-type": "text/html" } });
+          await assert.rejects(complete(model, call({ streamed })), { retryable: true });
+        }
       }
     });
 

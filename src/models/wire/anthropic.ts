@@ -4,7 +4,9 @@ import { ModelError, unreadable } from "../model-error.ts";
 import { type Dialect, hasOpenObject, isAtMostOne, member, membersOf, nodes, requiredNames } from "../schema.ts";
 import {
   type Collector,
+  endReason,
   type Forms,
+  frameFailure,
   type JsonObject,
   looseObject,
   object,
@@ -14,6 +16,7 @@ import {
   type WireError,
   type WireFormat,
   withRawMember,
+  wordsOf,
 } from "./wire.ts";
 
 /** Thinking in tokens, for models that take a budget instead of an effort. */
@@ -86,14 +89,15 @@ export const anthropic: WireFormat = {
       case "message_stop":
         into.isWhole = true;
         return;
-      case "error":
-        throw frameError(json.error);
+      default:
+        // Some proxies leave out the type of an error.
+        if (json.type === "error" || json.error) throw frameError(json.error);
     }
   },
 
   readWhole(body, into) {
     const json = parseObject(body);
-    if (json.type === "error") throw frameError(json.error);
+    if (json.type === "error" || json.error) throw frameError(json.error);
     if (!Array.isArray(json.content)) throw unreadable();
     for (const block of json.content) readBlock(object(block), into);
     readEnd(json, into);
@@ -180,7 +184,7 @@ function readEnd({ stop_reason: reason }: JsonObject, into: Collector): void {
   if (reason.includes("error")) {
     throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
   }
-  into.finish(ENDS[reason] ?? "unknown");
+  into.finish(endReason(ENDS, reason));
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {
@@ -189,27 +193,36 @@ function readUsage(usage: JsonObject, into: Collector): void {
   const thinking = object(usage.output_tokens_details).thinking_tokens;
   if (Number(thinking) > 0) into.thinks = true;
   if (Object.keys(usage).length === 0) return;
+  // `message_delta` may repeat the input, leave out the cached part of it, or be the first to name it.
+  const isNews = sum > (into.usage?.inputTokens ?? 0);
   into.report({
-    // `message_delta` may repeat the input or leave it out.
-    ...(input === undefined || input === null ? {} : { inputTokens: sum, cachedTokens: read ?? 0 }),
+    ...(isNews ? { inputTokens: sum, cachedTokens: read ?? 0 } : {}),
     outputTokens: usage.output_tokens,
     thinkingTokens: thinking,
   });
 }
 
-/** Types of errors after which a retry may succeed (platform docs, "Errors"). */
-const PASSING: ReadonlySet<unknown> = new Set(["overloaded_error", "api_error", "timeout_error", "rate_limit_error"]);
+/** Statuses of the types of errors (platform docs, "Errors"). */
+const STATUSES: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
 
 function frameError(error: unknown): ModelError {
-  const { about: _, ...init } = describe(object(error));
-  const { type } = object(error);
-  const status = type === "overloaded_error" ? 529 : type === "rate_limit_error" ? 429 : undefined;
-  const retryable = type === undefined || PASSING.has(type);
-  return new ModelError("The vendor sent an error.", { retryable, status, ...init });
+  const type = String(object(error).type);
+  return frameFailure(describe(object(error)), Object.hasOwn(STATUSES, type) ? STATUSES[type] : undefined);
 }
 
 function describe({ message, type }: JsonObject): WireError {
-  const words = `${type} ${message}`;
+  const words = wordsOf(type, message);
   const isTooLong = type === "request_too_large" || /prompt is too long|context (?:window|limit)/i.test(words);
   return { about: words, ...(isTooLong ? { kind: "too_long" as const } : {}) };
 }

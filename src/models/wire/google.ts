@@ -3,6 +3,8 @@ import { ModelError, unreadable } from "../model-error.ts";
 import { type Dialect, isNumber, isString, NUMBERS_AND_ITEMS } from "../schema.ts";
 import {
   type Collector,
+  endReason,
+  frameFailure,
   type JsonObject,
   list,
   looseObject,
@@ -13,6 +15,7 @@ import {
   type WireError,
   type WireFormat,
   withRawMember,
+  wordsOf,
 } from "./wire.ts";
 
 /** Thinking in tokens, for models that take no level. */
@@ -100,7 +103,7 @@ function parts({ text, images = [] }: PromptTurn): unknown[] {
 
 /** Reads a whole response or one event of a stream, which have the same form. */
 function readResponse(json: JsonObject, into: Collector): void {
-  if (json.error) throw frameError(json.error);
+  if (json.error) throw frameFailure(describe(object(json.error)), object(json.error).code);
   const candidate = object(list(json.candidates)[0]);
   for (const part of list(object(candidate.content).parts)) {
     const { text, thought } = object(part);
@@ -137,7 +140,7 @@ function readEnd({ finishReason: reason }: JsonObject, into: Collector): void {
   if (FAILED.test(reason)) {
     throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
   }
-  into.finish(ENDS[reason] ?? "unknown");
+  into.finish(endReason(ENDS, reason));
   into.isWhole = true;
 }
 
@@ -154,16 +157,8 @@ function readUsage(usage: JsonObject, into: Collector): void {
   });
 }
 
-function frameError(error: unknown): ModelError {
-  const { about: _, ...init } = describe(object(error));
-  const { code } = object(error);
-  const status = typeof code === "number" ? code : undefined;
-  const retryable = status === undefined || status === 429 || status >= 500;
-  return new ModelError("The vendor sent an error.", { retryable, status, ...init });
-}
-
 function describe({ message, status, details }: JsonObject): WireError {
-  const words = `${status} ${message}`;
+  const words = wordsOf(status, message);
   const isTooLong = /input token count.*exceeds|exceeds the maximum number of tokens/i.test(words);
   // google.rpc.RetryInfo, whose delay reads "34.07s".
   const seconds = list(details).map((detail) => Number.parseFloat(String(object(detail).retryDelay ?? "")));

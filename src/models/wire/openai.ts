@@ -5,16 +5,20 @@ import { ModelError, unreadable } from "../model-error.ts";
 import { type Dialect, hasOpenObject, member, NUMBERS_AND_ITEMS, nodes } from "../schema.ts";
 import {
   type Collector,
+  endReason,
   type Forms,
+  frameFailure,
   type JsonObject,
   list,
   looseObject,
   object,
   parseObject,
+  tokenCount,
   type WireCall,
   type WireError,
   type WireFormat,
   withRawMember,
+  wordsOf,
 } from "./wire.ts";
 
 /**
@@ -65,21 +69,23 @@ export const openai: WireFormat = {
   },
 
   readEvent(data, into) {
-    if (data === "[DONE]") {
+    if (data.startsWith("[DONE]")) {
       into.isWhole = true;
       return;
     }
     const json = parseObject(data);
-    if (json.error) throw frameError(json.error);
+    failIfError(json);
     const choice = object(list(json.choices)[0]);
     readMessage(object(choice.delta), into);
     readEnd(choice, into);
-    if (json.usage) readUsage(object(json.usage), into);
+    // Moonshot's is in the choice.
+    const usage = json.usage ?? choice.usage;
+    if (usage) readUsage(object(usage), into);
   },
 
   readWhole(body, into) {
     const json = parseObject(body);
-    if (json.error) throw frameError(json.error);
+    failIfError(json);
     const choice = object(list(json.choices)[0]);
     if (!choice.message) throw unreadable();
     readMessage(object(choice.message), into);
@@ -136,9 +142,14 @@ function schemaFormat(schema: string, strict: boolean): string {
 function readMessage(message: JsonObject, into: Collector): void {
   if (typeof message.content === "string") into.write(message.content);
   // Mistral sends parts. Parts with thoughts are not text.
-  else for (const part of list(message.content)) if (object(part).type === "text") into.write(object(part).text);
-  if (message.reasoning_content || message.reasoning) into.thinks = true;
+  else for (const part of list(message.content)) readPart(object(part), into);
+  if (message.reasoning_content || message.reasoning || list(message.reasoning_details).length > 0) into.thinks = true;
   if (typeof message.refusal === "string" && message.refusal !== "") into.refuse();
+}
+
+function readPart({ type, text }: JsonObject, into: Collector): void {
+  if (type === "text") into.write(text);
+  else if (type === "thinking" || type === "reasoning") into.thinks = true;
 }
 
 /** Reasons of all servers with this format, in lower case. Any other reason is `unknown`. */
@@ -152,51 +163,60 @@ const ENDS: Readonly<Record<string, EndReason>> = {
   length: "length",
   max_tokens: "length",
   model_length: "length",
-  content_filter: "content_filter",
-  safety: "content_filter",
 };
+/** Gemini's adds its own word, as in `content_filter: SAFETY`. `sensitive` is Zhipu's. */
+const FILTERED = /content_filter|safety|sensitive|refusal|recitation|prohibited|blocklist/;
 const FAILED = /error|abort|insufficient_system_resource/;
 
 function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
   if (typeof reason !== "string" || reason === "") return;
   const word = reason.toLowerCase();
   if (FAILED.test(word)) throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
-  into.finish(ENDS[word] ?? "unknown");
+  into.finish(FILTERED.test(word) ? "content_filter" : endReason(ENDS, word));
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
+  const { reasoning_tokens: thinking } = object(usage.completion_tokens_details);
+  const written = tokenCount(output);
+  // xAI counts thinking beside the completion and not in it.
+  const isBeside = tokenCount(thinking) > 0 && tokenCount(total) === tokenCount(input) + written + tokenCount(thinking);
   into.report({
-    inputTokens: usage.prompt_tokens,
-    outputTokens: usage.completion_tokens,
-    // The second name is DeepSeek's.
-    cachedTokens: object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens,
-    thinkingTokens: object(usage.completion_tokens_details).reasoning_tokens,
+    inputTokens: input,
+    outputTokens: isBeside ? written + tokenCount(thinking) : output,
+    // The second name is DeepSeek's, the third Moonshot's.
+    cachedTokens:
+      object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    thinkingTokens: thinking,
   });
-  if (Number(object(usage.completion_tokens_details).reasoning_tokens) > 0) into.thinks = true;
+  if (Number(thinking) > 0) into.thinks = true;
 }
 
-function frameError(error: unknown): ModelError {
-  const { about: _, param: __, retryable = true, ...init } = describe(object(error), "");
-  const { code } = object(error);
-  const status = typeof code === "number" ? code : undefined;
-  return new ModelError("The vendor sent an error.", { retryable, status, ...init });
+/** @throws ModelError if a response with status 200 is an error */
+function failIfError(json: JsonObject): void {
+  if (json.error) throw frameFailure(describe(object(json.error), String(json.error)), object(json.error).code);
+  // FastChat and older vLLM.
+  if (json.object === "error") throw frameFailure(describe(json, ""), json.code);
 }
 
-const REFUSED = /content_filter|content_policy|safety|invalid_prompt/i;
+/** The third is DashScope's. */
+const REFUSED = /content_filter|content_policy|data_?inspection|safety|invalid_prompt/i;
+/** DeepSeek's and OpenRouter's words, which have no code. */
+const REFUSED_WORDS = /content exists risk|requires moderation.*flagged/i;
 /** In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope. */
 const TOO_LONG = new RegExp(
   [
     "context_length|context (?:length|window)|maximum context|prompt is too long|input is too long",
     "exceed_context_size|maximum prompt|`inputs` (?:tokens|must have)|too many tokens:",
-    "input token count|prompt exceeds|exceeded model token limit|range of input length",
+    "input token count.{0,40}exceeds|prompt exceeds|exceeded model token limit|range of input length",
   ].join("|"),
   "i",
 );
 
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
 function describe({ message, code, param, type }: JsonObject, body: string): WireError {
-  const words = `${code} ${type} ${typeof message === "string" ? message : body}`;
-  if (REFUSED.test(`${code} ${type}`)) return { about: words, kind: "refused" };
+  const words = wordsOf(code, type, typeof message === "string" ? message : body);
+  if (REFUSED.test(wordsOf(code, type)) || REFUSED_WORDS.test(words)) return { about: words, kind: "refused" };
   if (TOO_LONG.test(words)) return { about: words, kind: "too_long" };
   return {
     about: words,

@@ -1,6 +1,6 @@
 import type { ModelEntry } from "../../config/config.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage } from "../model.ts";
-import { type ModelErrorInit, unreadable } from "../model-error.ts";
+import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../model-error.ts";
 import type { Dialect } from "../schema.ts";
 import { ThinkFilter } from "./think.ts";
 
@@ -70,6 +70,37 @@ export interface WireFormat {
   readWhole(body: string, into: Collector): void;
   /** Reads the body of an error; it may be any text. */
   readError(body: string): WireError;
+}
+
+/** Longest text of an error that is searched, in characters. */
+const MAX_WORDS = 4_000;
+
+/** The words of an error, bounded: a vendor may send any text, and patterns are searched in it. */
+export function wordsOf(...parts: unknown[]): string {
+  return parts
+    .map((part) => String(typeof part === "object" ? "" : part))
+    .join(" ")
+    .slice(0, MAX_WORDS);
+}
+
+/**
+ * The failure that an error inside a response with status 200 stands for.
+ * @param status what the vendor names in place of an HTTP status; anything but a number from 400 to 599 is ignored
+ */
+export function frameFailure({ about, kind, retryable, retryAfterMs }: WireError, status?: unknown): ModelError {
+  const known = typeof status === "number" && status >= 400 && status <= 599 ? Math.floor(status) : undefined;
+  return new ModelError("The vendor sent an error.", {
+    retryable: kind === undefined && (retryable ?? (known === undefined || mayPass(known))),
+    retryAfterMs,
+    status: known,
+    kind,
+    cause: about.slice(0, 1_000),
+  });
+}
+
+/** The end that a vendor's word stands for. @param ends a table of words */
+export function endReason(ends: Readonly<Record<string, EndReason>>, word: string): EndReason {
+  return (Object.hasOwn(ends, word) ? ends[word] : undefined) ?? "unknown";
 }
 
 /** Bound of reported counts. No model has a context window of that size. */

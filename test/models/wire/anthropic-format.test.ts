@@ -158,3 +158,43 @@ test("reads text deltas only, and sees thinking that is omitted or redacted", ()
   assert.equal(into.take(), "yes");
   assert.ok(into.thinks && into.isWhole);
 });
+
+test("keeps the cached part of the input when the last usage leaves it out, and takes input that comes late", () => {
+  const usageOf = (first: object, last: object) => {
+    const into = new Collector();
+    anthropic.readEvent(JSON.stringify({ type: "message_start", message: { usage: first } }), into);
+    anthropic.readEvent(JSON.stringify({ type: "message_delta", delta: {}, usage: last }), into);
+    return into.usage;
+  };
+  const start = { input_tokens: 25, cache_read_input_tokens: 60, cache_creation_input_tokens: 15, output_tokens: 1 };
+  const expected = { inputTokens: 100, cachedTokens: 60, outputTokens: 9, thinkingTokens: 0 };
+  assert.deepEqual(usageOf(start, { input_tokens: 25, output_tokens: 9 }), expected);
+  assert.deepEqual(usageOf(start, { ...start, output_tokens: 9 }), expected);
+  assert.deepEqual(usageOf(start, { output_tokens: 9 }), expected);
+  assert.deepEqual(usageOf({ input_tokens: 0 }, { ...start, output_tokens: 9 }), expected);
+});
+
+test("fails on an error in a response with status 200, as its type says", () => {
+  for (const [type, status, retryable] of [
+    ["overloaded_error", 529, true],
+    ["rate_limit_error", 429, true],
+    ["api_error", 500, true],
+    ["timeout_error", 504, true],
+    ["invalid_request_error", 400, false],
+    ["permission_error", 403, false],
+    ["constructor", undefined, true],
+    [undefined, undefined, true],
+  ] as const) {
+    for (const body of [{ type: "error", error: { type, message: "m" } }, { error: { type, message: "m" } }]) {
+      for (const read of [anthropic.readEvent, anthropic.readWhole]) {
+        assert.throws(() => read(JSON.stringify(body), new Collector()), { status, retryable });
+      }
+    }
+  }
+});
+
+test("takes a stop reason that every object has for an unknown one", () => {
+  const into = new Collector();
+  anthropic.readEvent('{"type":"message_delta","delta":{"stop_reason":"constructor"}}', into);
+  assert.equal(into.reason, "unknown");
+});

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "vitest";
-import { Collector, tokenCount, withRawMember } from "../../../src/models/wire/wire.ts";
+import {
+  Collector,
+  endReason,
+  frameFailure,
+  tokenCount,
+  withRawMember,
+  wordsOf,
+} from "../../../src/models/wire/wire.ts";
 
 describe("tokenCount", () => {
   test("is a whole number from 0 to a billion for any claim", () => {
@@ -56,6 +63,48 @@ describe("Collector", () => {
     assert.equal(into.take(), "ab");
     assert.equal(into.take(), "");
   });
+});
+
+test("endReason takes a word that every object has for an unknown one", () => {
+  for (const word of ["constructor", "toString", "__proto__", "valueOf", "new"]) {
+    assert.equal(endReason({ stop: "stop" }, word), "unknown", word);
+  }
+  assert.equal(endReason({ stop: "stop" }, "stop"), "stop");
+});
+
+describe("frameFailure", () => {
+  test("takes a number from 400 to 599 for the status, and nothing else", () => {
+    for (const status of [400, 429, 599]) assert.equal(frameFailure({ about: "" }, status).status, status);
+    for (const status of [undefined, "400", 200, 50_001, -1, Number.NaN, Number.POSITIVE_INFINITY, {}]) {
+      const error = frameFailure({ about: "" }, status);
+      assert.deepEqual([error.status, error.retryable], [undefined, true], String(status));
+    }
+  });
+
+  test("is retried like the status, and never after a refusal or a prompt that is too long", () => {
+    for (const [status, retryable] of [
+      [400, false],
+      [402, false],
+      [429, true],
+      [503, true],
+    ] as const) {
+      assert.equal(frameFailure({ about: "" }, status).retryable, retryable);
+    }
+    for (const kind of ["refused", "too_long"] as const) {
+      assert.equal(frameFailure({ about: "", kind }, 503).retryable, false);
+    }
+  });
+
+  test("has the vendor's words as its cause only", () => {
+    const error = frameFailure({ about: "secret words" });
+    assert.match(String(error.cause), /secret words/);
+    assert.doesNotMatch(error.message, /secret/);
+  });
+});
+
+test("wordsOf bounds what a vendor sends", () => {
+  assert.equal(wordsOf("a", undefined, 7, { b: 1 }), "a undefined 7 ");
+  assert.ok(wordsOf("x".repeat(1_000_000)).length < 10_000);
 });
 
 test("withRawMember writes a value as the text that it is given as", () => {

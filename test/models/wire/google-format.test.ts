@@ -113,3 +113,23 @@ test("takes a blocked prompt for a refusal", () => {
   assert.equal(into.reason, "content_filter");
   assert.equal(into.usage?.inputTokens, 4);
 });
+
+test("fails on an error in a response with status 200, as its code says", () => {
+  for (const [error, status, kind, retryable] of [
+    [{ code: 503, message: "m", status: "UNAVAILABLE" }, 503, undefined, true],
+    [{ code: 403, message: "m" }, 403, undefined, false],
+    [{ code: 1e300, message: "m" }, undefined, undefined, true],
+    [{ message: "The input token count (9) exceeds the maximum number of tokens" }, undefined, "too_long", false],
+  ] as const) {
+    const event = JSON.stringify({ error });
+    for (const read of [google.readEvent, google.readWhole]) {
+      assert.throws(() => read(event, new Collector()), { status, kind, retryable });
+    }
+  }
+});
+
+test("takes a reason that every object has for an unknown one", () => {
+  const into = new Collector();
+  google.readEvent('{"candidates":[{"finishReason":"constructor"}]}', into);
+  assert.equal(into.reason, "unknown");
+});

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, test } from "vitest";
 import type { ModelEntry } from "../../../src/config/config.ts";
 import { createHttpClient } from "../../../src/models/http.ts";
 import { complete, type ModelCall } from "../../../src/models/model.ts";
+import type { ModelError } from "../../../src/models/model-error.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
 import { openai } from "../../../src/models/wire/openai.ts";
 import { Collector } from "../../../src/models/wire/wire.ts";
@@ -162,8 +163,96 @@ test("reads a usage chunk without choices, and DeepSeek's name for cached tokens
   }
 });
 
+test("reads every spelling of the end reasons, and nothing into a word that every object has", () => {
+  for (const [word, reason] of [
+    ["STOP", "stop"],
+    ["eos", "stop"],
+    ["model_length", "length"],
+    ["content_filter: PROHIBITED_CONTENT", "content_filter"],
+    ["sensitive", "content_filter"],
+    ["tool_calls", "unknown"],
+    ["constructor", "unknown"],
+    ["__proto__", "unknown"],
+  ]) {
+    const into = new Collector();
+    openai.readEvent(JSON.stringify({ choices: [{ delta: {}, finish_reason: word }] }), into);
+    assert.equal(into.reason, reason, word);
+  }
+  for (const word of ["error", "network_error", "abort"]) {
+    const event = JSON.stringify({ choices: [{ delta: {}, finish_reason: word }] });
+    assert.throws(() => openai.readEvent(event, new Collector()), { name: "ModelError", retryable: true });
+  }
+});
+
+test("reads usage in the choice, Moonshot's cached tokens, and xAI's thinking beside the completion", () => {
+  const into = new Collector();
+  const usage = { prompt_tokens: 9, completion_tokens: 4, cached_tokens: 6 };
+  openai.readEvent(JSON.stringify({ choices: [{ delta: {}, finish_reason: "stop", usage }] }), into);
+  assert.deepEqual(into.usage, { inputTokens: 9, cachedTokens: 6, outputTokens: 4, thinkingTokens: 0 });
+  const beside = new Collector();
+  const counts = { prompt_tokens: 9, completion_tokens: 4, completion_tokens_details: { reasoning_tokens: 30 } };
+  openai.readEvent(JSON.stringify({ choices: [], usage: { ...counts, total_tokens: 43 } }), beside);
+  assert.deepEqual([beside.usage?.outputTokens, beside.usage?.thinkingTokens], [34, 30]);
+});
+
+test("fails on an error in a response with status 200, as its code says", () => {
+  const cases: [error: unknown, status: number | undefined, kind: string | undefined, retryable: boolean][] = [
+    [{ error: { message: "overloaded", code: 503 } }, 503, undefined, true],
+    [{ error: { message: "no credit", code: 402 } }, 402, undefined, false],
+    [{ error: { message: "odd", code: 20_015 } }, undefined, undefined, true],
+    [{ error: { message: "filtered", code: "content_filter" } }, undefined, "refused", false],
+    [{ error: "prompt is too long" }, undefined, "too_long", false],
+    [{ error: true }, undefined, undefined, true],
+    [{ object: "error", message: "out of memory", code: 50_002 }, undefined, undefined, true],
+    [{ object: "error", message: "This model's maximum context length is 8.", code: 400 }, 400, "too_long", false],
+  ];
+  for (const [body, status, kind, retryable] of cases) {
+    for (const read of [openai.readEvent, openai.readWhole]) {
+      assert.throws(
+        () => read(JSON.stringify(body), new Collector()),
+        (error: ModelError) => {
+          assert.deepEqual(
+            [error.status, error.kind, error.retryable],
+            [status, kind, retryable],
+            JSON.stringify(body),
+          );
+          return true;
+        },
+      );
+    }
+  }
+});
+
+test("reads the words of servers that have no code for a refusal", () => {
+  for (const body of [
+    { error: { message: "Content Exists Risk", type: "invalid_request_error", code: "invalid_request_error" } },
+    { error: { message: 'model requires moderation on Together. Your input was flagged for "x".', code: 403 } },
+    { error: { message: "Input data may contain inappropriate content.", code: "data_inspection_failed" } },
+  ]) {
+    assert.equal(openai.readError(JSON.stringify(body)).kind, "refused", JSON.stringify(body));
+  }
+});
+
+test("reads content of any type, and an end mark with rubbish behind it", () => {
+  const into = new Collector();
+  const parts = [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }, { type: "text", text: "b" }, null];
+  for (const content of ["a", null, undefined, "", 7, parts, { text: "no" }]) {
+    openai.readEvent(JSON.stringify({ choices: [{ delta: { content } }] }), into);
+  }
+  for (const event of ["{}", "[]", "null", '{"choices":[null]}', '{"choices":{}}', '{"choices":[{"delta":null}]}']) {
+    openai.readEvent(event, into);
+  }
+  openai.readEvent("[DONE] ", into);
+  assert.equal(into.take(), "ab");
+  assert.ok(into.isWhole && into.thinks);
+});
+
 test("takes reasoning of any server for thinking, not for text", () => {
-  for (const delta of [{ reasoning_content: "hm" }, { reasoning: "hm" }]) {
+  for (const delta of [
+    { reasoning_content: "hm" },
+    { reasoning: "hm" },
+    { reasoning_details: [{ type: "reasoning.encrypted" }] },
+  ]) {
     const into = new Collector();
     openai.readEvent(JSON.stringify({ choices: [{ delta }] }), into);
     assert.equal(into.take(), "");
