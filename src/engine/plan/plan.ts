@@ -96,7 +96,7 @@ function highPlan(members: readonly Member[], isClosed: boolean, criteria: PlanC
   const { streamed, deadlineMs, generation } = criteria;
   const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
   const online = ranked.filter(isOnline);
-  const panelMembers = isClosed ? voters(online, criteria) : drafters(online, criteria);
+  const panelMembers = isClosed ? voters(online) : drafters(online);
   const compare = isClosed ? comparison("majority", criteria) : undefined;
 
   const conclude = (drafts: readonly Draft[]) => {
@@ -148,7 +148,7 @@ function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: Pl
   return able.length > 0 ? able : members;
 }
 
-function voters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[] {
+function voters(ranked: readonly Member[]): PanelMember[] {
   const { voters, dominant } = peers(ranked);
   // An odd number, because an even number of votes can tie.
   const count = voters.length > 2 ? Math.min(MAX.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
@@ -157,7 +157,7 @@ function voters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[
   return variedFirst(voters).slice(0, count).map(asPanelMember);
 }
 
-function drafters(ranked: readonly Member[], criteria: PlanCriteria): PanelMember[] {
+function drafters(ranked: readonly Member[]): PanelMember[] {
   const varied = ofDifferentVendors(ranked).slice(0, MAX.drafts);
   return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked);
 }
