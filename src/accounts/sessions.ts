@@ -56,7 +56,7 @@ export interface Sessions {
  * @param clock the time in milliseconds since 1970
  */
 export function createSessions(pool: Pool, clock: () => number = Date.now): Sessions {
-  const attempts = createAttempts(clock);
+  const attempts = createAttempts();
   // Concurrent look-ups share a statement, which bounds the load of many invalid secrets.
   const lookUp = createBatcher((_: string, hashes: Buffer[]) => readSessions(pool, hashes, clock()), {
     maxItems: 1_000,

@@ -23,9 +23,9 @@ interface Attempts {
 /**
  * Counts attempts in leaky buckets of this process. Each replica allows as many attempts; that is harmless, because
  * tokens have 160 random bits. The limit protects the database from the load of guesses.
- * @param clock the time in milliseconds since 1970
+ * @param clock a time in milliseconds that never decreases, so that a clock that is set back locks nobody out
  */
-export function createAttempts(clock: () => number = Date.now): Attempts {
+export function createAttempts(clock: () => number = () => performance.now()): Attempts {
   /** Time at which the bucket of a name will be empty. */
   const emptyAt = new Map<string, number>();
   return {

@@ -160,11 +160,12 @@ function createLease(
   clock: () => number,
   ended: () => void,
 ): Lease {
-  const createdAt = clock();
+  const createdAt = new Date(clock());
+  const startedAt = performance.now();
   let settled: Promise<{ credits: number }> | undefined;
   const settle = (actual: Settlement): Promise<{ credits: number }> => {
     settled ??= settlements
-      .settle(request.caller.workspaceId, settlementRow(rates, request, actual, new Date(createdAt)))
+      .settle(request.caller.workspaceId, settlementRow(rates, request, actual, createdAt))
       .then((charged) => ({ credits: Number(charged) / 1e6 }))
       .finally(ended);
     return settled;
@@ -172,7 +173,8 @@ function createLease(
   return {
     settle,
     async [Symbol.asyncDispose]() {
-      const failed = { outcome: "internal", outputTokens: 0, cachedTokens: 0, latencyMs: clock() - createdAt } as const;
+      const latencyMs = performance.now() - startedAt;
+      const failed = { outcome: "internal", outputTokens: 0, cachedTokens: 0, latencyMs } as const;
       // Nothing is charged, so a failure to record it must not hide the failure that the caller gets.
       await settle(failed).catch(() => undefined);
     },

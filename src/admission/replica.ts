@@ -109,7 +109,8 @@ function createObserver(pool: Pool, replica: string): Observer {
 }
 
 /**
- * Claims those dead replicas that no other replica has claimed in the last seconds. Repeats for a day, because a
+ * Claims those dead replicas that no other replica has claimed in the last seconds. A claim in the future was made before
+ * the clock was set back and does not count. Repeats for a day, because a
  * replica that counts as dead may run and open another lease before its next heartbeat.
  */
 async function claim(pool: Pool, ids: string[]): Promise<string[]> {
@@ -119,7 +120,8 @@ async function claim(pool: Pool, ids: string[]): Promise<string[]> {
   ]);
   const claimed = await pool.query<{ id: string }>(
     `update replicas set claimed_at = clock_timestamp()
-     where id = any ($1) and (claimed_at is null or claimed_at < clock_timestamp() - interval '${CLAIM_S} s')
+     where id = any ($1) and (claimed_at is null
+       or claimed_at not between clock_timestamp() - interval '${CLAIM_S} s' and clock_timestamp())
      returning id`,
     [ids],
   );

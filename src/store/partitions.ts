@@ -49,7 +49,10 @@ export interface PartitionsOptions {
   /** Age in days from which generations and usage by minute are dropped, a month at a time. The ledger is kept. */
   retentionDays: number;
   log: Log;
-  /** The time in milliseconds since 1970. Default `Date.now`. */
+  /**
+   * The time in milliseconds since 1970, for tests. Default: the earlier of the clocks of this process and the database,
+   * because one that is ahead would drop rows that are not old.
+   */
   clock?: () => number;
 }
 
@@ -59,7 +62,7 @@ export interface PartitionsOptions {
  * without a partition go to the `…_rest` partition and are moved when their own is created.
  */
 export async function keepPartitions(pool: Pool, options: PartitionsOptions): Promise<{ stop(): Promise<void> }> {
-  const { retentionDays, log, clock = Date.now } = options;
+  const { retentionDays, log, clock } = options;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   let running = round();
@@ -75,7 +78,7 @@ export async function keepPartitions(pool: Pool, options: PartitionsOptions): Pr
   async function round(): Promise<void> {
     let next = ROUND_MS;
     try {
-      await arrangePartitions(pool, clock(), retentionDays);
+      await arrangePartitions(pool, clock ? clock() : await earlierClock(pool), retentionDays);
     } catch (error) {
       next = RETRY_MS;
       log.warn({ cause: errorFacts(error) }, "could not maintain the partitions; trying again in a minute");
@@ -85,6 +88,11 @@ export async function keepPartitions(pool: Pool, options: PartitionsOptions): Pr
       running = round();
     }, next);
   }
+}
+
+async function earlierClock(pool: Pool): Promise<number> {
+  const [row] = await pool.query<{ now: Date }>("select clock_timestamp() as now");
+  return Math.min(Date.now(), row?.now.getTime() ?? 0);
 }
 
 /**

@@ -173,9 +173,9 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
     const child = spawn(file, args, { ...options, detached: true, stdio: ["ignore", output.fd, output.fd] });
     await once(child, "spawn", { signal });
     child.unref();
-    for (const deadline = Date.now() + START_MS; child.exitCode === null && child.signalCode === null; ) {
+    for (const deadline = performance.now() + START_MS; child.exitCode === null && child.signalCode === null; ) {
       if ((await serverState(cluster)).status === "ready") return;
-      if (Date.now() > deadline) return;
+      if (performance.now() > deadline) return;
       await sleep(10, undefined, { signal });
     }
     const text = (await output.read({ position: size, buffer: Buffer.alloc(8_192) })).buffer
@@ -197,8 +197,9 @@ export async function shutDown(cluster: Cluster): Promise<void> {
   // Does not wait with pg_ctl, which polls every 100 ms and would mistake a server that another service starts for this
   // one.
   await runProgram(cluster, "pg_ctl", ["stop", `--pgdata=${cluster.data}`, "--mode=fast", "--no-wait", "--silent"]);
-  for (const deadline = Date.now() + STOP_MS; (await commandOf(pid)).includes(cluster.data); await sleep(5)) {
-    if (Date.now() > deadline) throw new Error(`Postgres (process ${pid}) has not stopped in ${STOP_MS / 1_000} s.`);
+  for (const deadline = performance.now() + STOP_MS; (await commandOf(pid)).includes(cluster.data); await sleep(5)) {
+    if (performance.now() > deadline)
+      throw new Error(`Postgres (process ${pid}) has not stopped in ${STOP_MS / 1_000} s.`);
   }
 }
 

@@ -88,7 +88,7 @@ export async function startEmbedded(
 
 /** Joins the running server, or starts one and joins it. @param port required port; undefined: any */
 async function connect(cluster: Cluster, signal: AbortSignal, port?: number): Promise<Connection> {
-  const deadline = Date.now() + START_MS;
+  const deadline = performance.now() + START_MS;
   for (let first = true; ; first = false) {
     const state = await serverState(cluster);
     if (state.status === "absent") {
@@ -101,7 +101,7 @@ async function connect(cluster: Cluster, signal: AbortSignal, port?: number): Pr
       const client = await join(cluster, state.port);
       if (client) return { port: state.port, client };
     }
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       throw new Error(`Postgres was not ready in ${START_MS / 1_000} s. See ${cluster.home}/server.log.`);
     await sleep(20, undefined, { signal });
   }

@@ -16,7 +16,7 @@ begin
     max_spent := a.spend_limits ->> units[u];
     if p.spent_micro[u] + greatest(0, hold_micro - a.granted_micro) > max_spent then
       return jsonb_strip_nulls(jsonb_build_object('refusal', 'spend_limit_reached',
-        'retry_ms', ms_left_in_period(units[u], p.at),
+        'retry_ms', ms_left_in_period(units[u], p.at, p.clock),
         'never', nullif(hold_micro - a.granted_micro > max_spent, false)));
     end if;
   end loop;

@@ -23,7 +23,7 @@ begin
       when p.output_tokens[u] >= max_output then 'output_tokens_per_' end || units[u];
     if reached is not null then
       return jsonb_strip_nulls(jsonb_build_object('refusal', 'rate_limited', 'limit', reached,
-        'retry_ms', ms_left_in_period(units[u], p.at),
+        'retry_ms', ms_left_in_period(units[u], p.at, p.clock),
         'never', nullif(max_requests < 1 or input_tokens > max_input or max_output < 1, false)));
     end if;
   end loop;

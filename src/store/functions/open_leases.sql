@@ -23,7 +23,7 @@ begin
   -- Reads the clock after the lock, so that the times of a workspace never decrease.
   p := periods_at(w, coalesce(at, clock_timestamp()));
   select array_agg(k.id) into active_keys from api_keys k
-    where k.workspace_id = w and k.revoked_at is null and (k.expires_at is null or k.expires_at > p.at)
+    where k.workspace_id = w and k.revoked_at is null and (k.expires_at is null or k.expires_at > p.clock)
       and k.id = any (array(select i ->> 'key_id' from jsonb_array_elements(items) i));
 
   for item in select * from jsonb_to_recordset(items)
@@ -75,7 +75,10 @@ begin
     update accounts set held_micro = a.held_micro, running = a.running where workspace_id = w;
     insert into periods values (p.*) on conflict (workspace_id) do update
       set at = excluded.at, requests = excluded.requests, input_tokens = excluded.input_tokens,
-        output_tokens = excluded.output_tokens, spent_micro = excluded.spent_micro;
+        output_tokens = excluded.output_tokens, spent_micro = excluded.spent_micro, clock = excluded.clock;
+  else
+    -- Notes a step back of the clock; the time of the windows advances from there. It begins no window.
+    update periods o set at = p.at, clock = p.clock where o.workspace_id = w and coalesce(o.clock, o.at) > p.clock;
   end if;
   return to_jsonb(verdicts);
 end $$;

@@ -80,7 +80,7 @@ begin
     end loop;
     insert into periods values (p.*) on conflict (workspace_id) do update
       set at = excluded.at, requests = excluded.requests, input_tokens = excluded.input_tokens,
-        output_tokens = excluded.output_tokens, spent_micro = excluded.spent_micro;
+        output_tokens = excluded.output_tokens, spent_micro = excluded.spent_micro, clock = excluded.clock;
   end if;
   differing := coalesce(differing, '{}');
 
@@ -110,7 +110,7 @@ begin
   end loop;
   if reopened <> '{}' then
     differing := differing || settle_leases(w,
-      (select jsonb_agg(i) from jsonb_array_elements(items) i where i ->> 'request_id' = any (reopened)), p.at);
+      (select jsonb_agg(i) from jsonb_array_elements(items) i where i ->> 'request_id' = any (reopened)), p.clock);
   end if;
   return differing;
 end $$;
