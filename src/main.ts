@@ -29,6 +29,7 @@ import { readResources, resourceWarnings } from "./resources.ts";
 import { createSearch } from "./search/search.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
+import { startShedder } from "./service/shedding.ts";
 import { drainServers, handleErrors, stopSignal } from "./shutdown.ts";
 import { createStore, type Store } from "./store/open.ts";
 import { keepPartitions } from "./store/partitions.ts";
@@ -119,6 +120,8 @@ function createServiceParts(
   const difficulty = loadDifficultyRater();
   // Warms up the rater: the first rating of a process takes 15 ms, later ones a fraction of that.
   difficulty.rate("What is 6 * 7?");
+  const shedder = startShedder(config.maxLoopDelayMs, telemetry);
+  stack.defer(() => shedder.stop());
   const services = createServices({
     engine: { models, tokenizer, validators: createValidators() },
     difficulty,
@@ -133,6 +136,7 @@ function createServiceParts(
     rates: config.rates,
     activity: createActivity(maintenance),
     sessions: createSessions(maintenance),
+    shedder,
     inFlight,
     deadlines: config.deadlines,
     levels: config.levels,

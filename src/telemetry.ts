@@ -35,8 +35,11 @@ export interface CallRecord {
   usd: number | undefined;
 }
 
-/** What ran out. `journal`: neither the database nor the disk can record answers. */
-export type ShedCause = "journal";
+/**
+ * What ran out. `journal`: neither the database nor the disk can record answers. `event_loop`: the event loop is late,
+ * and the request's workspace sends most requests.
+ */
+export type ShedCause = "journal" | "event_loop";
 
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {

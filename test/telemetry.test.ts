@@ -37,6 +37,7 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.batch("admission", [1]);
   telemetry.leaseTaken();
   telemetry.leaseRefused("requests_per_minute");
+  telemetry.shed("event_loop");
   telemetry.watchBodies("rest", () => 1);
   telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
   telemetry.shed("journal");

@@ -50,6 +50,8 @@ export interface Config {
   bodyBudgetBytes: number;
   /** Most connections that may be open at a time, from the limits of the operating system. */
   connections: ConnectionLimits;
+  /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
+  maxLoopDelayMs: number;
   /** In milliseconds. */
   stream: {
     /** Longest wait for a first event before the headers are sent without one. */
@@ -107,6 +109,7 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
       Number.MAX_SAFE_INTEGER,
     ),
     connections: connectionLimits(resources),
+    maxLoopDelayMs: integer(env, "CHORUS_MAX_LOOP_DELAY_MS", 50, 0, 10_000),
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
     console: {
       folder: resolve(import.meta.dirname, "../../console/dist"),

@@ -14,12 +14,13 @@ import { createGeneration, type Generation, type GenerationParts } from "./gener
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
+import type { Shedder } from "./shedding.ts";
 import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
 import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
 
 /** All use cases of the service, for every transport. Every method throws Failure. */
 export interface Services {
-  /** Authenticates an API key and checks its scope. */
+  /** Authenticates an API key, checks its scope, and refuses the request while the workspace sends too many. */
   authorize(secret: string | string[] | undefined, scope: Scope): Promise<Caller>;
   /** Authenticates an operator or owner token and checks its rights. */
   authorizeActor(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
@@ -48,14 +49,16 @@ export interface Parts extends GenerationParts {
   sessions: Sessions;
   /** Whether the start has ended, so that the database accepts statements. */
   started(): boolean;
+  shedder: Shedder;
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, inFlight } = parts;
+  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, shedder, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
       requireScope(caller, scope);
+      shedder.admit(caller.workspaceId);
       return caller;
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),

@@ -60,6 +60,7 @@ test("returns the documented defaults for an empty environment", () => {
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
       connections: { public: 336, internal: 112, vendors: 448 },
+      maxLoopDelayMs: 50,
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
       logLevel: "info",

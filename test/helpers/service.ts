@@ -60,6 +60,8 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
       LOG_LEVEL: "warn",
       // Tests of limits set their own tiers.
       CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
+      // Test machines are busy.
+      CHORUS_MAX_LOOP_DELAY_MS: "0",
       ...options.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
