@@ -23,8 +23,8 @@ const CALM_WINDOWS = 10;
 /**
  * Creates a shedder, and the function that ends each window. After a second window in a row with too much delay, each
  * workspace may have at most `cap` requests in a window. The cap is the same for all, so it concerns the workspaces
- * that send most (max-min fairness). It falls by 30 % in each window with more than `boundMs` of delay and rises by
- * 25 % in each with less than half of that.
+ * that send most (max-min fairness). It falls by 30 % in each window with more than `boundMs` of delay, rises by 25 %
+ * in each with less than half of that, and does not apply while only one workspace sends requests.
  */
 export function createShedder(
   boundMs: number,
@@ -40,7 +40,9 @@ export function createShedder(
   let calm = 0;
 
   function adapt(admitted: ReadonlyMap<string, number>, delayMs: number): void {
-    if (delayMs > boundMs)
+    // A workspace that is alone delays nobody else.
+    if (admitted.size < 2) cap = Number.POSITIVE_INFINITY;
+    else if (delayMs > boundMs)
       cap = Math.max(MIN_CAP, Math.floor(DECREASE * Math.min(cap, Math.max(...admitted.values(), 0))));
     else if (delayMs < boundMs / 2) cap = Math.ceil(INCREASE * cap);
     calm = delayMs < boundMs / 2 && refused === 0 ? calm + 1 : 0;

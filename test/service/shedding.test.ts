@@ -67,20 +67,32 @@ test("admits at least fifty requests of each workspace in a window", () => {
 
 test("keeps the cap between the bounds, and raises it until nothing is refused", () => {
   const { shedder, send } = shedderOf();
+  const sendBoth = (count: number) => {
+    send("other", 1);
+    return send("a", count);
+  };
   shedder.endWindow(LATE);
-  send("a", 100);
+  sendBoth(100);
   shedder.endWindow(LATE);
-  assert.equal(send("a", 100), 70);
+  assert.equal(sendBoth(100), 70);
   shedder.endWindow(40);
-  assert.equal(send("a", 100), 70);
+  assert.equal(sendBoth(100), 70);
   const admitted: number[] = [];
   for (let i = 0; i < 4; i++) {
     shedder.endWindow(EARLY);
-    admitted.push(send("a", 100));
+    admitted.push(sendBoth(100));
   }
   assert.deepEqual(admitted, [88, 100, 100, 100]);
   for (let i = 0; i < 10; i++) shedder.endWindow(EARLY);
-  assert.equal(send("a", 10_000), 10_000);
+  assert.equal(sendBoth(10_000), 10_000);
+});
+
+test("refuses nothing while only one workspace sends requests", () => {
+  const { shedder, send } = shedderOf();
+  for (let i = 0; i < 10; i++) {
+    assert.equal(send("a", 1000), 1000);
+    shedder.endWindow(LATE);
+  }
 });
 
 test("measures the event loop", async (t) => {
@@ -88,6 +100,7 @@ test("measures the event loop", async (t) => {
   t.onTestFinished(() => shedder.stop());
   const isShed = () => {
     try {
+      shedder.admit("b");
       for (let i = 0; i < 100; i++) shedder.admit("a");
       return false;
     } catch {
