@@ -26,7 +26,7 @@ const admission: Admission = {
   holds: () => false,
 };
 const engine = {
-  models: createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call)),
+  models: createCatalogue(config.models, config.timeouts, { onCall: telemetry.modelCall }),
   tokenizer: createTokenizer(),
   validators: createValidators(),
 };

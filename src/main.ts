@@ -110,7 +110,12 @@ function createServiceParts(
   inFlight: InFlight,
 ): { services: Services; offline: boolean } {
   const { requests, maintenance } = store;
-  const models = createCatalogue(config.models, config.timeouts, (call) => telemetry.modelCall(call), errors);
+  const models = createCatalogue(config.models, config.timeouts, {
+    onCall: telemetry.modelCall,
+    onRefusal: telemetry.modelCallRefused,
+    errors,
+  });
+  telemetry.watchModels(models.load);
   stack.defer(() => models.close());
   const tokenizer = createTokenizer();
   const reader = createReader();

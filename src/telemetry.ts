@@ -45,6 +45,10 @@ export type ShedCause = "journal" | "event_loop";
 export interface Telemetry {
   request(end: RequestEnd): void;
   modelCall(call: CallRecord): void;
+  /** @param cause why a call of a vendor was not sent: `full`, `late`, `connections` or `descriptors` */
+  modelCallRefused(model: string, cause: string): void;
+  /** @param load returns the limit of calls at a time of each model, and its calls; called at each scrape */
+  watchModels(load: () => ReadonlyArray<{ model: string; limit: number; running: number; waiting: number }>): void;
   /**
    * Records a batch that was sent to the database.
    * @param waitedMs how long each item of the batch waited before, in milliseconds
@@ -89,6 +93,7 @@ export function createTelemetry(errors: InternalErrors = createInternalErrors())
   const methods = {
     ...requestMetrics(registry),
     ...modelMetrics(registry),
+    ...limitMetrics(registry, errors),
     ...leaseMetrics(registry),
     ...queueMetrics(registry),
     ...journalMetrics(registry, errors),
@@ -164,6 +169,46 @@ function modelMetrics(registry: Registry): Pick<Telemetry, "modelCall"> {
       tokens.inc({ model, tier, source, kind: "output" }, outputTokens);
       if (cachedTokens) tokens.inc({ model, tier, source, kind: "cached" }, cachedTokens);
       if (usd !== undefined) cost.inc({ model, tier, source }, usd);
+    },
+  };
+}
+
+function limitMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "modelCallRefused" | "watchModels"> {
+  const registers = [registry];
+  const refused = counter(registry, "chorus_model_calls_refused_total", "Calls of vendors that were not sent.", [
+    "model",
+    "cause",
+  ]);
+  let load: Parameters<Telemetry["watchModels"]>[0] = () => [];
+  new Gauge({
+    name: "chorus_model_call_limit",
+    help: "Calls of a vendor that may run at a time.",
+    labelNames: ["model"],
+    registers,
+    collect() {
+      errors.guard("metric", () => {
+        for (const { model, limit } of load()) this.set({ model }, limit);
+      });
+    },
+  });
+  new Gauge({
+    name: "chorus_model_calls",
+    help: "Calls of a vendor that run or wait.",
+    labelNames: ["model", "state"],
+    registers,
+    collect() {
+      errors.guard("metric", () => {
+        for (const { model, running, waiting } of load()) {
+          this.set({ model, state: "running" }, running);
+          this.set({ model, state: "waiting" }, waiting);
+        }
+      });
+    },
+  });
+  return {
+    modelCallRefused: (model, cause) => refused.inc({ model, cause }),
+    watchModels(read) {
+      load = read;
     },
   };
 }

@@ -41,6 +41,8 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.watchBodies("rest", () => 1);
   telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
   telemetry.shed("journal");
+  telemetry.modelCallRefused("m", "full");
+  telemetry.watchModels(() => [{ model: "m", limit: 5, running: 1, waiting: 0 }]);
   const coded = new Map<string, string>();
   for (const line of (await telemetry.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\w+)$/.exec(line) ?? [];
@@ -221,8 +223,9 @@ test("a figure that cannot be read is counted, and the others are shown", async 
   telemetry.watchBodies("rest", fail);
   telemetry.watchBodies("rpc", () => 7);
   telemetry.watchLog(fail);
+  telemetry.watchModels(fail);
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
   telemetry.watchLog(() => 5);
   assert.equal(await figure(telemetry, "chorus_log_lines_dropped_total"), 5);
-  assert.equal(telemetry.errors.counts.metric, 5);
+  assert.equal(telemetry.errors.counts.metric, 9);
 });

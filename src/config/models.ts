@@ -22,6 +22,8 @@ export interface ModelEntry {
   contextTokens?: number;
   /** Most tokens that the model writes in one call, thinking included. Learned from refusals if it is not set. */
   maxOutputTokens?: number;
+  /** Most calls at a time. Absent: the service finds out how many the vendor takes. */
+  maxConcurrency?: number;
   /** Share of correct answers in a hard test, 0 to 1. All models of the catalogue must be rated with the same test. */
   accuracy?: number;
   /** Whether the model accepts images. Default false. */
@@ -75,6 +77,7 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
   "accuracy",
   "context_tokens",
   "max_output_tokens",
+  "max_concurrency",
   "images",
   "json_schema",
 ]);
@@ -165,8 +168,9 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   if (vendor === "openai-compatible" && !url.baseUrl)
     throw new ConfigError(`${where} must have "base_url", such as http://127.0.0.1:11434/v1. Add it.`);
   const price = item.price === undefined ? undefined : prices(item.price, `${where}.price`);
-  const contextTokens = tokens(item, "context_tokens", where);
-  const maxOutputTokens = tokens(item, "max_output_tokens", where);
+  const contextTokens = count(item, "context_tokens", where);
+  const maxOutputTokens = count(item, "max_output_tokens", where);
+  const maxConcurrency = count(item, "max_concurrency", where);
   const accuracy = item.accuracy;
   if (accuracy !== undefined && !(typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1)) {
     throw new ConfigError(`${where}.accuracy must be a number from 0 to 1. Correct it.`);
@@ -182,6 +186,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     ...(accuracy === undefined ? {} : { accuracy: accuracy as number }),
     ...(contextTokens === undefined ? {} : { contextTokens }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
     images: flag(item, "images", false, where),
     jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
   };
@@ -199,7 +204,7 @@ function prices(value: unknown, where: string): { input: number; output: number;
   return { input, output: read("output"), cached: read("cached", input) };
 }
 
-function tokens(item: Record<string, unknown>, key: string, where: string): number | undefined {
+function count(item: Record<string, unknown>, key: string, where: string): number | undefined {
   const value = item[key];
   if (value === undefined) return undefined;
   if (typeof value !== "number" || !Number.isInteger(value) || value <= 0) {

@@ -129,5 +129,7 @@ export function toUpstreamFailure(error: unknown, { promptField = "prompt" }: Qu
   if (!(error instanceof UpstreamError)) return error;
   if (error.kind === "refused") return new Failure("content_refused", { cause: error });
   if (error.kind === "too_long") return new Failure("request_too_long", { field: promptField, cause: error });
+  const { retryAfterMs } = error;
+  if (retryAfterMs !== undefined) return new Failure("overloaded", { retryAfterMs, cause: error });
   return new Failure("upstream_failed", { cause: error });
 }

@@ -2,12 +2,14 @@ import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
 import type { CallRecord } from "../telemetry.ts";
 import type { Tier } from "../terms.ts";
+import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
 import { failover } from "./failover.ts";
 import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { Model } from "./model.ts";
-import { type CallEnd, resilient } from "./resilient.ts";
+import type { CallRefusal } from "./model-error.ts";
+import { type CallEnd, type ResilientOptions, resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
 import { createVendorModel } from "./vendor.ts";
 
@@ -32,30 +34,51 @@ export interface Member {
   latency?: Latency;
 }
 
+/** What the calls of one model need from all models. */
+export interface CatalogueOptions {
+  /** Largest number of connections to vendors. Default 8,192. */
+  connections?: number;
+  /** Called after each call of a vendor, failed ones and retries included. */
+  onCall?: (call: CallRecord) => void;
+  /** Called for each call that was not sent, with the name of the model. */
+  onRefusal?: (model: string, refusal: CallRefusal) => void;
+  /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
+  errors?: InternalErrors;
+}
+
+/** Calls of one model. */
+export interface ModelLoad {
+  /** Name in the catalogue. */
+  model: string;
+  /** Calls that the vendor takes at a time, by the service's estimate. */
+  limit: number;
+  running: number;
+  waiting: number;
+}
+
 /** All models of the service. */
 export interface Catalogue {
   /** Whether all models are built-in offline models. */
   readonly offline: boolean;
   /** All models, in the order of the configuration. */
   readonly members: readonly Member[];
+  /** The calls of each model that has a vendor. */
+  load(): ModelLoad[];
   /** A failover over the tier's models in the order of the configuration, then over those of the other tier. */
   tier(tier: Tier): Model;
   /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
 
-/**
- * Makes the models of the configuration. Nothing is sent before the first call.
- * @param onCall called after each call of a vendor, failed ones and retries included
- * @param errors gets what `onCall` and a call's `onUsed` throw, which does not affect the call
- */
+/** Makes the models of the configuration. Nothing is sent before the first call. */
 export function createCatalogue(
   entries: readonly ModelEntry[],
   timeouts: ModelTimeouts,
-  onCall?: (call: CallRecord) => void,
-  errors: InternalErrors = createInternalErrors(),
+  { connections: max = 8_192, onCall, onRefusal, errors = createInternalErrors() }: CatalogueOptions = {},
 ): Catalogue {
   const http = createHttpClient({ connectMs: timeouts.connectMs });
+  const connections = shareConnections(max);
+  const limits = new Map<string, CallLimit>();
   const members = entries.map((entry): Member => {
     const latency = createLatency();
     const onEnd = (end: CallEnd) =>
@@ -66,11 +89,19 @@ export function createCatalogue(
         end.call.onUsed?.(record);
         onCall?.(record);
       });
+    const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
+    if (entry.vendor !== "offline") limits.set(entry.name, limit);
+    const options: ResilientOptions = {
+      timeouts,
+      onEnd,
+      onRefusal: (refusal) => errors.guard("model_call", () => onRefusal?.(entry.name, refusal)),
+      ...(entry.vendor === "offline" ? {} : { limit }),
+    };
     return {
       name: entry.name,
       vendor: entry.vendor === "openai-compatible" ? `${entry.baseUrl} ${entry.model}` : entry.vendor,
       tier: entry.tier,
-      model: resilient(tracedModel(createVendorModel(entry, http), entry), { timeouts, onEnd }),
+      model: resilient(tracedModel(createVendorModel(entry, http), entry), options),
       images: entry.images,
       ...(entry.accuracy === undefined ? {} : { accuracy: entry.accuracy }),
       ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
@@ -82,6 +113,7 @@ export function createCatalogue(
   return {
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
+    load: () => [...limits].map(([model, { size }]) => ({ model, ...size })),
     tier: (tier) => tiers[tier],
     close: http.close,
   };

@@ -1,12 +1,12 @@
 import { StringDecoder } from "node:string_decoder";
 import { Agent, type Dispatcher } from "undici";
 import { onAbort } from "../abort.ts";
-import { ModelError } from "./model-error.ts";
+import { ModelError, notSent } from "./model-error.ts";
 
 export interface HttpOptions {
   /** Longest time for opening a connection, TLS included, in milliseconds. */
   connectMs: number;
-  /** Connections to one vendor at a time; further calls wait for one. Default 16,384. */
+  /** Connections to one vendor at a time; further calls wait for one. Default: any, `CallLimit` limits the calls. */
   connections?: number;
   /** Largest body of a whole completion, in bytes. Default 16 MiB. */
   maxBodyBytes?: number;
@@ -55,12 +55,7 @@ const UNREAD = new Error("The response was not read to its end.");
 
 /** Creates a client on undici's `dispatch`. docs/decisions/wire.md has the reasons and the figures. */
 export function createHttpClient(options: HttpOptions): HttpClient {
-  const {
-    connectMs,
-    connections = 16_384,
-    maxBodyBytes = 16 * 1024 * 1024,
-    maxStreamBytes = 64 * 1024 * 1024,
-  } = options;
+  const { connectMs, connections = null, maxBodyBytes = 16 * 1024 * 1024, maxStreamBytes = 64 * 1024 * 1024 } = options;
   const agent = new Agent({
     connections,
     pipelining: 1,
@@ -161,7 +156,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   }
 
   onResponseError(_: unknown, error: Error): void {
-    this.#fail(new ModelError("The connection to the vendor broke.", { retryable: true, cause: error }));
+    this.#fail(connectionError(error, this.status === 0));
   }
 
   read(): Promise<string | undefined> {
@@ -222,6 +217,15 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     clearTimeout(this.#restTimer);
     this.#unlink();
   }
+}
+
+/** Errors of `connect` that say that this machine has no more files, ports or memory for sockets. */
+const OWN_LIMITS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "EADDRNOTAVAIL", "ENOBUFS", "ENOMEM"]);
+
+/** @param isUnanswered whether no response had begun */
+function connectionError(cause: Error, isUnanswered: boolean): ModelError {
+  if ("code" in cause && OWN_LIMITS.has(String(cause.code))) return notSent("descriptors", undefined, cause);
+  return new ModelError("The connection to the vendor broke.", { retryable: true, isCongestion: isUnanswered, cause });
 }
 
 function asError(reason: unknown): Error {

@@ -1,14 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attempt, Breaker, type BreakerOptions } from "../breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
+import type { CallLimit, Slot } from "./call-limit.ts";
 import type { Model, ModelCall, Piece, TokenUsage } from "./model.ts";
-import { ModelError, toModelError } from "./model-error.ts";
+import { type CallRefusal, ModelError, toModelError } from "./model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";
 import { SilenceTimeout } from "./silence-timeout.ts";
 
 export interface ResilientOptions extends RetryOptions {
   timeouts: ModelTimeouts;
   breaker?: BreakerOptions;
+  /** Absent: any number of calls at a time. */
+  limit?: CallLimit;
+  /** Called for each call that was not sent. */
+  onRefusal?: (refusal: CallRefusal) => void;
   /** Called after each try, failed ones included. */
   onEnd?: (end: CallEnd) => void;
 }
@@ -36,7 +41,7 @@ const USUAL_TOKENS = 4_096;
 const DEADLINE_SLACK_MS = 50;
 
 /**
- * Adds timeouts, retries and a circuit breaker to a model.
+ * Adds timeouts, retries, a circuit breaker and a limit of calls at a time to a model.
  *
  * A model may be silent for `firstTokenMs` (or the call's `silenceMs`, if that is less) before its first text, and for
  * `betweenChunksMs` after it; where nothing is streamed, the first text may take 20 ms more for each token of the
@@ -45,7 +50,7 @@ const DEADLINE_SLACK_MS = 50;
  * @throws ModelError; the reason of the caller's signal
  */
 export function resilient(model: Model, options: ResilientOptions): Model {
-  const { timeouts, onEnd } = options;
+  const { timeouts, limit, onEnd, onRefusal } = options;
   const breaker = new Breaker(options.breaker);
 
   async function* ask(call: ModelCall): AsyncGenerator<Piece, void, undefined> {
@@ -53,45 +58,56 @@ export function resilient(model: Model, options: ResilientOptions): Model {
     const wholeMs = call.streamed ? 0 : TOKEN_MS * (call.maxTokens ?? USUAL_TOKENS);
     const retries = new Retries(options, silenceMs);
     const attempt = enter(breaker, call);
-    for (;;) {
-      const timeout = new SilenceTimeout(call.signal, silenceMs + wholeMs);
-      const progress = new Progress();
-      let hasReaderLeft = true;
-      let failure: unknown;
-      try {
-        for await (const piece of model.ask({ ...call, signal: timeout.signal })) {
-          progress.add(piece);
-          if (piece.type === "progress") {
-            progress.repeat(piece.usage);
-            timeout.restart();
-            continue;
+    try {
+      for (;;) {
+        const entered = limit?.enter(call, silenceMs);
+        using slot = entered instanceof Promise ? await entered : entered;
+        const timeout = new SilenceTimeout(call.signal, silenceMs + wholeMs);
+        const progress = new Progress(slot);
+        let failure: ModelError | undefined;
+        let hasReaderLeft = true;
+        try {
+          for await (const piece of model.ask({ ...call, signal: timeout.signal })) {
+            progress.add(piece);
+            if (piece.type === "progress") {
+              progress.repeat(piece.usage);
+              timeout.restart();
+              continue;
+            }
+            timeout.pause();
+            yield piece;
+            timeout.restart(timeouts.betweenChunksMs);
           }
-          timeout.pause();
-          yield piece;
-          timeout.restart(timeouts.betweenChunksMs);
+          hasReaderLeft = false;
+          attempt.end("ok");
+          return;
+        } catch (error) {
+          hasReaderLeft = false;
+          failure = toModelError(timeout.expired ?? error);
+        } finally {
+          timeout.abort();
+          // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
+          if (hasReaderLeft && progress.received > 0) attempt.end("ok");
+          const outcome = hasReaderLeft ? "left" : timeout.outcome;
+          if (failure?.refusal === undefined) onEnd?.({ call, ...progress.end(outcome) });
         }
-        hasReaderLeft = false;
-        attempt.end("ok");
-        return;
-      } catch (error) {
-        hasReaderLeft = false;
-        failure = timeout.expired ?? error;
-      } finally {
-        timeout.abort();
-        // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
-        if (hasReaderLeft) attempt.end(progress.received > 0 ? "ok" : "unknown");
-        onEnd?.({ call, ...progress.end(hasReaderLeft ? "left" : timeout.outcome) });
+        if (call.signal.aborted) {
+          attempt.end(isBlamed(call, progress) ? "failed" : "unknown");
+          throw call.signal.reason;
+        }
+        if (failure.isCongestion && progress.received === 0) slot?.reject();
+        slot?.[Symbol.dispose]();
+        const wait = progress.received > 0 || !breaker.isClosed ? undefined : retries.next(failure);
+        if (wait === undefined || !(await hasWaited(wait, call.signal))) {
+          attempt.end(failure.blamesModel ? "failed" : "unknown");
+          throw call.signal.aborted ? call.signal.reason : failure;
+        }
       }
-      if (call.signal.aborted) {
-        attempt.end(isBlamed(call, progress) ? "failed" : "unknown");
-        throw call.signal.reason;
-      }
-      const error = toModelError(failure);
-      const wait = progress.received > 0 || !breaker.isClosed ? undefined : retries.next(error);
-      if (wait === undefined || !(await hasWaited(wait, call.signal))) {
-        attempt.end(error.blamesModel ? "failed" : "unknown");
-        throw call.signal.aborted ? call.signal.reason : error;
-      }
+    } catch (error) {
+      if (error instanceof ModelError && error.refusal !== undefined) onRefusal?.(error.refusal);
+      throw error;
+    } finally {
+      attempt.end("unknown");
     }
   }
 
@@ -128,6 +144,7 @@ async function hasWaited(ms: number, signal: AbortSignal): Promise<boolean> {
 /** What has arrived in one try. */
 class Progress {
   readonly #startedAt = performance.now();
+  readonly #slot: Slot | undefined;
   #firstTextMs: number | undefined;
   #usage: TokenUsage | undefined;
   #isWhole = false;
@@ -136,9 +153,14 @@ class Progress {
   /** Characters of text. */
   received = 0;
 
+  constructor(slot: Slot | undefined) {
+    this.#slot = slot;
+  }
+
   add(piece: Piece): void {
     this.hasBegun = true;
     if (piece.type === "text") {
+      if (this.received === 0) this.#slot?.accept();
       this.#firstTextMs ??= performance.now() - this.#startedAt;
       this.received += piece.text.length;
     } else if (piece.type === "end") {

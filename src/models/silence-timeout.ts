@@ -65,7 +65,7 @@ export class SilenceTimeout {
       this.#timer.refresh();
       return;
     }
-    this.expired = new ModelError("The model was silent for too long.", { retryable: true });
+    this.expired = new ModelError("The model was silent for too long.", { retryable: true, isCongestion: true });
     this.#link.abort(this.expired);
   };
 }

@@ -16,15 +16,19 @@ const SCHEMA =
 
 /** A fast and a strong model of each of three vendors. */
 function engineOf(fast: Says[], strong: Says[]) {
-  const models: Fake[] = [];
+  const fakes: Fake[] = [];
   const member = (tier: "fast" | "strong") => (says: Says, i: number) => {
     const model = saying(says);
-    models.push(model);
+    fakes.push(model);
     return { tier, vendor: `v${i}`, model };
   };
   const catalogue = catalogueOf(...fast.map(member("fast")), ...strong.map(member("strong")));
-  const engine = { models: { ...catalogue, close: async () => {} } satisfies Catalogue, tokenizer, validators };
-  return { engine, models, calls: () => models.map(({ calls }) => calls.length) };
+  const models: Catalogue = { ...catalogue, load: () => [], close: async () => {} };
+  return {
+    engine: { models, tokenizer, validators },
+    models: fakes,
+    calls: () => fakes.map(({ calls }) => calls.length),
+  };
 }
 
 type TestEngine = ReturnType<typeof engineOf>["engine"];

@@ -16,7 +16,7 @@ test("a callback that throws does not fail the call, and keeps what the call use
   const fail = () => {
     throw new Error("x");
   };
-  const catalogue = createCatalogue([vendor.entry({ name: "o" })], TIMEOUTS, fail, errors);
+  const catalogue = createCatalogue([vendor.entry({ name: "o" })], TIMEOUTS, { onCall: fail, errors });
   t.onTestFinished(() => catalogue.close());
   const used: CallRecord[] = [];
   const ask = (streamed: boolean, onUsed: (record: CallRecord) => void): Promise<Completion> =>

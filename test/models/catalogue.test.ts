@@ -27,7 +27,7 @@ async function withCatalogue(
   use: (catalogue: Catalogue) => Promise<void>,
   onCall?: (call: CallRecord) => void,
 ): Promise<void> {
-  const catalogue = createCatalogue(entries, TIMEOUTS, onCall);
+  const catalogue = createCatalogue(entries, TIMEOUTS, onCall ? { onCall } : {});
   try {
     await use(catalogue);
   } finally {
