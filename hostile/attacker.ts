@@ -26,7 +26,6 @@ function count(what: string, by = 1): void {
 
 answer({
   begin() {
-    if (!scenario || !("attack" in scenario)) return;
     const attack: Attack = {
       ...target,
       signal: ending.signal,
@@ -35,7 +34,8 @@ answer({
         result.longest[what] = Math.max(result.longest[what] ?? 0, ms);
       },
     };
-    scenario.attack?.(attack).then(running.resolve, (error) => {
+    const attacks = scenario && "attack" in scenario ? scenario.attack?.(attack) : undefined;
+    Promise.resolve(attacks).then(running.resolve, (error) => {
       if (!ending.signal.aborted) count(`the attack failed: ${error.message}`);
       running.resolve();
     });

@@ -1,5 +1,5 @@
 /** What the neighbour, the operator and the owner send. */
-export type Kind = "unary" | "rpc" | "stream" | "operator" | "signIn";
+export type Kind = "unary" | "long" | "rpc" | "stream" | "operator" | "signIn";
 
 /** One request of them. */
 export interface Sample {

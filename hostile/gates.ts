@@ -1,4 +1,5 @@
 import { type Figures, total } from "./figures.ts";
+import type { ProcessFacts } from "./proc.ts";
 import type { AttackScenario } from "./scenario.ts";
 
 /** Bounds of the neighbour's latency under attack, in milliseconds where not said otherwise. */
@@ -10,9 +11,14 @@ export const BOUNDS = {
   firstMore: 50,
   /** A neighbour that cannot be served hears of it within this time. */
   refusal: 5_000,
+  /** Sockets that a service may have more than before, two seconds after the attacker is gone. */
+  leftSockets: 300,
   /** Longest call of an operator or a sign-in. */
   operator: 2_000,
 };
+
+type Phases = Record<"quiet" | "attacked" | "rested", Figures>;
+type States = Record<"before" | "atEnd" | "after", ProcessFacts>;
 
 /** What was not as it must be, as sentences. */
 export interface Faults {
@@ -23,11 +29,14 @@ export interface Faults {
 
 /** Compares what the neighbour saw with the bounds. */
 export function faultsOf(
-  phases: Record<"quiet" | "attacked" | "rested", Figures>,
-  { neighbour = "served" }: Pick<AttackScenario, "neighbour">,
+  result: Phases & States,
+  { neighbour = "served", mostSockets = Infinity }: Pick<AttackScenario, "neighbour" | "mostSockets">,
 ): Faults {
-  const { quiet, attacked, rested } = phases;
+  const { quiet, attacked, rested, before, atEnd, after } = result;
   const wrong: string[] = [];
+  const held = (state: ProcessFacts) => (state.sockets ?? 0) - (before.sockets ?? 0);
+  if (held(atEnd) > mostSockets) wrong.push(`the attacker holds ${held(atEnd)} sockets at its end`);
+  if (held(after) > BOUNDS.leftSockets) wrong.push(`${held(after)} sockets are left after the attack`);
   const check = (errors: Figures["errors"], where: string) => {
     if (total(errors) > 0) wrong.push(`${total(errors)} errors ${where}: ${JSON.stringify(errors)}`);
   };
@@ -40,10 +49,10 @@ export function faultsOf(
   }
   check(attacked.errors, "of the neighbour");
   check(attacked.operators.errors, "of operator or owner");
-  return { wrong, slow: slowOf(phases) };
+  return { wrong, slow: slowOf(result) };
 }
 
-function slowOf({ quiet, attacked }: Record<"quiet" | "attacked", Figures>): string[] {
+function slowOf({ quiet, attacked }: Phases): string[] {
   const slow: string[] = [];
   const p99 = Math.max(BOUNDS.factor * quiet.p99, BOUNDS.p99);
   if (!(attacked.p99 <= p99)) slow.push(`p99 is ${ms(attacked.p99)}, at most ${ms(p99)} is allowed`);
@@ -55,8 +64,9 @@ function slowOf({ quiet, attacked }: Record<"quiet" | "attacked", Figures>): str
   return slow;
 }
 
+/** Leaves out refusals. A stream whose headers have gone out is refused with an event. */
 function without503(errors: Figures["errors"]): Figures["errors"] {
-  return Object.fromEntries(Object.entries(errors).filter(([what]) => !what.endsWith(" 503")));
+  return Object.fromEntries(Object.entries(errors).filter(([what]) => !/ (503|event overloaded)$/.test(what)));
 }
 
 function ms(value: number): string {

@@ -20,7 +20,8 @@ export interface NeighbourInput {
 
 const target = input<NeighbourInput>();
 const kept = new Agent({ keepAlive: true });
-const body = JSON.stringify({ prompt: PROMPT, effort: "low", max_tokens: 100 });
+const bodyOf = (prompt: string) => JSON.stringify({ prompt, effort: "low", max_tokens: 100 });
+const body = bodyOf(PROMPT);
 const json = { "content-type": "application/json" };
 const caller = { ...json, "x-api-key": target.key };
 const connect = { ...json, "connect-protocol-version": "1" };
@@ -28,6 +29,14 @@ const connect = { ...json, "connect-protocol-version": "1" };
 /** The request of each kind, and a text that its correct response contains. */
 const REQUESTS: Readonly<Record<Kind, HttpRequest & { expected: string }>> = {
   unary: { url: `${target.url}/v1/generate`, headers: caller, body, agent: kept, expected: ANSWER },
+  // Long enough to be counted off the event loop.
+  long: {
+    url: `${target.url}/v1/generate`,
+    headers: caller,
+    body: bodyOf(`${"Some words before the question. ".repeat(600)}${PROMPT}`),
+    agent: kept,
+    expected: ANSWER,
+  },
   rpc: {
     url: `${target.rpcUrl}/chorus.v1.GenerationService/Generate`,
     headers: { ...connect, "x-api-key": target.key },
@@ -57,7 +66,8 @@ let pending = new Set<Promise<void>>();
 async function send(kind: Kind, into: Sample[]): Promise<void> {
   const { expected, ...request } = REQUESTS[kind];
   const { status, text, ms, firstMs, failure } = await exchange(request);
-  const wrong = text.includes(expected) ? undefined : `wrong body: ${text.slice(-200)}`;
+  const [, code] = /event: error\ndata: .*?"code":"(\w+)"/.exec(text) ?? [];
+  const wrong = text.includes(expected) ? undefined : code ? `event ${code}` : `wrong body: ${text.slice(-200)}`;
   const error = failure ?? (status === 200 ? wrong : String(status));
   into.push({ kind, ms, firstMs, ...(error === undefined ? {} : { error }) });
 }

@@ -4,13 +4,11 @@ import { total } from "./figures.ts";
 import { BOUNDS } from "./gates.ts";
 import { RATES } from "./rates.ts";
 import type { AttackResult } from "./run.ts";
-import type { Check } from "./scenario.ts";
 
 export type Result = AttackResult | CheckResult;
 
 export interface CheckResult {
   name: string;
-  check: Check;
   outcome: string;
   wrong: string[];
 }
@@ -36,7 +34,7 @@ const HEAD = [
 export function report(results: readonly Result[]): string {
   const failed = results.filter((one) => problemsOf(one).length > 0);
   const attacks = results.filter((one) => "quiet" in one);
-  const checks = results.filter((one) => "check" in one);
+  const checks = results.filter((one) => "outcome" in one);
   const faults = failed.map((one) => `- \`${one.name}\`: ${problemsOf(one).map(shortened).join("; ")}`);
   return `# Hostile suite
 
@@ -62,13 +60,15 @@ const PLACEMENT = pinned
 const METHOD = `## How it was measured
 
 - Each scenario has a new service with the default configuration, and workspaces of its own in one Postgres.
-- The neighbour sends ${RATES.unary} whole answers a second over REST, ${RATES.rpc} over Connect and ${RATES.stream}
-  streams, at a constant rate; streams on new connections. An operator's call and a sign-in follow each second.
+- The neighbour sends ${RATES.unary} whole answers a second over REST, ${RATES.long} with a prompt of 20,000
+  characters, ${RATES.rpc} over Connect, and ${RATES.stream} streams, at a constant rate; streams on new connections.
+  An operator's call and a sign-in follow each second.
 - ${PLACEMENT}
 - A scenario in which the neighbour was only slow runs a second time, and the second run counts.
 - Bounds: no error; p99 at most ${BOUNDS.factor} times the quiet one or ${BOUNDS.p99} ms; the p99 of the first byte at
-  most ${BOUNDS.firstMore} ms more than the quiet one; an operator waits at most ${BOUNDS.operator / 1_000} s. With
-  Postgres away, each failure must be a 503 within ${BOUNDS.refusal / 1_000} s.`;
+  most ${BOUNDS.firstMore} ms more than the quiet one; an operator waits at most ${BOUNDS.operator / 1_000} s; at most
+  ${BOUNDS.leftSockets} sockets are left after the attack.
+- With Postgres away, each failure must be a 503 within ${BOUNDS.refusal / 1_000} s.`;
 
 function rowOf(result: AttackResult): string[] {
   const { name, counts, longest, quiet, attacked, before, atEnd, after } = result;

@@ -50,6 +50,8 @@ export interface AttackScenario {
   /** Limit of open files of the service. Default: that of this process. */
   readonly openFiles?: number;
   readonly attackers?: readonly Attacker[];
+  /** Most sockets that the attack may hold at its end. Default: any number. */
+  readonly mostSockets?: number;
   /** Runs in a process of its own until the signal aborts. */
   attack?(attack: Attack): Promise<void>;
   /** Runs beside the attack. @returns what was wrong */

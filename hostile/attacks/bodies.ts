@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exchange } from "../exchange.ts";
 import type { Attack, AttackScenario } from "../scenario.ts";
@@ -37,7 +38,8 @@ export const LARGE_BODIES: readonly AttackScenario[] = Object.entries(BODIES).ma
 async function sendBodies(attack: Attack, body: string): Promise<void> {
   const { url, keys, signal } = attack;
   const loop = async (key: string) => {
-    const headers = { "content-type": "application/json", "x-api-key": key };
+    // The service hashes a request with an idempotency key.
+    const headers = { "content-type": "application/json", "x-api-key": key, "idempotency-key": randomUUID() };
     while (!signal.aborted) {
       const { status, ms, failure } = await exchange({ url: `${url}/v1/generate`, headers, body });
       if (signal.aborted) return;

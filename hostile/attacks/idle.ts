@@ -24,7 +24,7 @@ export const IDLE: readonly AttackScenario[] = [
   },
   {
     name: "idle-calls",
-    what: "260 calls on one HTTP/2 connection announce 1 MB each and send nothing",
+    what: "555 calls on one HTTP/2 connection announce 1 MB or 4 KB each and send nothing",
     attackers: BOTH,
     attack: idleCalls,
     during: revoke,
@@ -33,6 +33,7 @@ export const IDLE: readonly AttackScenario[] = [
     name: "slow-headers",
     what: "3,000 connections send half of their headers, a third of them a byte a second; what got 408 stays open",
     seconds: 60,
+    mostSockets: 500,
     attack: slowHeaders,
   },
 ];
@@ -59,12 +60,13 @@ async function idleCalls(attack: Attack): Promise<void> {
   const session = connect(rpcUrl);
   session.on("error", (error) => attack.count(error.message));
   session.on("goaway", () => attack.count("GOAWAY"));
-  for (let i = 0; i < 260; i++) {
+  for (let i = 0; i < 555; i++) {
     const call = session.request({
       ":method": "POST",
       ":path": "/chorus.v1.GenerationService/Generate",
       "content-type": "application/proto",
-      "content-length": MB,
+      // Small ones fill what is left for the small bodies of others.
+      "content-length": i < 255 ? MB : 4_096,
       "x-api-key": keys[i % keys.length] ?? "",
     });
     call.on("response", (headers) => attack.count(String(headers[":status"])));
