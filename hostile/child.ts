@@ -12,6 +12,8 @@ export interface Child extends AsyncDisposable {
 export function startChild(script: string, input: object = {}): Child {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(input)], {
     execArgv: ["--disable-warning=ExperimentalWarning"],
+    // JSON, the default, has no NaN.
+    serialization: "advanced",
   });
   return {
     async ask<T>(message: string): Promise<T> {

@@ -24,7 +24,7 @@ export const IDLE: readonly AttackScenario[] = [
   },
   {
     name: "idle-calls",
-    what: "555 calls on one HTTP/2 connection announce 1 MB or 4 KB each and send nothing",
+    what: "640 calls on one HTTP/2 connection announce 1 MB, 4 KB or 64 bytes each and send nothing",
     attackers: BOTH,
     attack: idleCalls,
     during: revoke,
@@ -60,13 +60,13 @@ async function idleCalls(attack: Attack): Promise<void> {
   const session = connect(rpcUrl);
   session.on("error", (error) => attack.count(error.message));
   session.on("goaway", () => attack.count("GOAWAY"));
-  for (let i = 0; i < 555; i++) {
+  for (let i = 0; i < 640; i++) {
     const call = session.request({
       ":method": "POST",
       ":path": "/chorus.v1.GenerationService/Generate",
       "content-type": "application/proto",
       // Small ones fill what is left for the small bodies of others.
-      "content-length": i < 255 ? MB : 4_096,
+      "content-length": i < 255 ? MB : i < 510 ? 4_096 : 64,
       "x-api-key": keys[i % keys.length] ?? "",
     });
     call.on("response", (headers) => attack.count(String(headers[":status"])));

@@ -20,7 +20,7 @@ export const START: readonly Check[] = [
   { name: "journal-null", what: "the journal has a line `null`", run: journalNull },
   {
     name: "replicas",
-    what: "20 replicas start while Postgres is away for 10 s (--full: a minute)",
+    what: "20 replicas start while Postgres is away for 30 s (--full: a minute)",
     optional: true,
     run: replicas,
   },
@@ -126,7 +126,7 @@ async function replicas(tools: CheckTools) {
   await database.stop();
   tools.stack.defer(() => database.start());
   const services = await Promise.all(Array.from({ length: count }, () => start(tools, url)));
-  await sleep(full ? 60_000 : 10_000);
+  await sleep(full ? 60_000 : 30_000);
   await database.start();
   const back = Date.now();
   const up = await Promise.all(services.map((service) => isReady(service, 2 * READY_MS)));
