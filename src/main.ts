@@ -159,12 +159,15 @@ async function startServers(
   const { host, port } = config.public;
   const reader = createRequestReader();
   stack.defer(() => reader.close());
-  const rest = await listen(createRestServer(services, config, log, telemetry, reader), host, port).catch((error) => {
+  const limit = (most: number) => ({ most, onRefused: () => telemetry.requestShed("connections") });
+  const restServer = createRestServer(services, config, log, telemetry, reader);
+  const rest = await listen(restServer, host, port, limit(config.connections.public)).catch((error) => {
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
   const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
-  const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port).catch((error) => {
+  const rpcLimit = limit(config.connections.internal);
+  const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, rpcLimit).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
   });
   stack.defer(() => drainServers([rest, rpc], inFlight, config.drainMs));

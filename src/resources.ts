@@ -20,9 +20,9 @@ export interface ConnectionLimits {
 
 /**
  * Descriptors that connections of callers and vendors do not get: 20 of the database pools and 3 of their probes, about
- * 30 of Node and its worker threads, the journal, log, attachments' workers, name resolution, traces.
+ * 30 of Node and its worker threads, 128 connections that are being refused, the journal and other files.
  */
-const RESERVED_FILES = 128;
+const RESERVED_FILES = 192;
 
 /**
  * Memory for one connection, in bytes. An open stream uses two: the caller's and a vendor's. All connections together

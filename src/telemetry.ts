@@ -36,10 +36,12 @@ export interface CallRecord {
 }
 
 /**
- * What ran out. `journal`: neither the database nor the disk can record answers. `event_loop`: the event loop is late,
- * and the request's workspace sends most requests.
+/**
+ * Why a request was refused. `journal`: neither the database nor the disk can record answers. `event_loop`: the event
+ * loop is late, and the request's workspace sends most requests. `connections`: as many connections are open as the
+ * limit on open files allows.
  */
-export type ShedCause = "journal" | "event_loop";
+export type ShedCause = "journal" | "event_loop" | "connections";
 
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {
@@ -66,8 +68,8 @@ export interface Telemetry {
   watchJournal(entries: () => number, setAside: Readonly<Record<"damaged" | "refused", number>>): void;
   /** @param count number of settlements that neither the database nor the journal took; nothing is charged for them */
   journalFailed(count: number): void;
-  /** Counts a request that was refused with 503 because something ran out. */
-  shed(cause: ShedCause): void;
+  /** A request or connection that was refused with 503. @param cause what has run out or what there is too much of */
+  requestShed(cause: ShedCause): void;
   /** @param bytes returns the bytes of request bodies that the transport holds; called at each scrape */
   watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
   /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
@@ -118,7 +120,7 @@ const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const QUEUE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-function requestMetrics(registry: Registry): Pick<Telemetry, "request"> {
+function requestMetrics(registry: Registry): Pick<Telemetry, "request" | "requestShed"> {
   const requests = counter(registry, "chorus_requests_total", "Requests that have ended.", [
     "transport",
     "method",
@@ -133,7 +135,9 @@ function requestMetrics(registry: Registry): Pick<Telemetry, "request"> {
   });
   const tokens = counter(registry, "chorus_tokens_total", "Tokens of settled requests.", ["kind"]);
   const credits = counter(registry, "chorus_credits_total", "Credits charged.");
+  const shed = counter(registry, "chorus_requests_shed_total", "Requests that were refused under overload.", ["cause"]);
   return {
+    requestShed: (cause) => shed.inc({ cause }),
     request({ transport, method, outcome, seconds, ...end }) {
       requests.inc({ transport, method, outcome });
       requestSeconds.observe({ transport, method }, seconds);
@@ -233,7 +237,7 @@ function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "lease
   };
 }
 
-function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "shed"> {
+function queueMetrics(registry: Registry): Pick<Telemetry, "batch"> {
   const registers = [registry];
   const labelNames = ["stage"];
   const sizes = new Histogram({
@@ -250,15 +254,11 @@ function queueMetrics(registry: Registry): Pick<Telemetry, "batch" | "shed"> {
     buckets: QUEUE_SECONDS,
     registers,
   });
-  const shed = counter(registry, "chorus_shed_total", "Requests refused with 503 because something ran out.", [
-    "cause",
-  ]);
   return {
     batch(stage, waitedMs) {
       sizes.observe({ stage }, waitedMs.length);
       for (const ms of waitedMs) seconds.observe({ stage }, ms / 1_000);
     },
-    shed: (cause) => shed.inc({ cause }),
   };
 }
 

@@ -25,11 +25,11 @@ test("reads a memory size that is finite", () => {
 });
 
 test("all connections fit into the limit on open files, with a reserve", () => {
-  for (const openFiles of [256, 1_000, 1_024, 4_096, 65_536, 1_048_576]) {
+  for (const openFiles of [512, 1_000, 1_024, 4_096, 65_536, 1_048_576]) {
     const limits = connectionLimits({ openFiles, memoryBytes: 2 ** 40 });
     const sum = limits.public + limits.internal + limits.vendors;
-    assert.ok(sum <= openFiles - 128, `${openFiles}: ${sum}`);
-    assert.ok(sum > openFiles - 140, `${openFiles}: ${sum}`);
+    assert.ok(sum <= openFiles - 192, `${openFiles}: ${sum}`);
+    assert.ok(sum > openFiles - 204, `${openFiles}: ${sum}`);
   }
 });
 
@@ -56,6 +56,6 @@ test("the body budget follows the memory between its bounds", () => {
 
 test("warns only about a low limit on open files, and says how to raise it", () => {
   const [warning = ""] = resourceWarnings({ openFiles: 1_000, memoryBytes: 2 ** 40 });
-  assert.match(warning, /only 1000 files.* 327 connections .* 436 of vendors.*LimitNOFILE=65536/);
+  assert.match(warning, /only 1000 files.* 303 connections .* 404 of vendors.*LimitNOFILE=65536/);
   assert.deepEqual(resourceWarnings({ openFiles: 65_536, memoryBytes: 2 ** 40 }), []);
 });

@@ -37,10 +37,9 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.batch("admission", [1]);
   telemetry.leaseTaken();
   telemetry.leaseRefused("requests_per_minute");
-  telemetry.shed("event_loop");
   telemetry.watchBodies("rest", () => 1);
   telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
-  telemetry.shed("journal");
+  telemetry.requestShed("journal");
   telemetry.modelCallRefused("m", "full");
   telemetry.watchModels(() => [{ model: "m", limit: 5, running: 1, waiting: 0 }]);
   const coded = new Map<string, string>();
@@ -109,7 +108,7 @@ test("shows leases, batches, the journal and bodies", async () => {
   let waiting = 3;
   telemetry.watchJournal(() => waiting, { damaged: 1, refused: 2 });
   telemetry.journalFailed(4);
-  telemetry.shed("journal");
+  telemetry.requestShed("journal");
   telemetry.watchBodies("rest", () => 100);
   telemetry.watchBodies("rpc", () => 7);
   assert.equal(await figure(telemetry, "chorus_leases_taken_total"), 2);
@@ -122,7 +121,7 @@ test("shows leases, batches, the journal and bodies", async () => {
   assert.equal(await figure(telemetry, "chorus_journal_entries"), 3);
   assert.equal(await figure(telemetry, 'chorus_journal_set_aside{reason="refused"}'), 2);
   assert.equal(await figure(telemetry, "chorus_journal_failures_total"), 4);
-  assert.equal(await figure(telemetry, 'chorus_shed_total{cause="journal"}'), 1);
+  assert.equal(await figure(telemetry, 'chorus_requests_shed_total{cause="journal"}'), 1);
   waiting = 0;
   assert.equal(await figure(telemetry, "chorus_journal_entries"), 0);
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);

@@ -82,7 +82,7 @@ export function createSettlements(
       if (nextTrial === undefined) return;
       const now = performance.now();
       if (now < nextTrial) {
-        telemetry?.shed("journal");
+        telemetry?.requestShed("journal");
         throw overloaded(new Error("neither the database nor the journal takes settlements"));
       }
       nextTrial = now + TRIAL_MS;

@@ -28,7 +28,7 @@ const CALM_WINDOWS = 10;
  */
 export function createShedder(
   boundMs: number,
-  telemetry: Pick<Telemetry, "shed">,
+  telemetry: Pick<Telemetry, "requestShed">,
 ): Shedder & {
   /** @param delayMs mean delay of the event loop in the window */
   endWindow(delayMs: number): void;
@@ -54,7 +54,7 @@ export function createShedder(
       const count = counts.get(workspace) ?? 0;
       if (count >= cap) {
         refused += 1;
-        telemetry.shed("event_loop");
+        telemetry.requestShed("event_loop");
         throw new Failure("overloaded", { retryAfterMs: 1_000 });
       }
       counts.set(workspace, count + 1);

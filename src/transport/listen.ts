@@ -1,6 +1,7 @@
 import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
 import { createServer as createHttp2, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
+import { type ConnectionLimit, limitConnections } from "./connection-limit.ts";
 
 export interface Listener {
   /** Base address, such as `http://127.0.0.1:8080`. */
@@ -25,8 +26,9 @@ const FIRST_BYTES_MS = 20_000;
  */
 export const SOCKET_TIMEOUTS = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000 };
 
-/** Lets an HTTP server listen. Port 0 selects a free port. */
-export async function listen(server: Server, host: string, port: number): Promise<Listener> {
+/** Lets an HTTP server listen. Port 0 selects a free port. @param limit default: any number of connections */
+export async function listen(server: Server, host: string, port: number, limit?: ConnectionLimit): Promise<Listener> {
+  if (limit) limitConnections(server, limit);
   const url = await bind(server, host, port);
   return {
     url,
@@ -42,7 +44,12 @@ export async function listen(server: Server, host: string, port: number): Promis
  * Serves HTTP/1.1 and cleartext HTTP/2 on one port. It selects the version by the first bytes of a connection: HTTP/2
  * begins with `PRI` (RFC 9113, section 3.4), which is not a method of HTTP/1.1.
  */
-export async function listenBoth(handler: RequestListener, host: string, port: number): Promise<Listener> {
+export async function listenBoth(
+  handler: RequestListener,
+  host: string,
+  port: number,
+  limit?: ConnectionLimit,
+): Promise<Listener> {
   const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, handler).on("checkContinue", handler);
   const onHttp2 = handler as unknown as Parameters<typeof createHttp2>[1];
   // In megabytes. A proxy carries hundreds of responses on one connection; with Node's default of 10 it would refuse
@@ -74,7 +81,7 @@ export async function listenBoth(handler: RequestListener, host: string, port: n
       else for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
-  const listener = await listen(http1, host, port);
+  const listener = await listen(http1, host, port, limit);
   const closeSessions = () => {
     for (const session of sessions) session.close();
   };

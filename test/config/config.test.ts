@@ -59,7 +59,7 @@ test("returns the documented defaults for an empty environment", () => {
       drainMs: 20_000,
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
-      connections: { public: 336, internal: 112, vendors: 448 },
+      connections: { public: 312, internal: 104, vendors: 416 },
       maxLoopDelayMs: 50,
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },

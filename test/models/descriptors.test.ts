@@ -11,7 +11,8 @@ import { openSync } from "node:fs";
 import { createHttpClient } from "./http.ts";
 const client = createHttpClient({ connectMs: 1000 });
 const { signal } = new AbortController();
-const post = () => client.post({ url: new URL("http://127.0.0.1:1/"), headers: {}, body: "", signal, streamed: false });
+const call = { origin: "http://127.0.0.1:1", path: "/", headers: {}, body: "", signal, streamed: false };
+const post = () => client.post(call);
 const failure = async () => {
   const { kind, refusal, retryable, blamesModel, isCongestion } = await post().catch((error) => error);
   return { kind, refusal, retryable, blamesModel, isCongestion };

@@ -11,7 +11,7 @@ const EARLY = 5;
 function shedderOf() {
   let shed = 0;
   const shedder = createShedder(50, {
-    shed() {
+    requestShed() {
       shed += 1;
     },
   });
