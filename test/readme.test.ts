@@ -183,6 +183,7 @@ test("every environment variable is documented with its default", async () => {
     ["CHORUS_DEADLINES_MS", config.deadlines],
     ["CHORUS_MODEL_TIMEOUTS_MS", config.timeouts],
     ["CHORUS_STREAM_MS", config.stream],
+    ["CHORUS_BODY_MS", config.body],
     ["CHORUS_DRAIN_MS", config.drainMs],
     ["CHORUS_BODY_BUDGET_BYTES", config.bodyBudgetBytes],
   ] as const) {

@@ -52,6 +52,13 @@ export interface Config {
   connections: ConnectionLimits;
   /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
   maxLoopDelayMs: number;
+  /** How long a request body may take to arrive, in milliseconds. */
+  body: {
+    /** Longest time without a byte. */
+    idleMs: number;
+    /** Longest time for the whole body. */
+    totalMs: number;
+  };
   /** In milliseconds. */
   stream: {
     /** Longest wait for a first event before the headers are sent without one. */
@@ -110,6 +117,7 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     ),
     connections: connectionLimits(resources),
     maxLoopDelayMs: integer(env, "CHORUS_MAX_LOOP_DELAY_MS", 50, 0, 10_000),
+    body: milliseconds(env, "CHORUS_BODY_MS", { idleMs: 10_000, totalMs: 300_000 }),
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
     console: {
       folder: resolve(import.meta.dirname, "../../console/dist"),

@@ -1,61 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Failure } from "../failure.ts";
-import { CallerGone } from "../service/request-context.ts";
+import { type BodyHold, MAX_BODY } from "./body-budget.ts";
 import type { ValueCounter } from "./value-count.ts";
-
-/** Largest body, in bytes. */
-export const MAX_BODY = 64 * 1024 * 1024;
-
-/** Largest request to a service that takes no prompts, in bytes. */
-export const MAX_SMALL_BODY = 64 * 1024;
-
-/** Bodies up to this size may use the part of the budget that larger ones may not, in bytes. */
-const SMALL_BODY = 1024 * 1024;
 
 /** Most values in a body. A body with so many is parsed in 50 ms. */
 const MAX_VALUES = 100_000;
 
-/** Memory for request bodies, which all requests of a listener share. */
-export interface BodyBudget {
-  /**
-   * Takes `bytes` for a body that already holds `held`.
-   * @throws Failure overloaded when too little is left.
-   */
-  take(bytes: number, held: number): void;
-  give(bytes: number): void;
-  /** Bytes that are taken. */
-  readonly used: number;
-}
-
-/**
- * Creates a budget of `total` bytes. A quarter of it is reserved for small bodies, because a few large ones could
- * otherwise use it up. One body of the largest size always fits.
- */
-export function createBodyBudget(total: number): BodyBudget {
-  const roomForLarge = Math.max(total * 0.75, MAX_BODY);
-  let used = 0;
-  return {
-    take(bytes, held) {
-      const room = held + bytes > SMALL_BODY ? roomForLarge : total;
-      if (used + bytes > room) {
-        throw new Failure("overloaded", {
-          message: "The service has no memory left for this body. Send the request again after the stated time.",
-          retryAfterMs: 1_000,
-        });
-      }
-      used += bytes;
-    },
-    give(bytes) {
-      used -= bytes;
-    },
-    get used() {
-      return used;
-    },
-  };
-}
-
 interface Bounds {
-  readonly budget: BodyBudget;
+  readonly hold: BodyHold;
   /** Largest body, in bytes. */
   readonly maxBytes: number;
   /** Bytes that the body may have beyond `maxBytes` for the prefix of a message. */
@@ -66,51 +18,37 @@ interface Bounds {
 /** Applies the bounds to one body while it arrives. */
 interface BodyMeter {
   /**
-   * Takes memory for a body that states its length, before its first byte is read. Other bodies take it chunk by chunk.
+   * Checks the length that the body states, before its first byte is read.
    * @throws Failure request_too_large or overloaded
    */
   start(): void;
-  /** @throws Failure request_too_large or overloaded; CallerGone after `release` */
+  /** @throws Failure request_too_large or overloaded; CallerGone after the release of the hold */
   add(chunk: Uint8Array): void;
   /** @throws Failure request_too_large when the chunks so far hold too many values */
   checkValues(): void;
-  /** Gives the memory back. Later calls have no effect. */
-  release(): void;
 }
 
 export function meterBody(headers: IncomingHttpHeaders, bounds: Bounds): BodyMeter {
-  const { budget, maxBytes, prefixBytes = 0, count } = bounds;
+  const { hold, maxBytes, prefixBytes = 0, count } = bounds;
   const stated = headers["content-length"];
   let size = 0;
   let values = 0;
-  let held = 0;
-  let isReleased = false;
-  const hold = (bytes: number) => {
-    if (isReleased) throw new CallerGone();
-    budget.take(bytes, held);
-    held += bytes;
-  };
   return {
     start() {
       if (stated === undefined) return;
       checkStatedLength(stated, maxBytes);
-      hold(Number(stated));
+      hold.expect(Number(stated));
     },
     add(chunk) {
       size += chunk.length;
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
+      hold.take(chunk.length);
       values = count(chunk);
-      if (stated === undefined) hold(chunk.length);
     },
     checkValues() {
       if (values <= MAX_VALUES) return;
       const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
       throw new Failure("request_too_large", { message });
-    },
-    release() {
-      isReleased = true;
-      budget.give(held);
-      held = 0;
     },
   };
 }

@@ -5,6 +5,7 @@ import { Failure } from "../failure.ts";
 import type { Facts, RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd } from "../telemetry.ts";
+import type { BodySender } from "./body-budget.ts";
 import type { Requirement } from "./methods.ts";
 
 /** A request as a listener follows it to its end. */
@@ -43,6 +44,11 @@ export function noteCaller({ facts }: TrackedRequest, { caller }: Identity): voi
   if (!caller) return;
   facts.workspaceId = caller.workspaceId;
   facts.keyId = caller.keyId;
+}
+
+/** Whose share of the memory for bodies a request uses. */
+export function senderOf({ caller, actor }: Identity): BodySender {
+  return caller ?? { admin: actor?.id ?? "" };
 }
 
 /** @throws Failure unauthenticated when no caller has been authenticated */

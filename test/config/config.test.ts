@@ -61,6 +61,7 @@ test("returns the documented defaults for an empty environment", () => {
       bodyBudgetBytes: 268_435_456,
       connections: { public: 312, internal: 104, vendors: 416 },
       maxLoopDelayMs: 50,
+      body: { idleMs: 10_000, totalMs: 300_000 },
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
       logLevel: "info",
@@ -72,8 +73,9 @@ test("returns the documented defaults for an empty environment", () => {
 test("treats an empty variable as unset", () => {
   const names =
     "HOST PORT RPC_HOST RPC_PORT DATABASE_URL DATA_DIR BOOTSTRAP_API_KEY OPERATOR_TOKEN OPENAI_API_KEY CHORUS_MODELS";
-  const more = "CHORUS_RATES CHORUS_DEADLINES_MS CHORUS_DRAIN_MS CHORUS_STREAM_MS CHORUS_BODY_BUDGET_BYTES LOG_LEVEL";
-  const env = Object.fromEntries(`${names} ${more}`.split(" ").map((name) => [name, ""]));
+  const more = "LOG_LEVEL CHORUS_RATES CHORUS_DEADLINES_MS CHORUS_DRAIN_MS CHORUS_STREAM_MS";
+  const bodies = "CHORUS_BODY_BUDGET_BYTES CHORUS_BODY_MS";
+  const env = Object.fromEntries(`${names} ${more} ${bodies}`.split(" ").map((name) => [name, ""]));
   assert.deepEqual(envToConfig(env), envToConfig({}));
 });
 
@@ -86,7 +88,13 @@ test("refuses an invalid value and names its variable and the expected values", 
   refused({ CHORUS_BODY_BUDGET_BYTES: "1000" }, "CHORUS_BODY_BUDGET_BYTES", "67108864");
   for (const value of ["mysql://host", "host:5432", "postgres:/host"]) refused({ DATABASE_URL: value }, "DATABASE_URL");
   for (const value of ["loud", "INFO"]) refused({ LOG_LEVEL: value }, "LOG_LEVEL", "info");
-  for (const name of ["CHORUS_STREAM_MS", "CHORUS_DEADLINES_MS", "CHORUS_MODEL_TIMEOUTS_MS", "CHORUS_RATES"]) {
+  for (const name of [
+    "CHORUS_STREAM_MS",
+    "CHORUS_BODY_MS",
+    "CHORUS_DEADLINES_MS",
+    "CHORUS_MODEL_TIMEOUTS_MS",
+    "CHORUS_RATES",
+  ]) {
     for (const value of ["1", "[]", "null", "{", '"x"']) refused({ [name]: value }, name, "JSON object");
     refused({ [name]: '{"nope":1}' }, name, '"nope"');
   }

@@ -71,9 +71,10 @@ export async function serveRpc(
   } as unknown as Services;
   const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
+  const body = { idleMs: 10_000, totalMs: 300_000 };
   const log = pino({ level: "silent" });
   const reader = createRequestReader();
-  const handler = createRpcHandler(all, { bodyBudgetBytes, stream }, log, createTelemetry(), reader);
+  const handler = createRpcHandler(all, { bodyBudgetBytes, body, stream }, log, createTelemetry(), reader);
   const listener = await listenBoth(handler, "127.0.0.1", 0);
   t.onTestFinished(async () => {
     const closed = listener.close();

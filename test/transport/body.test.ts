@@ -2,14 +2,19 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import fc from "fast-check";
-import { describe } from "vitest";
+import { describe, vi } from "vitest";
+import { createCredit } from "../../src/accounts/credit.ts";
+import { createKeys } from "../../src/accounts/keys.ts";
+import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
-import { createBodyBudget, MAX_BODY } from "../../src/transport/body-bounds.ts";
+import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/transport/body-budget.ts";
 import { decodeText, parseBody } from "../../src/transport/decode-request.ts";
 import { type Body, readBody } from "../../src/transport/rest/body.ts";
+import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
+import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
 const MB = 1024 * 1024;
@@ -19,24 +24,110 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
   return { post };
 });
 
-test("reserves the last quarter of the budget for small bodies, and always accepts a single large body", () => {
-  const budget = createBodyBudget(100 * MB);
-  budget.take(60 * MB, 0);
-  assert.throws(() => budget.take(16 * MB, 0), isOverloaded);
-  for (let i = 0; i < 40; i++) budget.take(MB, 0);
-  assert.throws(() => budget.take(1, 0), isOverloaded);
-  budget.give(60 * MB);
-  assert.throws(() => budget.take(60 * MB, 0), isOverloaded);
-  budget.give(40 * MB);
-  // A body without Content-Length counts as small until it is large.
-  budget.take(75 * MB, 0);
-  budget.take(MB, 0);
-  assert.throws(() => budget.take(1, MB), isOverloaded);
+const WORKSPACE = { workspaceId: "ws_1" };
+const TIMEOUTS = { idleMs: 10_000, totalMs: 300_000 };
 
-  const least = createBodyBudget(MAX_BODY);
-  least.take(MAX_BODY, 0);
-  least.give(MAX_BODY);
-  least.take(MAX_BODY, 0);
+/** Opens bodies in a budget of 256 MB. `aborted` lists the kinds of the failures of those that were aborted. */
+function bodies() {
+  const budget = createBodyBudget(256 * MB, TIMEOUTS);
+  const aborted: string[] = [];
+  const open = (workspaceId: string, megabytes = 0): BodyHold => {
+    const hold = budget.open({ workspaceId }, ({ kind }) => aborted.push(`${workspaceId} ${kind}`));
+    if (megabytes > 0) hold.take(megabytes * MB);
+    return hold;
+  };
+  /** Adds complete bodies of 1 MB. */
+  const fill = (workspaceId: string, megabytes: number) => {
+    for (let i = 0; i < megabytes; i++) open(workspaceId, 1).complete();
+  };
+  return { budget, aborted, open, fill };
+}
+
+describe("the body budget", () => {
+  test("gives a workspace at most half, and the last quarter to workspaces that use up to 1 MB", () => {
+    const { budget, aborted, open, fill } = bodies();
+    fill("a", 128);
+    assert.throws(() => open("a", 1), isOverloaded);
+    fill("b", 64);
+    assert.throws(() => open("c", 2), isOverloaded);
+    for (let i = 0; i < 64; i++) open(`small ${i}`, 1).complete();
+    assert.throws(() => open("d").take(1), isOverloaded);
+    assert.equal(budget.used, 256 * MB);
+    assert.deepEqual(aborted, []);
+  });
+
+  test("fits one body of the largest size, and small ones beside it, whatever the total", () => {
+    const budget = createBodyBudget(MAX_BODY, TIMEOUTS);
+    const ignore = () => undefined;
+    const hold = budget.open({ workspaceId: "a" }, ignore);
+    hold.expect(MAX_BODY);
+    hold.take(MAX_BODY);
+    hold.complete();
+    budget.open({ workspaceId: "b" }, ignore).take(MB);
+    hold.release();
+    hold.release();
+    assert.equal(budget.used, MB);
+  });
+
+  test("aborts the oldest arriving body of the workspace that uses most, for one that uses less", () => {
+    const { budget, aborted, open } = bodies();
+    const slow = Array.from({ length: 4 }, () => open("a", 30));
+    open("b", 60);
+    // 180 of 192 MB are used.
+    open("c", 20);
+    assert.deepEqual(aborted, ["a overloaded"]);
+    assert.equal(budget.used, 170 * MB);
+    assert.throws(() => slow[0]?.take(1), CallerGone);
+    // The workspace that uses most gives way itself.
+    assert.throws(() => slow[1]?.take(30 * MB), isOverloaded);
+    assert.equal(aborted.length, 1);
+  });
+
+  test("takes nothing for bodies that have not arrived, and refuses one that cannot fit", () => {
+    const { budget, open, fill } = bodies();
+    for (let i = 0; i < 100; i++) open("idle").expect(MAX_BODY);
+    assert.equal(budget.used, 0);
+    fill("a", 128);
+    fill("b", 32);
+    const hold = open("c");
+    hold.expect(32 * MB);
+    assert.throws(() => hold.expect(33 * MB), isOverloaded);
+  });
+
+  test("keeps the memory of sign-ins, owners and operators apart from that of callers", () => {
+    const { budget, open, fill } = bodies();
+    fill("a", 128);
+    fill("b", 64);
+    for (let i = 0; i < 64; i++) open(`small ${i}`, 1).complete();
+    budget.open({ admin: "operator" }, () => undefined).take(64 * 1024);
+    assert.equal(budget.used, 256 * MB + 64 * 1024);
+  });
+
+  test("aborts a body that pauses, that is too slow, or that takes too long", () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    try {
+      const { budget, aborted, open } = bodies();
+      open("silent");
+      const sending = new Map(["paused", "slow", "long"].map((name) => [name, open(name)]));
+      const send = (name: string, bytes: number) => {
+        if (!aborted.includes(`${name} request_incomplete`)) sending.get(name)?.take(bytes);
+      };
+      for (let second = 1; second <= 310; second++) {
+        if (second <= 4) send("paused", 10 * MB);
+        send("slow", 10_000);
+        send("long", 20_000);
+        vi.advanceTimersByTime(1_000);
+        if (second === 10) assert.deepEqual(aborted, ["silent request_incomplete"]);
+        if (second === 14) assert.deepEqual(aborted.slice(1), ["paused request_incomplete"]);
+      }
+      assert.deepEqual(aborted.slice(2), ["slow request_incomplete", "long request_incomplete"]);
+      assert.equal(budget.used, 0);
+      // The search has ended.
+      assert.equal(vi.getTimerCount(), 0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
 
 function textOf({ blocks }: Body): string {
@@ -54,10 +145,11 @@ test("reads the same text for any split into chunks, and releases the budget onc
         from += length;
       }
       chunks.push(bytes.subarray(from));
-      const budget = unlimitedBudget();
+      const budget = createBodyBudget(MAX_BODY, TIMEOUTS);
       const body = await readBody(
         message(chunks, stated ? { "content-length": `${bytes.length}` } : {}),
         budget,
+        WORKSPACE,
         () => undefined,
       );
       assert.equal(textOf(body), text.replace(/^\ufeff/, ""));
@@ -73,7 +165,7 @@ test("refuses invalid UTF-8 for any split into chunks", async () => {
   const bytes = Buffer.from([0x7b, 0xe6, 0xbc, 0xa2, 0xe6, 0xbc]);
   for (let at = 0; at < bytes.length; at++) {
     const request = message([bytes.subarray(0, at), bytes.subarray(at)]);
-    const body = await readBody(request, unlimitedBudget(), () => undefined);
+    const body = await readBody(request, createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () => undefined);
     assert.throws(
       () => textOf(body),
       (error) => error instanceof Failure && error.kind === "invalid_json" && /UTF-8/.test(error.message),
@@ -85,7 +177,9 @@ test("rejects at once when the sender has already left", async () => {
   const request = message([]);
   request.destroy();
   await assert.rejects(
-    readBody(request, createBodyBudget(MAX_BODY), () => assert.fail("sent 100 Continue to a caller that left")),
+    readBody(request, createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () =>
+      assert.fail("sent 100 Continue to a caller that left"),
+    ),
     CallerGone,
   );
 });
@@ -96,7 +190,7 @@ test("refuses a body of more than 100,000 values and does not count the content 
     const chunks = Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, i) =>
       bytes.subarray(i * 65_536, (i + 1) * 65_536),
     );
-    return readBody(message(chunks), unlimitedBudget(), () => undefined);
+    return readBody(message(chunks), createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () => undefined);
   };
   const list = (count: number) => `{"a":[${"0,".repeat(count - 1)}0]}`;
   assert.equal(textOf(await read(list(99_000))), list(99_000));
@@ -177,43 +271,73 @@ describe("bodies over the public listener", () => {
     shared: { post },
     t,
   }) => {
-    const holders = await Promise.all(Array.from({ length: 3 }, () => openRaw(t, service.url)));
     const headers = { ...post, Expect: "100-continue", "Content-Length": 60 * MB };
-    for (const holder of holders) {
-      holder.send(head("POST", "/v1/generate", headers));
-      assert.equal((await holder.read()).status, 100);
+    const open = async () => {
+      const raw = await openRaw(t, service.url);
+      raw.send(head("POST", "/v1/generate", headers));
+      return { raw, status: (await raw.read()).status };
+    };
+    const holders = await Promise.all([open(), open()]);
+    for (const { raw, status } of holders) {
+      assert.equal(status, 100);
+      raw.send(Buffer.alloc(59 * MB, "x"));
     }
-    const late = await openRaw(t, service.url);
-    late.send(head("POST", "/v1/generate", headers));
-    assert.equal((await late.read()).status, 503);
-    // A small body still fits. A large body fits when the sender of another large body leaves.
+    const opens = async (expected: number) => {
+      const { raw, status } = await open();
+      raw.socket.destroy();
+      return status === expected;
+    };
+    await until(() => opens(503));
     assert.equal((await service.post("/v1/generate", { prompt: "small" })).status, 200);
-    holders[0]?.socket.destroy();
-    await until(async () => {
-      const next = await openRaw(t, service.url);
-      next.send(head("POST", "/v1/generate", headers));
-      const { status } = await next.read();
-      next.socket.destroy();
-      return status === 100;
+    // A large body fits when the sender of another large body leaves.
+    holders[0]?.raw.socket.destroy();
+    await until(() => opens(100));
+  });
+
+  test("serves others while one workspace keeps bodies open without sending them", async ({
+    service,
+    shared: { post },
+    database: { pool },
+    t,
+  }) => {
+    const idle = { ...post, Expect: "100-continue", "Content-Length": 4 * MB };
+    for (const raw of await Promise.all(Array.from({ length: 80 }, () => openRaw(t, service.url)))) {
+      raw.send(head("POST", "/v1/generate", idle));
+      assert.equal((await raw.read()).status, 100);
+    }
+    await createWorkspaces(pool).create(OPERATOR, { name: "beside", kind: "personal" });
+    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "beside" });
+    const grant = { workspace: "beside", kind: "grant", amount: "1000", reference: "r" } as const;
+    await createCredit(pool).book(OPERATOR, grant);
+    const beside = { "x-api-key": secret };
+    assert.equal((await service.post("/v1/generate", { prompt: "small" }, beside)).status, 200);
+    const large = { prompt: "a", x: "x".repeat(60 * MB) };
+    assert.equal((await service.post("/v1/generate", large, beside)).status, 200);
+    const signIn = await fetch(`${service.url}/console/session`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: service.url },
+      body: '{"token":"ow_none"}',
     });
+    assert.equal(signIn.status, 401);
+  });
+
+  test("answers 408 to a body that stops arriving, and closes its connection", async ({ t, database, vendor }) => {
+    const env = { ...vendor.env, CHORUS_BODY_MS: '{"idleMs":300}' };
+    const service = await startService(t, { databaseUrl: database.url, env });
+    const raw = await openRaw(t, service.url, { allowHalfOpen: true });
+    const headers = { "X-API-Key": service.apiKey, "Content-Type": "application/json", "Content-Length": 99 };
+    raw.send(`${head("POST", "/v1/generate", headers)}{"prompt":`);
+    const late = await raw.read();
+    assert.equal(late.status, 408);
+    assert.equal(JSON.parse(late.body).code, "malformed_request");
+    assert.equal(JSON.parse(late.body).request_id, late.headers["x-request-id"]);
+    // Writing fails as soon as the server has closed the connection.
+    await until(() => raw.socket.destroyed || void raw.socket.write("x"));
   });
 });
 
 function isOverloaded(error: unknown): boolean {
   return error instanceof Failure && error.kind === "overloaded" && error.retryAfterMs === 1_000;
-}
-
-/** A budget without a limit. */
-function unlimitedBudget() {
-  return {
-    used: 0,
-    take(bytes: number) {
-      this.used += bytes;
-    },
-    give(bytes: number) {
-      this.used -= bytes;
-    },
-  };
 }
 
 function message(chunks: Buffer[], headers: Record<string, string> = {}): IncomingMessage {

@@ -14,8 +14,9 @@ import {
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
-import { head, openRaw } from "../helpers/raw.ts";
+import { head, openRaw, type RawResponse } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
+import { until } from "../helpers/until.ts";
 
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
@@ -158,14 +159,21 @@ test("limits the message size of other services to less than 2 MB", async (t) =>
 
 test("charges bodies to one budget and releases them", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } }, { bodyBudgetBytes: MAX });
-  const large = { ...PROTO, "Content-Length": 60_000_000 };
+  const large = { "Content-Type": "application/json", "Content-Length": 60_000_000 };
   const first = await openRaw(t, url);
   first.send(head("POST", GENERATE, { ...large, Expect: "100-continue" }));
   assert.equal((await first.read()).status, 100);
+  first.send(`{"prompt":"${"x".repeat(59_900_000)}`);
 
-  const second = await openRaw(t, url);
-  second.send(head("POST", GENERATE, large));
-  const refused = await second.read();
+  let refused: RawResponse | undefined;
+  await until(async () => {
+    const second = await openRaw(t, url);
+    second.send(head("POST", GENERATE, { ...large, Expect: "100-continue" }));
+    refused = await second.read();
+    second.socket.destroy();
+    return refused.status !== 100;
+  });
+  assert.ok(refused);
   const { code, details } = JSON.parse(refused.body);
   assert.deepEqual([code, details[0].debug.code], ["unavailable", "overloaded"]);
   assert.equal(refused.headers["retry-after"], "1");

@@ -319,6 +319,7 @@ async function listen(
   const services = { authorize: async () => CALLER, ready: () => true, ...admins, ...given } as unknown as Services;
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
+    body: { idleMs: 10_000, totalMs: 300_000 },
     stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
     console: { folder: "/nowhere", proxies: 0 },
   };

@@ -1,7 +1,7 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-bounds.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import type { Exchange, Verbs } from "../rest/handler.ts";
 import { createPages } from "./pages.ts";
 import { createSessionHandlers } from "./session.ts";

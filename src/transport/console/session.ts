@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { SESSION_MS, type Session } from "../../accounts/sessions.ts";
 import { invalid } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-bounds.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import { decodeText, parseBody } from "../decode-request.ts";
 import { checkBodyHeaders, readBody } from "../rest/body.ts";
 import type { Exchange, Verbs } from "../rest/handler.ts";
@@ -39,7 +39,7 @@ export function createSessionHandlers({ sessions, budget, proxies, cookiePath }:
     const { source, secure } = requireOwnPage(request);
     checkBodyHeaders(request);
     const proceed = () => expectsContinue && response.writeContinue();
-    const { blocks, release } = await readBody(request, budget, proceed, MAX_SIGN_IN);
+    const { blocks, release } = await readBody(request, budget, { admin: `sign-in ${source}` }, proceed, MAX_SIGN_IN);
     release();
     const { token } = parseBody(decodeText(blocks.join())) as { token?: unknown };
     if (typeof token !== "string" || token === "") throw invalid("token", "token must be the workspace's owner token.");

@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { Failure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
-import { type BodyBudget, checkStatedLength, MAX_BODY, meterBody } from "../body-bounds.ts";
+import { checkStatedLength, meterBody } from "../body-bounds.ts";
+import { type BodyBudget, type BodySender, MAX_BODY } from "../body-budget.ts";
 import { createJsonCounter } from "../value-count.ts";
 
 export interface Body {
@@ -30,27 +31,29 @@ export function checkBodyHeaders({ headers }: IncomingMessage): void {
 }
 
 /**
- * Reads a JSON body within the bounds of size, values and memory.
- * @param proceed called once the body has memory, before its first byte is read
+ * Reads a JSON body within the bounds of size, values, memory and time.
+ * @param proceed called once the stated length is accepted, before the first byte is read
  * @param maxBytes largest body
- * @throws Failure request_too_large, or overloaded; CallerGone when the connection ends first
+ * @throws Failure request_too_large, request_incomplete or overloaded; CallerGone when the connection ends first
  */
 export function readBody(
   request: IncomingMessage,
   budget: BodyBudget,
+  sender: BodySender,
   proceed: () => void,
   maxBytes: number = MAX_BODY,
 ): Promise<Body> {
   return new Promise((resolve, reject) => {
-    const meter = meterBody(request.headers, { budget, maxBytes, count: createJsonCounter() });
     const blocks = new Blocks();
     const stop = () => request.off("data", onData).off("end", onEnd).off("close", onClose);
     const fail = (error: unknown) => {
       stop();
       request.pause();
-      meter.release();
+      hold.release();
       reject(error);
     };
+    const hold = budget.open(sender, fail);
+    const meter = meterBody(request.headers, { hold, maxBytes, count: createJsonCounter() });
     const onData = (chunk: Buffer) => {
       try {
         meter.add(chunk);
@@ -63,7 +66,8 @@ export function readBody(
       try {
         meter.checkValues();
         stop();
-        resolve({ blocks, release: meter.release });
+        hold.complete();
+        resolve({ blocks, release: () => hold.release() });
       } catch (error) {
         fail(error);
       }

@@ -5,7 +5,7 @@ import type { Failure } from "../../failure.ts";
 import { notice } from "../../service/notices.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-bounds.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import { decodeRequest } from "../decode-request.ts";
 import { failureJson } from "../failure-body.ts";
 import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
@@ -56,7 +56,8 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
 async function receive({ budget, reader }: Parts, exchange: Exchange, caller: Caller, streamed: boolean) {
   const { request, response, expectsContinue, closed } = exchange;
   checkBodyHeaders(request);
-  const { blocks, release } = await readBody(request, budget, () => expectsContinue && response.writeContinue());
+  const proceed = () => expectsContinue && response.writeContinue();
+  const { blocks, release } = await readBody(request, budget, caller, proceed);
   try {
     const isRepeatable = !streamed && request.headers["idempotency-key"] !== undefined;
     const source = { owner: caller.workspaceId, signal: closed, streamed, isRepeatable };

@@ -7,7 +7,7 @@ import {
 import type { Caller } from "../../accounts/keys.ts";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-bounds.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
 import type { RequestReader } from "../request-reader.ts";
 import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry.ts";
-import { createBodyBudget } from "../body-bounds.ts";
+import { createBodyBudget } from "../body-budget.ts";
 import { createConsole } from "../console/routes.ts";
 import { createConsoleRpc } from "../console/rpc.ts";
 import { SOCKET_TIMEOUTS } from "../listen.ts";
@@ -24,17 +24,23 @@ const CHECK_MS = 1_000;
  */
 export function createRestServer(
   services: Services,
-  config: Pick<Config, "bodyBudgetBytes" | "stream" | "console">,
+  config: Pick<Config, "bodyBudgetBytes" | "body" | "stream" | "console">,
   log: Log,
   telemetry: Telemetry,
   reader: RequestReader,
 ): Server {
-  const budget = createBodyBudget(config.bodyBudgetBytes);
+  const budget = createBodyBudget(config.bodyBudgetBytes, config.body);
   telemetry.watchBodies("rest", () => budget.used);
   const rpc = createConsoleRpc(services, config, { budget, reader }, log, telemetry);
   const console = createConsole(services, config, budget, rpc);
-  // Node would refuse a request without Host itself, without a body.
-  const server = createServer({ ...SOCKET_TIMEOUTS, connectionsCheckingInterval: CHECK_MS, requireHostHeader: false });
+  const server = createServer({
+    ...SOCKET_TIMEOUTS,
+    // The timeout of the body comes first. Its response has the identifier of the request.
+    requestTimeout: SOCKET_TIMEOUTS.headersTimeout + config.body.totalMs + 10_000,
+    connectionsCheckingInterval: CHECK_MS,
+    // Node would refuse a request without Host itself, without a body.
+    requireHostHeader: false,
+  });
   const serve = createServeExchange({
     router: createRouter(createHandlers({ services, stream: config.stream, budget, reader }), console.find),
     report: createReport(log, telemetry),

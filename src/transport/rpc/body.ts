@@ -3,14 +3,16 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
-import { type BodyBudget, MAX_BODY, MAX_SMALL_BODY, meterBody, tooLarge } from "../body-bounds.ts";
+import { meterBody, tooLarge } from "../body-bounds.ts";
+import { type BodyBudget, type BodyHold, MAX_BODY, MAX_SMALL_BODY } from "../body-budget.ts";
 import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
+import { senderOf } from "../tracked-request.ts";
 import { createValueCounter, prefixLength } from "../value-count.ts";
 import { toConnectError } from "./connect-error.ts";
 import { type Exchanged, readLarge } from "./large-body.ts";
 
 export interface Body {
-  /** Reads the body within its bounds. @throws ConnectError */
+  /** Reads the body within its bounds, once the request is authenticated. @throws ConnectError */
   read(): AsyncIterable<Uint8Array>;
   /** Gives the body's memory back to the budget. */
   release(): void;
@@ -33,12 +35,15 @@ export function createBody(
   const count = createValueCounter(method.input, type, (length) => {
     if (length > maxBytes) throw tooLarge(maxBytes);
   });
-  const meter = meterBody(request.headers, { budget, maxBytes, prefixBytes: prefixLength(type), count });
+  let hold: BodyHold | undefined;
   return {
     async *read() {
       // Connect may start to read other bodies before their end: reflection is a stream in both directions.
       const blocks = service.typeName === GenerationService.typeName ? new Blocks() : undefined;
       try {
+        if (request.destroyed) throw new CallerGone();
+        hold = budget.open(senderOf(tracked.identity), () => request.destroy());
+        const meter = meterBody(request.headers, { hold, maxBytes, prefixBytes: prefixLength(type), count });
         meter.start();
         if (request.headers.expect) response.writeContinue();
         // Leaving the loop early must not destroy the request, because the refusal travels on the same connection.
@@ -50,9 +55,11 @@ export function createBody(
         }
       } catch (error) {
         throw toConnectError(request.destroyed ? new CallerGone() : error, tracked.requestId);
+      } finally {
+        hold?.complete();
       }
       if (blocks) yield blocks.size > MAX_INLINE ? readLarge(blocks, exchanged, reader) : blocks.join();
     },
-    release: meter.release,
+    release: () => hold?.release(),
   };
 }

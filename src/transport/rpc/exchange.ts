@@ -4,7 +4,7 @@ import { type UniversalHandler, uResponseNotFound } from "@connectrpc/connect/pr
 import { errorFacts, type Log } from "../../log.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
-import type { BodyBudget } from "../body-bounds.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import { assignRequestId } from "../request-id.ts";
 import type { RequestReader } from "../request-reader.ts";
 import { createBody } from "./body.ts";
@@ -41,10 +41,9 @@ async function exchange(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const requestId = assignRequestId(response);
   const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
   const closed = new AbortController();
-  const tracked = newRpcRequest(requestId, request.headers["content-length"]);
+  const tracked = newRpcRequest(assignRequestId(response), request.headers["content-length"]);
   const exchanged = { request, response, tracked, closed: closed.signal };
   const body = handler && createBody(exchanged, handler, { budget, reader });
   response.once("close", () => {

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry.ts";
-import { createBodyBudget } from "../body-bounds.ts";
+import { createBodyBudget } from "../body-budget.ts";
 import { CHORUS_SERVICES } from "../methods.ts";
 import type { RequestReader } from "../request-reader.ts";
 import { authenticate } from "../tracked-request.ts";
@@ -19,12 +19,12 @@ import { addReflection } from "./reflection.ts";
  */
 export function createRpcHandler(
   services: Services,
-  config: Pick<Config, "bodyBudgetBytes" | "stream">,
+  config: Pick<Config, "bodyBudgetBytes" | "body" | "stream">,
   log: Log,
   telemetry: Telemetry,
   reader: RequestReader,
 ): RequestListener {
-  const budget = createBodyBudget(config.bodyBudgetBytes);
+  const budget = createBodyBudget(config.bodyBudgetBytes, config.body);
   telemetry.watchBodies("rpc", () => budget.used);
   const options: RpcOptions = {
     protocols: {},
