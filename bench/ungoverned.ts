@@ -23,6 +23,7 @@ const config = envToConfig({ CHORUS_MODELS: catalogue });
 const telemetry = createTelemetry();
 const admission: Admission = {
   open: async () => ({ settle: async () => ({ credits: 0 }), [Symbol.asyncDispose]: async () => undefined }),
+  precheck: () => undefined,
   holds: () => false,
 };
 const engine = {

@@ -7,6 +7,7 @@ import { createBatcher } from "./batch.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
 import { type Refusal, refusalFailure } from "./refusal.ts";
 import type { SettlementRow, Settlements } from "./settle.ts";
+import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {
   caller: Caller;
@@ -76,6 +77,8 @@ export interface Admission {
    *   the database is unavailable.
    */
   open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
+  /** Refuses what `open` would refuse however small the request is; see `Standing.check`. @throws Failure */
+  precheck(workspaceId: string): Promise<void> | undefined;
   /** Whether this process admits, runs or settles the request. */
   holds(requestId: string): boolean;
 }
@@ -111,7 +114,12 @@ export function createAdmission(
     telemetry?.batch("admission", waitedMs),
   );
   const inFlight = new Set<string>();
-  return { open, holds: (requestId) => inFlight.has(requestId) || settlements.waits(requestId) };
+  const standing = createStanding(pool, clock);
+  return {
+    open,
+    precheck: standing.check,
+    holds: (requestId) => inFlight.has(requestId) || settlements.waits(requestId),
+  };
 
   async function openBatch(workspaceId: string, items: OpenItem[]): Promise<Verdict[]> {
     const [row] = await pool.query<{ verdicts: Verdict[] }>("select open_leases($1, $2, $3, $4) as verdicts", [
@@ -131,6 +139,7 @@ export function createAdmission(
     try {
       settlements.checkWritable();
       const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(rates, request)));
+      standing.note(caller.workspaceId, verdict.refusal === undefined);
       if (verdict.refusal) throw refusalFailure(verdict);
       if (verdict.response === undefined) {
         telemetry?.leaseTaken();

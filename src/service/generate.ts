@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { GenerateRequest, GenerateResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type { Caller } from "../admission/authenticate.ts";
 import type { Admission, Lease } from "../admission/lease.ts";
 import type { Config } from "../config/config.ts";
 import type { Engine } from "../engine/answer.ts";
@@ -24,6 +25,11 @@ import { fold, replay, stepMessage } from "./response.ts";
 import { createSettlement } from "./settle.ts";
 
 export interface Generation {
+  /**
+   * Refuses a request that cannot be admitted, before its body is read. Undefined: it may be admitted.
+   * @throws Failure; see `Standing.check`, and `overloaded` while the service drains
+   */
+  precheck(caller: Caller): Promise<void> | undefined;
   /**
    * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
    * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
@@ -55,6 +61,10 @@ export interface GenerationParts {
 
 export function createGeneration(parts: GenerationParts): Generation {
   return {
+    precheck({ workspaceId }) {
+      if (parts.inFlight.draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
+      return parts.admission.precheck(workspaceId);
+    },
     generate: (request, context, streamed) => generate(parts, request, context, streamed),
     async generateWhole(request, context) {
       let text = "";

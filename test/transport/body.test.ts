@@ -321,6 +321,22 @@ describe("bodies over the public listener", () => {
     assert.equal(signIn.status, 401);
   });
 
+  test("refuses a workspace without credit before it reads the body", async ({ service, database: { pool }, t }) => {
+    await createWorkspaces(pool).create(OPERATOR, { name: "poor", kind: "personal" });
+    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "poor" });
+    const headers = { "X-API-Key": secret, "Content-Type": "application/json", "Content-Length": 1_000 };
+    for (const path of ["/v1/generate", "/v1/generate:stream"]) {
+      const raw = await openRaw(t, service.url);
+      raw.send(head("POST", path, headers));
+      assert.equal((await raw.read()).status, 402);
+    }
+    const rpc = await openRaw(t, service.rpcUrl);
+    rpc.send(head("POST", "/chorus.v1.GenerationService/Generate", headers));
+    assert.match((await rpc.read()).body, /insufficient_credit/);
+    // The owner's other calls still work.
+    assert.equal((await service.get("/v1/quotas", { "x-api-key": secret })).status, 200);
+  });
+
   test("answers 408 to a body that stops arriving, and closes its connection", async ({ t, database, vendor }) => {
     const env = { ...vendor.env, CHORUS_BODY_MS: '{"idleMs":300}' };
     const service = await startService(t, { databaseUrl: database.url, env });

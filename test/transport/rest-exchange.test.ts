@@ -316,7 +316,9 @@ async function listen(
   };
   const log = pino({ level: "trace" }, { write });
   const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
-  const services = { authorize: async () => CALLER, ready: () => true, ...admins, ...given } as unknown as Services;
+  const generation = { precheck: () => undefined, ...given.generation };
+  const parts = { authorize: async () => CALLER, ready: () => true, ...admins, ...given, generation };
+  const services = parts as unknown as Services;
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
     body: { idleMs: 10_000, totalMs: 300_000 },

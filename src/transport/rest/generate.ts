@@ -28,6 +28,9 @@ interface Parts {
 export async function generate(parts: Parts, exchange: Exchange, caller: Caller, streamed: boolean): Promise<void> {
   const { services, stream } = parts;
   const { request, response, closed } = exchange;
+  checkBodyHeaders(request);
+  // The answer to a repeated request is free of limits.
+  if (streamed || request.headers["idempotency-key"] === undefined) await services.generation.precheck(caller);
   const { received, notices, release } = await receive(parts, exchange, caller, streamed);
   try {
     // Node joins repeated headers with a comma and a space, which are not valid in a key.
@@ -55,7 +58,6 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
 
 async function receive({ budget, reader }: Parts, exchange: Exchange, caller: Caller, streamed: boolean) {
   const { request, response, expectsContinue, closed } = exchange;
-  checkBodyHeaders(request);
   const proceed = () => expectsContinue && response.writeContinue();
   const { blocks, release } = await readBody(request, budget, caller, proceed);
   try {

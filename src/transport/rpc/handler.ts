@@ -15,7 +15,7 @@ import { type BodyBudget, MAX_BODY } from "../body-budget.ts";
 import { CHORUS_SERVICES, methodRules, type Requirement } from "../methods.ts";
 import { createReport } from "../report.ts";
 import type { RequestReader } from "../request-reader.ts";
-import { type Identity, noteCaller } from "../tracked-request.ts";
+import { callerOf, type Identity, noteCaller } from "../tracked-request.ts";
 import { addAdmin } from "./admin.ts";
 import { maxBytesOf } from "./body.ts";
 import { serveHandlers } from "./exchange.ts";
@@ -74,6 +74,10 @@ export function createRpcListener(
       request.method = rule.label;
       request.identity = await options.authenticate(context, rule.requirement);
       noteCaller(request, request.identity);
+      // The answer to a repeated request is free of limits.
+      const isFirst = method.methodKind !== "unary" || !requestHeader.has("idempotency-key");
+      if ("scope" in rule.requirement && rule.requirement.scope === "generate" && isFirst)
+        await services.generation.precheck(callerOf(request.identity));
     }
     checkStatedLength(request.contentLength, maxBytesOf(service));
   }
