@@ -31,7 +31,7 @@ interface Source {
 
 /**
  * Reads a JSON object of the public contract into a message. `text` must be the JSON text that `value` was parsed from.
- * A null member counts as absent. `unknown` lists the paths of the first hundred members that the message does not
+ * A member that is null, an empty string or an empty list counts as absent. `unknown` lists the paths of the first hundred members that the message does not
  * have, and `more` counts the others.
  * @throws Failure invalid_request with the path of the field, such as `messages[3].role`
  */
@@ -106,21 +106,28 @@ function readMessage(
       continue;
     }
     const member = (value as Record<string, unknown>)[name];
-    if (member !== null) message[field.localName] = readField(field, member, at, source);
+    if (!isAbsent(field, member)) message[field.localName] = readField(field, member, at, source);
   }
   for (const [name, field] of fields) {
     if (!hasOption(field, json) || !getOption(field, json).required) continue;
     const member = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null;
-    if (member === null) throw missing([...path, name]);
+    if (isAbsent(field, member)) throw missing([...path, name]);
   }
   return message;
+}
+
+/** Whether a value stands for an absent field. An empty text or file is its field's value, which is the same. */
+function isAbsent({ fieldKind, scalar }: DescField, value: unknown): boolean {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return true;
+  const isText = fieldKind === "scalar" && (scalar === ScalarType.STRING || scalar === ScalarType.BYTES);
+  return value === "" && !isText;
 }
 
 /** Reads a oneof whose option `json_tag` names the member that chooses the case. */
 function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path, source: Source): unknown {
   const tag = getOption(union, json_tag);
   const word = Object.hasOwn(value, tag) ? value[tag] : null;
-  if (word === null) throw missing([...path, tag]);
+  if (word === null || word === "" || (Array.isArray(word) && word.length === 0)) throw missing([...path, tag]);
   const chosen = union.fields.find(({ name }) => name === word);
   if (!chosen?.message) throw wrong([...path, tag], oneOf(union.fields.map(({ name }) => name)));
   const members = union.fields.flatMap(({ message }) => (message ? [...fieldsOf(message).keys()] : []));
@@ -129,7 +136,8 @@ function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path,
 }
 
 function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
-  if (hasOption(field, json) && getOption(field, json).inline) return memberText(source.text, path.map(String));
+  if (hasOption(field, json) && getOption(field, json).inline)
+    return value === "" ? "" : memberText(source.text, path.map(String));
   if (field.fieldKind !== "list") return readValue(field, value, path, source);
   if (!Array.isArray(value)) throw wrong(path, "a list");
   return value.map((item, i) => readValue(field, item, [...path, i], source));
