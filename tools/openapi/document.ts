@@ -77,8 +77,8 @@ function introduction(service: DescService): string {
   return [
     commentOf(service).replace(/ Every call .*/, ""),
     [
-      "Names are in snake_case, and integers are JSON numbers. A member of a request that is null, an empty string or an " +
-        "empty list counts as not given.",
+      "Names are in snake_case, and integers are JSON numbers.",
+      "A member of a request that is null, an empty string or an empty list counts as not given.",
       "The service ignores unknown members of a request and reports each with a notice `unknown_field`.",
       "Skip unknown members of responses and unknown event types, because new ones may be added.",
     ].join(" "),

@@ -31,8 +31,8 @@ interface Source {
 
 /**
  * Reads a JSON object of the public contract into a message. `text` must be the JSON text that `value` was parsed from.
- * A member that is null, an empty string or an empty list counts as absent. `unknown` lists the paths of the first hundred members that the message does not
- * have, and `more` counts the others.
+ * A member that is null, an empty string or an empty list counts as absent. `unknown` lists the paths of the first
+ * hundred members that the message does not have, and `more` counts the others.
  * @throws Failure invalid_request with the path of the field, such as `messages[3].role`
  */
 export function decode<D extends DescMessage>(
