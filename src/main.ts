@@ -159,14 +159,13 @@ async function startServers(
   const { host, port } = config.public;
   const reader = createRequestReader();
   stack.defer(() => reader.close());
-  const limit = (most: number) => ({ most, onRefused: () => telemetry.requestShed("connections") });
   const restServer = createRestServer(services, config, log, telemetry, reader);
-  const rest = await listen(restServer, host, port, limit(config.connections.public)).catch((error) => {
+  const rest = await listen(restServer, host, port).catch((error) => {
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
   const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
-  const rpcLimit = limit(config.connections.internal);
+  const rpcLimit = { most: config.connections.internal, onRefused: () => telemetry.requestShed("connections") };
   const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, rpcLimit).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
   });

@@ -36,12 +36,21 @@ export interface CallRecord {
 }
 
 /**
-/**
- * Why a request was refused. `journal`: neither the database nor the disk can record answers. `event_loop`: the event
- * loop is late, and the request's workspace sends most requests. `connections`: as many connections are open as the
- * limit on open files allows.
+ * What the service refused or gave up, or why, to protect itself. `journal`: neither the database nor the disk can
+ * record answers. `event_loop`: the event loop is late, and the request's workspace sends most requests. `connections`:
+ * as many connections are open as the limit on open files allows. `workspace_connections`: a request of a workspace that
+ * uses most of them. `idle_connection`: one that was closed for a new one. `body_memory`: a body that did not fit into
+ * the memory. `body_aborted`: an arriving body whose memory another workspace needed. `slow_body`: one that was late.
  */
-export type ShedCause = "journal" | "event_loop" | "connections";
+export type ShedCause =
+  | "journal"
+  | "event_loop"
+  | "connections"
+  | "workspace_connections"
+  | "idle_connection"
+  | "body_memory"
+  | "body_aborted"
+  | "slow_body";
 
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {

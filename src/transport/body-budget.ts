@@ -42,6 +42,8 @@ export interface BodyBudget {
   readonly used: number;
 }
 
+type OnShed = (cause: "body_memory" | "body_aborted" | "slow_body") => void;
+
 /** The memory of one body. */
 export interface BodyHold {
   /** @throws Failure overloaded when a body of this size does not fit beside those of running requests */
@@ -61,10 +63,11 @@ export interface BodyHold {
  * is never refused because of bodies that are still arriving. Bodies of running requests stay; therefore a workspace
  * may use at most half of the memory, and the last quarter is for workspaces that use up to 1 MB. A body of the largest
  * size fits in any case.
+ * @param onShed called for each body that is refused or aborted
  */
-export function createBodyBudget(total: number, timeouts: BodyTimeouts): BodyBudget {
-  const callers = new BodyPool(total, MAX_BODY, timeouts);
-  const admins = new BodyPool(ADMIN_BYTES, MAX_SMALL_BODY, timeouts);
+export function createBodyBudget(total: number, timeouts: BodyTimeouts, onShed: OnShed = () => undefined): BodyBudget {
+  const callers = new BodyPool(total, MAX_BODY, timeouts, onShed);
+  const admins = new BodyPool(ADMIN_BYTES, MAX_SMALL_BODY, timeouts, onShed);
   return {
     open: (sender, abort) =>
       "admin" in sender ? admins.open(sender.admin, abort) : callers.open(sender.workspaceId, abort),
@@ -87,6 +90,7 @@ interface Share {
 
 class BodyPool {
   readonly #timeouts: BodyTimeouts;
+  readonly #onShed: OnShed;
   readonly #shares = new Map<string, Share>();
   /** Most bytes of all senders, of those that use more than `SMALL`, and of one sender. */
   readonly #limits: { readonly all: number; readonly large: number; readonly sender: number };
@@ -95,10 +99,11 @@ class BodyPool {
   #complete = 0;
   #sweep: NodeJS.Timeout | undefined;
 
-  constructor(total: number, maxBody: number, timeouts: BodyTimeouts) {
+  constructor(total: number, maxBody: number, timeouts: BodyTimeouts, onShed: OnShed) {
     const large = Math.max(total * 0.75, maxBody);
     this.#limits = { all: large + total / 4, large, sender: Math.max(total / 2, maxBody) };
     this.#timeouts = timeouts;
+    this.#onShed = onShed;
   }
 
   open(sender: string, abort: (failure: Failure) => void): Hold {
@@ -112,15 +117,16 @@ class BodyPool {
   }
 
   expect(share: Share, bytes: number): void {
-    if (!this.#fits(share, bytes, this.#complete)) throw full();
+    if (!this.#fits(share, bytes, this.#complete)) throw this.#refusal();
   }
 
   take(share: Share, bytes: number): void {
     while (!this.#fits(share, bytes, this.used)) {
       const largest = this.#largestAbove(share.used + bytes);
-      if (largest === undefined || share.used + bytes > this.#limits.sender) throw full();
+      if (largest === undefined || share.used + bytes > this.#limits.sender) throw this.#refusal();
       for (const hold of largest.arriving) {
         if (hold.held === 0) continue;
+        this.#onShed("body_aborted");
         hold.abort(full());
         break;
       }
@@ -144,6 +150,11 @@ class BodyPool {
     if (--share.bodies === 0) this.#shares.delete(share.sender);
   }
 
+  #refusal(): Failure {
+    this.#onShed("body_memory");
+    return full();
+  }
+
   #fits(share: Share, bytes: number, used: number): boolean {
     const own = share.used + bytes;
     return own <= this.#limits.sender && used + bytes <= (own > SMALL ? this.#limits.large : this.#limits.all);
@@ -163,7 +174,9 @@ class BodyPool {
     const now = performance.now();
     for (const share of this.#shares.values()) {
       for (const hold of share.arriving) {
-        if (hold.isLate(now, this.#timeouts)) hold.abort(new Failure("request_incomplete"));
+        if (!hold.isLate(now, this.#timeouts)) continue;
+        this.#onShed("slow_body");
+        hold.abort(new Failure("request_incomplete"));
       }
       arriving += share.arriving.size;
     }

@@ -415,6 +415,7 @@ async function listen(t: Lifetime, folder: string): Promise<string> {
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
     body: { idleMs: 10_000, totalMs: 300_000 },
+    connections: { internal: 10, vendors: 10, public: 1_000 },
     stream: { headersMs: 1_000, keepAliveMs: 1_000, stallMs: 1_000 },
     console: { folder, proxies: 0 },
   };

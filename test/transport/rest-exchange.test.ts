@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { describe } from "vitest";
 import type { Caller } from "../../src/accounts/keys.ts";
+import { Failure } from "../../src/failure.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
@@ -275,6 +276,99 @@ test("answers 408 to a request that does not arrive in time, and closes its conn
   await until(async () => (await server.connections()) === 0);
 });
 
+test("closes the connection that has been idle for longest when there are too many", async ({ t }) => {
+  const server = await listen(t, {}, { maxConnections: 3 });
+  const [first, second, third] = [
+    await openRaw(t, server.url),
+    await openRaw(t, server.url),
+    await openRaw(t, server.url),
+  ];
+  // The second has been idle for longest after this.
+  for (const raw of [third, first]) {
+    raw.send(head("GET", "/healthz"));
+    assert.equal((await raw.read()).status, 200);
+  }
+  const fourth = await openRaw(t, server.url);
+  await second.closed;
+  for (const raw of [first, third, fourth]) {
+    raw.send(head("GET", "/healthz"));
+    assert.equal((await raw.read()).status, 200);
+  }
+});
+
+test("refuses requests on a new connection while all others are busy", async ({ t }) => {
+  let running = 0;
+  const release = Promise.withResolvers<void>();
+  const server = await listen(
+    t,
+    {
+      generation: {
+        async generateWhole() {
+          running++;
+          await release.promise;
+          throw new Failure("timed_out");
+        },
+      },
+    },
+    { maxConnections: 2 },
+  );
+  const one = `${head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 14 })}{"prompt":"a"}`;
+  const busy = [await openRaw(t, server.url), await openRaw(t, server.url)];
+  for (const raw of busy) raw.send(one);
+  await until(() => running === 2);
+  const third = await openRaw(t, server.url);
+  third.send(head("GET", "/healthz"));
+  const refused = await third.read();
+  assert.deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"]);
+  assert.equal(JSON.parse(refused.body).code, "overloaded");
+  await third.closed;
+  release.resolve();
+  for (const raw of busy) assert.equal((await raw.read()).status, 504);
+  const fourth = await openRaw(t, server.url);
+  fourth.send(head("GET", "/healthz"));
+  assert.equal((await fourth.read()).status, 200);
+});
+
+test("keeps connections for others while one workspace has most of them", async ({ t }) => {
+  let running = 0;
+  const server = await listen(
+    t,
+    {
+      authorize: async (secret) => ({ ...CALLER, workspaceId: `${secret}` }),
+      generation: {
+        async generateWhole(_, { signal }) {
+          running++;
+          await once(signal, "abort");
+          throw new CallerGone();
+        },
+      },
+    },
+    { maxConnections: 8 },
+  );
+  const post = async (workspace: string) => {
+    const raw = await openRaw(t, server.url);
+    raw.send(`${head("POST", "/v1/generate", { "X-API-Key": workspace, ...JSON_TYPE, "Content-Length": 2 })}{}`);
+    return raw;
+  };
+  for (let i = 0; i < 6; i++) await post("a");
+  await until(() => running === 6);
+  assert.equal((await (await post("a")).read()).status, 503);
+  await post("b");
+  await until(() => running === 7);
+});
+
+test("ends a connection whose reader takes nothing of a response, whatever it is", async ({ t }) => {
+  const server = await listen(t, {
+    quotas: async () => ({ workspace: "x".repeat(30_000_000) }) as never,
+  });
+  const raw = await openRaw(t, server.url);
+  raw.socket.pause();
+  raw.send(head("GET", "/v1/quotas"));
+  // The first call is before the connection is accepted, or while it is open.
+  await until(async () => (await server.connections()) === 1);
+  await until(async () => (await server.connections()) === 0);
+});
+
 test("closes a connection after its answer while the service drains", async ({ t }) => {
   const server = await listen(t, { ready: () => false });
   const raw = await openRaw(t, server.url);
@@ -308,7 +402,7 @@ const CALLER: Caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_
 async function listen(
   t: Lifetime,
   given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
-  timeouts: Partial<Server> = {},
+  { maxConnections = 1_000, ...timeouts }: Partial<Server> = {},
 ) {
   let lines = "";
   const write = (line: string) => {
@@ -322,6 +416,7 @@ async function listen(
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
     body: { idleMs: 10_000, totalMs: 300_000 },
+    connections: { internal: 10, vendors: 10, public: maxConnections },
     stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
     console: { folder: "/nowhere", proxies: 0 },
   };

@@ -1,4 +1,5 @@
 import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Failure } from "../../failure.ts";
 import { newRequestId } from "../request-id.ts";
@@ -10,25 +11,49 @@ import { rawResponse } from "./json-response.ts";
  */
 const LINGER_MS = 1_000;
 
+/** Connections beyond the limit that get a 503. Further ones are closed without one. */
+const SPARE = 64;
+
 /** What the server knows of one connection. */
 export interface Connection {
   /** Aborts when the connection closes. It also reaches requests that still wait for their turn on the connection. */
   readonly closed: AbortSignal;
-  /** The latest response. */
-  response?: ServerResponse;
+  /** Whether the limit on connections was reached when this one was opened, so its requests are refused. */
+  readonly isExcess: boolean;
+  /** Notes that a request begins. */
+  begin(response: ServerResponse): void;
+  /** Notes that a response has been sent, and whether others wait for their turn. */
+  end(): void;
+}
+
+interface Options {
+  /** Most open connections. */
+  readonly max: number;
+  /** Called when a connection is closed or refused. */
+  onShed(cause: "idle_connection" | "connections"): void;
 }
 
 /**
  * Follows the connections of a server. Answers bytes that are not an HTTP request and requests that do not arrive in
- * time, and closes their connections.
+ * time, and closes their connections. When too many are open, it closes the one that has been idle for longest, of the
+ * address that has most of them; when none is idle, requests on a new one are refused.
  * @returns the connection of a socket
  */
-export function trackConnections(server: Server): (socket: Duplex) => Connection {
-  const connections = new WeakMap<Duplex, Connection>();
+export function trackConnections(server: Server, { max, onShed }: Options): (socket: Duplex) => Connection {
+  const connections = new Map<Duplex, Tracked>();
+  /** Idle connections by address. In each set, the first has been idle for longest. */
+  const idle = new Map<string, Set<Tracked>>();
+  server.maxConnections = max + SPARE;
+  server.on("drop", () => onShed("connections"));
   server.on("connection", (socket) => {
-    const controller = new AbortController();
-    socket.once("close", () => controller.abort());
-    connections.set(socket, { closed: controller.signal });
+    const isExcess = connections.size >= max && !closeIdle();
+    if (isExcess) onShed("connections");
+    const connection = new Tracked(socket, isExcess, idle);
+    connections.set(socket, connection);
+    socket.once("close", () => {
+      connections.delete(socket);
+      connection.close();
+    });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const response = connections.get(socket)?.response;
@@ -37,7 +62,78 @@ export function trackConnections(server: Server): (socket: Duplex) => Connection
     // Further bytes of an invalid request raise this event again.
     else if (socket.writable) closeWith(socket, new Failure(kindOf(error)));
   });
-  return (socket) => connections.get(socket) ?? { closed: AbortSignal.abort() };
+  return (socket) => connections.get(socket) ?? CLOSED;
+
+  function closeIdle(): boolean {
+    let most: Set<Tracked> | undefined;
+    for (const those of idle.values()) if (!most || those.size > most.size) most = those;
+    const [oldest] = most ?? [];
+    if (!oldest) return false;
+    onShed("idle_connection");
+    connections.delete(oldest.socket);
+    oldest.close();
+    oldest.socket.destroy();
+    return true;
+  }
+}
+
+const CLOSED: Connection = {
+  closed: AbortSignal.abort(),
+  isExcess: false,
+  begin() {},
+  end() {},
+};
+
+class Tracked implements Connection {
+  readonly socket: Socket;
+  readonly isExcess: boolean;
+  /** The latest response. */
+  response: ServerResponse | undefined;
+  readonly #controller = new AbortController();
+  readonly #idle: Map<string, Set<Tracked>>;
+  /** Kept, because a closed socket has none. */
+  readonly #address: string;
+  /** Requests whose response has not been sent. */
+  #open = 0;
+
+  constructor(socket: Socket, isExcess: boolean, idle: Map<string, Set<Tracked>>) {
+    this.socket = socket;
+    this.isExcess = isExcess;
+    this.#idle = idle;
+    this.#address = socket.remoteAddress ?? "";
+    this.#rest();
+  }
+
+  get closed(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  begin(response: ServerResponse): void {
+    this.response = response;
+    if (this.#open++ === 0) this.#wake();
+  }
+
+  end(): void {
+    // The time that a stalled reader had for the last response must not end the wait for the next one.
+    if (--this.#open > 0) this.socket.setTimeout(0);
+    else if (!this.socket.destroyed) this.#rest();
+  }
+
+  close(): void {
+    this.#wake();
+    this.#controller.abort();
+  }
+
+  #rest(): void {
+    const those = this.#idle.get(this.#address);
+    if (those) those.add(this);
+    else this.#idle.set(this.#address, new Set([this]));
+  }
+
+  #wake(): void {
+    const those = this.#idle.get(this.#address);
+    if (those?.delete(this) && those.size === 0) this.#idle.delete(this.#address);
+  }
 }
 
 function kindOf({ code }: NodeJS.ErrnoException) {

@@ -10,6 +10,7 @@ import type { Connection } from "./connections.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson, writeJsonHeaders } from "./json-response.ts";
 import { type Router, splitTarget } from "./routes.ts";
+import { endIfStalled } from "./stall.ts";
 
 interface Parts {
   readonly router: Router;
@@ -17,6 +18,8 @@ interface Parts {
   connectionOf(socket: IncomingMessage["socket"]): Connection;
   /** Whether the service takes new requests. */
   ready(): boolean;
+  /** Time after which a reader that takes nothing of a response counts as gone, in milliseconds. */
+  readonly stallMs: number;
 }
 
 type ServeExchange = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => Promise<void>;
@@ -25,29 +28,34 @@ type ServeExchange = (request: IncomingMessage, response: ServerResponse, expect
  * Creates the function that serves each request: it finds the handler, runs it, and turns what it throws into a
  * response.
  */
-export function createServeExchange({ router, report, connectionOf, ready }: Parts): ServeExchange {
+export function createServeExchange({ router, report, connectionOf, ready, stallMs }: Parts): ServeExchange {
   return async (request, response, expectsContinue) => {
     const requestId = assignRequestId(response);
     const connection = connectionOf(request.socket);
-    connection.response = response;
-    // While the service drains, a connection ends after its current response.
-    response.once("finish", () => ready() || request.socket.destroySoon());
+    connection.begin(response);
+    response.once("finish", () => {
+      connection.end();
+      // While the service drains, a connection ends after its current response.
+      if (!ready()) request.socket.destroySoon();
+    });
     const { path, query } = splitTarget(request.url ?? "");
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const exchange: Exchange = { ...tracked, request, response, query, expectsContinue, closed: connection.closed };
     const name = router.spanName(path, request.method);
-    if (name === undefined) await serve(exchange, path);
+    if (name === undefined) await serve(exchange, path, connection);
     else {
       await traceRequest(name, request.headers, { "http.request.method": request.method }, async () => {
-        await serve(exchange, path);
+        await serve(exchange, path, connection);
         annotate({ "http.response.status_code": response.headersSent ? response.statusCode : undefined });
       });
     }
+    if (response.writableEnded && !response.writableFinished) endIfStalled(response, stallMs);
   };
 
-  async function serve(exchange: Exchange, path: string): Promise<void> {
+  async function serve(exchange: Exchange, path: string, connection: Connection): Promise<void> {
     const { request, response } = exchange;
     try {
+      if (connection.isExcess) throw refuseExcess(response);
       checkHead(request);
       const { label, run } = router.find(path, exchange);
       exchange.method = label ?? "none";
@@ -81,6 +89,14 @@ function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
     throw new Failure("malformed_request", { message: "The request must have exactly one header Host." });
   if (types > 1)
     throw new Failure("malformed_request", { message: "The request may have only one header Content-Type." });
+}
+
+function refuseExcess(response: ServerResponse): Failure {
+  response.setHeader("Connection", "close");
+  return new Failure("overloaded", {
+    message: "The service has no more connections. Send the request again after the stated time.",
+    retryAfterMs: 1_000,
+  });
 }
 
 /** Drops the body of a request that needs none. Closes the connection if the body is large or slow. */

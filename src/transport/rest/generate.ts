@@ -15,7 +15,6 @@ import { encode } from "./encode.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
 import { writeEvents } from "./sse.ts";
-import { endIfStalled } from "./stall.ts";
 
 interface Parts {
   readonly services: Pick<Services, "generation">;
@@ -49,7 +48,6 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
     } else {
       const answer = await services.generation.generateWhole(received, context);
       sendJson(response, 200, encode(GenerateResponseSchema, answer));
-      endIfStalled(response, stream.stallMs);
     }
   } finally {
     release();

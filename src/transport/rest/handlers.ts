@@ -18,12 +18,14 @@ import { generate } from "./generate.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
 import { httpRoute } from "./routes.ts";
+import type { WorkspaceRequests } from "./workspace-requests.ts";
 
 interface Parts {
   readonly services: Services;
   readonly stream: Config["stream"];
   readonly budget: BodyBudget;
   readonly reader: RequestReader;
+  readonly open: WorkspaceRequests;
 }
 
 type Serve = (exchange: Exchange, caller: Caller) => Promise<void>;
@@ -59,20 +61,26 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
   };
   for (const [method, rule] of methodRules([GenerationService])) {
     const { path, verb } = httpRoute(method);
-    add(path, verb, withCaller(services, rule, methods[method.localName as keyof typeof methods]));
+    add(path, verb, withCaller(parts, rule, methods[method.localName as keyof typeof methods]));
   }
   return paths;
 }
 
 /** Authenticates a request before `serve`. */
-function withCaller(services: Services, { requirement, label }: MethodRule, serve: Serve): Handler {
+function withCaller({ services, open }: Parts, { requirement, label }: MethodRule, serve: Serve): Handler {
   return {
     label,
     async run(exchange) {
       const { headers } = exchange.request;
       const identity = await authenticate(services, requirement, (name) => headers[name]?.toString());
       noteCaller(exchange, identity);
-      await serve(exchange, callerOf(identity));
+      const caller = callerOf(identity);
+      const end = open.begin(caller.workspaceId);
+      try {
+        await serve(exchange, caller);
+      } finally {
+        end();
+      }
     },
   };
 }

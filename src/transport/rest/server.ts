@@ -13,6 +13,7 @@ import { trackConnections } from "./connections.ts";
 import { createServeExchange } from "./exchange.ts";
 import { createHandlers } from "./handlers.ts";
 import { createRouter } from "./routes.ts";
+import { createWorkspaceRequests } from "./workspace-requests.ts";
 
 /** Time between two searches for connections whose request is late, in milliseconds. */
 const CHECK_MS = 1_000;
@@ -24,12 +25,12 @@ const CHECK_MS = 1_000;
  */
 export function createRestServer(
   services: Services,
-  config: Pick<Config, "bodyBudgetBytes" | "body" | "stream" | "console">,
+  config: Pick<Config, "bodyBudgetBytes" | "body" | "stream" | "console" | "connections">,
   log: Log,
   telemetry: Telemetry,
   reader: RequestReader,
 ): Server {
-  const budget = createBodyBudget(config.bodyBudgetBytes, config.body);
+  const budget = createBodyBudget(config.bodyBudgetBytes, config.body, (cause) => telemetry.requestShed(cause));
   telemetry.watchBodies("rest", () => budget.used);
   const rpc = createConsoleRpc(services, config, { budget, reader }, log, telemetry);
   const console = createConsole(services, config, budget, rpc);
@@ -41,11 +42,17 @@ export function createRestServer(
     // Node would refuse a request without Host itself, without a body.
     requireHostHeader: false,
   });
+  const max = config.connections.public;
+  const open = createWorkspaceRequests(max, () => telemetry.requestShed("workspace_connections"));
   const serve = createServeExchange({
-    router: createRouter(createHandlers({ services, stream: config.stream, budget, reader }), console.find),
+    router: createRouter(createHandlers({ services, stream: config.stream, budget, reader, open }), console.find),
     report: createReport(log, telemetry),
-    connectionOf: trackConnections(server),
+    connectionOf: trackConnections(server, {
+      max,
+      onShed: (cause) => telemetry.requestShed(cause),
+    }),
     ready: services.ready,
+    stallMs: config.stream.stallMs,
   });
   server.on("request", (request, response) => void serve(request, response, false));
   server.on("checkContinue", (request, response) => void serve(request, response, true));

@@ -83,7 +83,6 @@ export async function writeEvents(
     clearTimeout(headersTimer);
     clearInterval(keepAlive);
   }
-  endIfStalled(response, options.stallMs);
   response.end();
 }
 

@@ -67,7 +67,7 @@ export function createRpcListener(
   return serveHandlers(router.handlers, { budget, reader, stallMs: config.stream.stallMs, log });
 
   async function admit(context: HandlerContext): Promise<void> {
-    const { service, method, values } = context;
+    const { service, method, values, requestHeader } = context;
     const request = values.get(REQUEST);
     const rule = rules.get(method);
     if (rule) {

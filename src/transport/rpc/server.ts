@@ -24,7 +24,7 @@ export function createRpcHandler(
   telemetry: Telemetry,
   reader: RequestReader,
 ): RequestListener {
-  const budget = createBodyBudget(config.bodyBudgetBytes, config.body);
+  const budget = createBodyBudget(config.bodyBudgetBytes, config.body, (cause) => telemetry.requestShed(cause));
   telemetry.watchBodies("rpc", () => budget.used);
   const options: RpcOptions = {
     protocols: {},

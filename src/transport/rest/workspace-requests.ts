@@ -1,0 +1,40 @@
+import { Failure } from "../../failure.ts";
+
+/** Counts the open requests of each workspace, and keeps one workspace from using all connections. */
+export interface WorkspaceRequests {
+  /**
+   * Begins a request of a workspace.
+   * @returns a function that ends it
+   * @throws Failure overloaded while the workspace uses more than half of the connections and three quarters are in use
+   */
+  begin(workspaceId: string): () => void;
+}
+
+/**
+ * @param max most open connections
+ * @param onShed called when a request is refused
+ */
+export function createWorkspaceRequests(max: number, onShed: () => void): WorkspaceRequests {
+  const open = new Map<string, number>();
+  let total = 0;
+  return {
+    begin(workspaceId) {
+      const own = open.get(workspaceId) ?? 0;
+      if (own >= max / 2 && total >= max * 0.75) {
+        onShed();
+        throw new Failure("overloaded", {
+          message: "This workspace uses most of the connections. Send the request again after the stated time.",
+          retryAfterMs: 1_000,
+        });
+      }
+      open.set(workspaceId, own + 1);
+      total++;
+      return () => {
+        total--;
+        const left = (open.get(workspaceId) ?? 0) - 1;
+        if (left > 0) open.set(workspaceId, left);
+        else open.delete(workspaceId);
+      };
+    },
+  };
+}
