@@ -204,6 +204,8 @@ describe("HTTP exchanges", () => {
       head("GET", "/nowhere"),
       head("GET", "/v1/quotas"),
       head("POST", "/v1/generate", { ...key, ...JSON_TYPE, "Content-Length": 0 }),
+      `${head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 14 })}{"prompt":"a"}`,
+      `${head("POST", "/v1/generate", { ...key, "Content-Type": "a/b", "Content-Length": 14 })}{"prompt":"a"}`,
     ]) {
       raw.send(refused);
       assert.equal((await raw.read()).headers.connection, "keep-alive");

@@ -2,6 +2,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Failure } from "../../failure.ts";
+import { CallerGone } from "../../service/request-context.ts";
 import { newRequestId } from "../request-id.ts";
 import { rawResponse } from "./json-response.ts";
 
@@ -77,6 +78,9 @@ export function trackConnections(server: Server, { max, onShed }: Options): (soc
   }
 }
 
+/** Shared, because creating a reason costs more than closing a connection. */
+const GONE = new CallerGone();
+
 const CLOSED: Connection = {
   closed: AbortSignal.abort(),
   isExcess: false,
@@ -121,7 +125,7 @@ class Tracked implements Connection {
 
   close(): void {
     this.#wake();
-    this.#controller.abort();
+    this.#controller.abort(GONE);
   }
 
   #rest(): void {

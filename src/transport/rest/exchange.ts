@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
@@ -65,7 +66,7 @@ export function createServeExchange({ router, report, connectionOf, ready, stall
     } catch (error) {
       report(exchange, error);
       if (error instanceof CallerGone) exchange.response.destroy();
-      else refuse(exchange, toFailure(error));
+      else await refuse(exchange, toFailure(error));
     }
   }
 }
@@ -106,7 +107,9 @@ async function skipBody(request: IncomingMessage, response: ServerResponse): Pro
 }
 
 /** Responds with a failure, or ends the connection when a response has begun. */
-function refuse({ request, response, requestId }: Exchange, failure: Failure): void {
+async function refuse({ request, response, requestId }: Exchange, failure: Failure): Promise<void> {
+  // A small body arrives together with the head. The connection can be used again then.
+  if (!request.complete && hasBody(request)) await nextTurn();
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
