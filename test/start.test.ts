@@ -53,3 +53,16 @@ test("SIGTERM ends a service that waits for a database which refuses, does not a
     }),
   );
 });
+
+test("names DATABASE_URL when its role may not create tables, or its tables are not those of Chorus", async (t) => {
+  const { url, pool } = await testDatabase(t);
+  await pool.query("drop schema public cascade");
+  const noSchema = await startEarly(t, { DATABASE_URL: url });
+  assert.equal(await noSchema.exit, 1);
+  assert.match(noSchema.output(), /^Chorus cannot start\. .*DATABASE_URL cannot be updated: no schema/m);
+  await pool.query("create schema public");
+  await pool.query("create table workspaces (mine text)");
+  const foreign = await startEarly(t, { DATABASE_URL: url });
+  assert.equal(await foreign.exit, 1);
+  assert.match(foreign.output(), /DATABASE_URL cannot be updated: relation "workspaces" already exists\. Use/);
+});

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Pool, Query } from "./pool.ts";
+import pg from "pg";
+import { isUnavailable, type Pool, type Query } from "./pool.ts";
 
 /** First line of a migration after which programs that do not know it must not run. */
 const BREAKING = "--! breaking-change";
@@ -72,9 +73,14 @@ export async function migrate(pool: Pool, folder: string = import.meta.dirname):
       { timeoutMs: TIMEOUT_MS },
     );
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
-    if (code !== NOT_PERMITTED) throw error;
-    throw new Error(`${message}. Let the role of DATABASE_URL create tables in its database.`, { cause: error });
+    if (!(error instanceof pg.DatabaseError) || isUnavailable(error)) throw error;
+    const advice =
+      error.code === NOT_PERMITTED
+        ? "Let the role create tables in it."
+        : "Use a database of its own for Chorus, or restore a backup.";
+    throw new Error(`The schema of the database in DATABASE_URL cannot be updated: ${error.message}. ${advice}`, {
+      cause: error,
+    });
   }
 }
 
