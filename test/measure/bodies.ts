@@ -49,10 +49,6 @@ export const BODIES: ReadonlyArray<[name: string, create: () => Costly]> = [
     () => rest({ prompt: "p", attachments: Array(5).fill(file("text/plain", Buffer.from(fill(ENGLISH, 9 * MB)))) }),
   ],
   [
-    "an image of 14 MB",
-    () => rest({ prompt: "p", attachments: [file("image/png", Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]))] }),
-  ],
-  [
     "a file that is 60 MB of invalid base64",
     () => rest({ prompt: "p", attachments: [{ name: "f", media_type: "text/plain", data: fill("a!", 60 * MB) }] }),
   ],
@@ -118,6 +114,16 @@ export const BODIES: ReadonlyArray<[name: string, create: () => Costly]> = [
         }),
       ),
     }),
+  ],
+];
+
+/** Bodies that are costly to write for a vendor, which happens on the event loop. */
+export const LONG_PROMPTS: typeof BODIES = [
+  ["a message of 3.9 million quotes and line feeds", () => rest({ messages: messages(1, fill('"\n', 3_900_000)) })],
+  ["a message of 3.9 million Chinese characters", () => rest({ messages: messages(1, fill("東京都の", 11_700_000)) })],
+  [
+    "an image of 14 MB",
+    () => rest({ prompt: "p", attachments: [file("image/png", Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]))] }),
   ],
 ];
 
