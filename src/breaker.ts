@@ -44,13 +44,14 @@ const COMPANY_MS = 300_000;
  * pass. Open: no call passes. Half open, after a cool-down: one call passes as a probe, and its result closes or
  * reopens the circuit.
  *
- * The circuit opens on the share of failed requests over a sliding window. A request counts once, with its first
- * result. Requests that fail because of their content must not close the server to others. So if two workspaces used
- * the server lately, the share must also be reached without the workspace that has the most failures.
+ * The circuit opens on the share of failed requests over a sliding window. A request with several failed calls counts
+ * as one failure. Requests that fail because of their content must not close the server to others. So if two
+ * workspaces used the server lately, the share must also be reached without the workspace that has the most failures.
  */
 export class Breaker {
   readonly #options: Required<BreakerOptions>;
-  readonly #counted = new WeakSet<Requester>();
+  /** Requests whose failure has been counted. */
+  readonly #failed = new WeakSet<Requester>();
   /** The current and the previous half of the window, by workspace. */
   #halves: [Map<string, Count>, Map<string, Count>] = [new Map(), new Map()];
   #halfEndsAt = Number.NEGATIVE_INFINITY;
@@ -129,8 +130,10 @@ export class Breaker {
   }
 
   #count(requester: Requester, isFailed: boolean): void {
-    if (this.#counted.has(requester)) return;
-    this.#counted.add(requester);
+    if (isFailed) {
+      if (this.#failed.has(requester)) return;
+      this.#failed.add(requester);
+    }
     const { workspace } = requester;
     const now = this.#slide();
     if (this.#lastWorkspace !== undefined && workspace !== this.#lastWorkspace) this.#companyAt = now;

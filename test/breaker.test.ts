@@ -73,7 +73,7 @@ test("opens for a workspace that alone used the server lately", () => {
   assert.equal(breaker.isClosed, false);
 });
 
-test("counts a request once, with its first result", () => {
+test("counts several failed calls of one request once", () => {
   const { breaker } = fixture();
   const request = { workspace: "a" };
   for (let i = 0; i < 10; i++) breaker.begin(request)?.end("failed");

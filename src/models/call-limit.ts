@@ -12,11 +12,35 @@ export interface CallLimitOptions {
 }
 
 /** A call that may be sent. Dispose it when the call has ended. */
-export interface Slot extends Disposable {
+export class Slot implements Disposable {
+  readonly #limit: CallLimit;
+  readonly #workspace: string;
+  readonly #permit: Permit;
+  readonly #connection: Permit;
+  readonly #startedAt: number;
+
+  constructor(limit: CallLimit, workspace: string, permit: Permit, connection: Permit, startedAt: number) {
+    this.#limit = limit;
+    this.#workspace = workspace;
+    this.#permit = permit;
+    this.#connection = connection;
+    this.#startedAt = startedAt;
+  }
+
   /** The model has begun to answer. */
-  accept(): void;
+  accept(): void {
+    this.#limit.rise();
+  }
+
   /** The model is overloaded, or cannot be reached. */
-  reject(): void;
+  reject(): void {
+    this.#limit.fall(this.#workspace, this.#startedAt);
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection[Symbol.dispose]();
+    this.#permit[Symbol.dispose]();
+  }
 }
 
 /** Calls that a workspace may have for each free place. One alone gets four fifths. */
@@ -83,23 +107,17 @@ export class CallLimit {
       permit[Symbol.dispose]();
       throw notSent("connections");
     }
-    const startedAt = this.#options.clock();
-    return {
-      accept: () => this.#accept(),
-      reject: () => this.#reject(workspace, startedAt),
-      [Symbol.dispose]() {
-        connection[Symbol.dispose]();
-        permit[Symbol.dispose]();
-      },
-    };
+    return new Slot(this, workspace, permit, connection, this.#options.clock());
   }
 
-  #accept(): void {
+  /** Counts an accepted call. */
+  rise(): void {
     if (this.#limit === this.#options.max || 2 * this.#queue.size.held < this.#limit) return;
     this.#change(this.#limit + 1 / Math.sqrt(this.#limit));
   }
 
-  #reject(workspace: string, startedAt: number): void {
+  /** Counts a rejected call of a workspace, which began at `startedAt` of the clock. */
+  fall(workspace: string, startedAt: number): void {
     if (startedAt < this.#decreasedAt) return;
     const { held, keys } = this.#queue.size;
     const isAlone = keys === 1 || (this.#rejected !== undefined && this.#rejected !== workspace);
