@@ -1,7 +1,8 @@
 import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
-import { createServer as createHttp2, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { type ConnectionLimit, limitConnections } from "./connection-limit.ts";
+import { HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 
 export interface Listener {
   /** Base address, such as `http://127.0.0.1:8080`. */
@@ -52,16 +53,8 @@ export async function listenBoth(
 ): Promise<Listener> {
   const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, handler).on("checkContinue", handler);
   const onHttp2 = handler as unknown as Parameters<typeof createHttp2>[1];
-  // In megabytes. A proxy carries hundreds of responses on one connection; with Node's default of 10 it would refuse
-  // new requests.
-  const http2 = createHttp2({ maxSessionMemory: 64 }, onHttp2).on("checkContinue", onHttp2 as never);
-  const sessions = new Set<ServerHttp2Session>();
-  http2.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-  });
-  // Without a listener, a connection that the caller resets would end the process.
-  http2.on("sessionError", () => undefined);
+  const http2 = createHttp2(HTTP2_OPTIONS, onHttp2).on("checkContinue", onHttp2 as never);
+  const closeSessions = limitSessions(http2);
 
   // The HTTP/1.1 server owns the port, because Node applies the time limits only to a server that listens.
   const sockets = new Set<Socket>();
@@ -82,9 +75,6 @@ export async function listenBoth(
     });
   });
   const listener = await listen(http1, host, port, limit);
-  const closeSessions = () => {
-    for (const session of sessions) session.close();
-  };
   return {
     url: listener.url,
     drain() {

@@ -1,0 +1,98 @@
+import { constants, type Http2Server, type ServerHttp2Session, type ServerOptions } from "node:http2";
+
+/** Limits of HTTP/2 connections. Above those of Node and nghttp2, the connection ends with ENHANCE_YOUR_CALM. */
+export const HTTP2_OPTIONS: ServerOptions = {
+  // In megabytes. A proxy carries hundreds of responses on one connection; with Node's default of 10 it would refuse
+  // new requests.
+  maxSessionMemory: 64,
+  settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: 16 * 1024 },
+  // Streams that the peer resets: at once, and per second afterwards (CVE-2023-44487).
+  streamResetBurst: 500,
+  streamResetRate: 50,
+};
+
+/** What ends sessions that only cost. */
+export interface SessionLimits {
+  /** Most sessions. A further one replaces the session that has been idle for longest. */
+  readonly sessions: number;
+  /** Time in which the first request must begin, in milliseconds. */
+  readonly firstRequestMs: number;
+  /** Longest time without an open request after that, in milliseconds. */
+  readonly idleMs: number;
+  /** Most PING and SETTINGS frames of a session in a second. Clients send a few, to measure the connection. */
+  readonly controlFrames: number;
+}
+
+const LIMITS: SessionLimits = { sessions: 4_000, firstRequestMs: 20_000, idleMs: 300_000, controlFrames: 200 };
+
+/** Time between two searches for idle sessions, in milliseconds. */
+const SWEEP_MS = 1_000;
+
+interface State {
+  open: number;
+  /** When the session has to end unless a request begins, by `performance.now()`. */
+  endsAt: number;
+  /** PING and SETTINGS frames since the last search. */
+  frames: number;
+}
+
+/**
+ * Keeps the sessions of a server within limits.
+ * @returns a function that ends each session after its current requests
+ */
+export function limitSessions(server: Http2Server, limits: SessionLimits = LIMITS): () => void {
+  const sessions = new Map<ServerHttp2Session, State>();
+  /** Sessions without an open request. The one that has been idle for longest is the first. */
+  const idle = new Set<ServerHttp2Session>();
+  let sweeping: NodeJS.Timeout | undefined;
+
+  const sweep = () => {
+    const now = performance.now();
+    for (const [session, state] of sessions) {
+      state.frames = 0;
+      if (state.open === 0 && now >= state.endsAt) session.close();
+    }
+  };
+  const add = (session: ServerHttp2Session) => {
+    const state: State = { open: 0, endsAt: performance.now() + limits.firstRequestMs, frames: 0 };
+    if (sessions.size >= limits.sessions) {
+      const [longest] = idle;
+      if (longest) longest.close();
+      else endCalmly(session);
+    }
+    sessions.set(session, state);
+    idle.add(session);
+    sweeping ??= setInterval(sweep, SWEEP_MS).unref();
+    const countFrame = () => {
+      if (++state.frames > limits.controlFrames) endCalmly(session);
+    };
+    session.on("ping", countFrame).on("remoteSettings", countFrame);
+    session.on("stream", (stream) => {
+      state.open++;
+      idle.delete(session);
+      stream.once("close", () => {
+        if (--state.open > 0 || session.destroyed) return;
+        state.endsAt = performance.now() + limits.idleMs;
+        idle.add(session);
+      });
+    });
+    session.once("close", () => {
+      sessions.delete(session);
+      idle.delete(session);
+      if (sessions.size > 0) return;
+      clearInterval(sweeping);
+      sweeping = undefined;
+    });
+  };
+  server.on("session", add);
+  // Without a listener, a connection that the caller resets would end the process.
+  server.on("sessionError", () => undefined);
+  return () => {
+    for (const session of sessions.keys()) session.close();
+  };
+}
+
+function endCalmly(session: ServerHttp2Session): void {
+  // Node takes a code here, which its types do not have; as a second argument it is ignored without an error.
+  session.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM as never);
+}

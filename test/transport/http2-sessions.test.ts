@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, constants, createServer } from "node:http2";
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
+import { test } from "vitest";
+import { HTTP2_OPTIONS, limitSessions, type SessionLimits } from "../../src/transport/http2-sessions.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+const LIMITS: SessionLimits = { sessions: 100, firstRequestMs: 60_000, idleMs: 60_000, controlFrames: 200 };
+const GOAWAY = 7;
+
+function frame(type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+const SETTINGS = frame(4, 0, 0);
+
+/** Serves "ok", and counts the requests that reach the handler. */
+async function serve(t: Lifetime, limits: Partial<SessionLimits> = {}) {
+  const served = { requests: 0, port: 0, url: "" };
+  const server = createServer(HTTP2_OPTIONS, (request, response) => {
+    served.requests++;
+    if (request.url === "/held") response.write("held");
+    else response.end("ok");
+  });
+  limitSessions(server, { ...LIMITS, ...limits });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.onTestFinished(() => void server.close());
+  served.port = (server.address() as AddressInfo).port;
+  served.url = `http://127.0.0.1:${served.port}`;
+  return served;
+}
+
+function open(t: Lifetime, url: string): ClientHttp2Session {
+  const session = connect(url);
+  session.on("error", () => undefined);
+  t.onTestFinished(() => session.destroy());
+  return session;
+}
+
+/** Opens a connection that sends raw frames. `received` collects the bytes of the server. */
+async function openFrames(
+  t: Lifetime,
+  port: number,
+): Promise<{ socket: Socket; received: () => Buffer; end: Promise<unknown> }> {
+  const socket = connectTcp({ host: "127.0.0.1", port });
+  t.onTestFinished(() => void socket.destroy());
+  socket.on("error", () => undefined);
+  const end = new Promise((resolve) => socket.on("close", resolve));
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, "connect");
+  socket.write(Buffer.concat([PREFACE, SETTINGS]));
+  return { socket, received: () => Buffer.concat(chunks), end };
+}
+
+/** The error code of the GOAWAY frame among the frames that were received; undefined when there is none. */
+function goawayCode(bytes: Buffer): number | undefined {
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
+    if (bytes[at + 3] === GOAWAY) return bytes.readUInt32BE(at + 13);
+  return undefined;
+}
+
+async function answer(session: ClientHttp2Session): Promise<string> {
+  const stream = session.request({ ":path": "/" });
+  let text = "";
+  for await (const chunk of stream) text += chunk;
+  return text;
+}
+
+test("states the limits of streams and headers", async (t) => {
+  const { url } = await serve(t);
+  const session = open(t, url);
+  const [settings] = await once(session, "remoteSettings");
+  assert.deepEqual([settings.maxConcurrentStreams, settings.maxHeaderListSize], [1_000, 16_384]);
+});
+
+test("refuses headers above the limit and keeps serving the connection", async (t) => {
+  const { url } = await serve(t);
+  const session = open(t, url);
+  // The limit holds once the client has acknowledged it.
+  assert.equal(await answer(session), "ok");
+  const large = session.request({ ":path": "/", "x-large": "a".repeat(30_000) });
+  large.on("error", () => undefined);
+  await new Promise((resolve) => large.once("close", resolve));
+  assert.notEqual(large.rstCode, 0);
+  assert.equal(await answer(session), "ok");
+});
+
+test("ends a connection that resets its requests in a flood", async (t) => {
+  const { url } = await serve(t);
+  const session = open(t, url);
+  await once(session, "connect");
+  const ended = new Promise<number>((resolve) => session.once("goaway", resolve));
+  for (let i = 0; i < 3_000 && !session.closed; i++) {
+    const call = session.request({ ":path": "/held" });
+    call.on("error", () => undefined);
+    call.close(constants.NGHTTP2_CANCEL);
+  }
+  assert.notEqual(await ended, 0);
+  assert.equal(await answer(open(t, url)), "ok");
+});
+
+for (const [name, flood] of [
+  ["PING", frame(6, 0, 0, Buffer.alloc(8))],
+  ["SETTINGS", SETTINGS],
+] as const) {
+  test(`ends a connection that floods it with ${name} frames`, async (t) => {
+    const { port, url } = await serve(t);
+    const few = await openFrames(t, port);
+    few.socket.write(Buffer.concat(Array.from({ length: 100 }, () => flood)));
+    const many = await openFrames(t, port);
+    many.socket.write(Buffer.concat(Array.from({ length: 5_000 }, () => flood)));
+    await many.end;
+    assert.equal(goawayCode(many.received()), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    assert.equal(few.socket.destroyed, false);
+    assert.equal(await answer(open(t, url)), "ok");
+  });
+}
+
+test("ends a connection whose headers never end", async (t) => {
+  const { port, url } = await serve(t);
+  const { socket, end } = await openFrames(t, port);
+  // A literal header field without indexing: name and value of 100 bytes.
+  const field = Buffer.concat([
+    Buffer.from([0, 100]),
+    Buffer.alloc(100, "a"),
+    Buffer.from([100]),
+    Buffer.alloc(100, "b"),
+  ]);
+  const more = frame(9, 0, 1, Buffer.concat(Array.from({ length: 40 }, () => field)));
+  socket.write(frame(1, 0, 1, field));
+  for (let i = 0; i < 100 && !socket.destroyed; i++) socket.write(more);
+  await end;
+  assert.equal(await answer(open(t, url)), "ok");
+});
+
+test("ends a session without a first request, and one that stops within a frame", async (t) => {
+  const { port } = await serve(t, { firstRequestMs: 1 });
+  const silent = await openFrames(t, port);
+  const stopped = await openFrames(t, port);
+  stopped.socket.write(frame(1, 0, 1).subarray(0, 4));
+  await Promise.all([silent.end, stopped.end]);
+});
+
+test("ends an idle session, but none with an open request", async (t) => {
+  const { url } = await serve(t, { idleMs: 1 });
+  const busy = open(t, url);
+  const held = busy.request({ ":path": "/held" });
+  held.on("error", () => undefined);
+  await once(held, "response");
+  assert.equal(await answer(busy), "ok");
+  const idle = open(t, url);
+  assert.equal(await answer(idle), "ok");
+  await once(idle, "close");
+  assert.equal(busy.closed, false);
+});
+
+test("replaces the session that has been idle for longest by a new one", async (t) => {
+  const { url } = await serve(t, { sessions: 2 });
+  const busy = open(t, url);
+  const held = busy.request({ ":path": "/held" });
+  held.on("error", () => undefined);
+  await once(held, "response");
+  const idle = open(t, url);
+  assert.equal(await answer(idle), "ok");
+  const third = open(t, url);
+  assert.equal(await answer(third), "ok");
+  await until(() => idle.destroyed);
+  assert.equal(busy.destroyed, false);
+  // A further session is refused when every other one has an open request.
+  const also = third.request({ ":path": "/held" });
+  also.on("error", () => undefined);
+  await once(also, "response");
+  const refused = open(t, url);
+  await until(() => refused.destroyed);
+  assert.deepEqual([busy.destroyed, third.destroyed], [false, false]);
+});
