@@ -39,6 +39,7 @@ import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
 import { createRequestReader } from "./transport/request-reader.ts";
 import { createRestServer } from "./transport/rest/server.ts";
+import { requireKnownHost } from "./transport/rpc/known-host.ts";
 import { createRpcHandler } from "./transport/rpc/server.ts";
 
 /** What each step of the start needs. */
@@ -164,7 +165,8 @@ async function startServers(
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
-  const handler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
+  const rpcHandler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
+  const handler = requireKnownHost(config, rpcHandler);
   const rpcLimit = { most: config.connections.internal, onRefused: () => telemetry.requestShed("connections") };
   const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, rpcLimit).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);

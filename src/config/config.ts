@@ -24,7 +24,12 @@ export interface ModelTimeouts {
 
 export interface Config {
   public: { host: string; port: number };
-  rpc: { host: string; port: number };
+  rpc: {
+    host: string;
+    port: number;
+    /** Further names of the internal listener, in lower case. A leading dot stands for all names below. */
+    names: string[];
+  };
   /** Connection string of the operator's Postgres; undefined starts the embedded one. */
   databaseUrl: string | undefined;
   dataDir: string;
@@ -91,7 +96,11 @@ const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error"
 export function envToConfig(env: Env, resources: Resources = readResources()): Config {
   return {
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
-    rpc: { host: env.RPC_HOST || "127.0.0.1", port: integer(env, "RPC_PORT", 8081, 0, 65535) },
+    rpc: {
+      host: env.RPC_HOST || "127.0.0.1",
+      port: integer(env, "RPC_PORT", 8081, 0, 65535),
+      names: hostNames(env, "RPC_NAMES"),
+    },
     databaseUrl: databaseUrl(env),
     dataDir: resolve(env.DATA_DIR || ".chorus"),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
@@ -126,6 +135,19 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     logLevel: logLevel(env),
     tracing: readTracing(env),
   };
+}
+
+/** Reads host names, separated by commas. */
+function hostNames(env: Env, name: string): string[] {
+  const names = (env[name] ?? "").split(",").map((part) => part.trim().toLowerCase());
+  const wrong = names.find((part) => !/^(\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/.test(part));
+  if (wrong !== undefined) {
+    throw new ConfigError(
+      `${name} must be host names separated by commas, such as "chorus.example.com,.svc.example.com", but has ` +
+        `"${wrong}". Leave out schemes and ports.`,
+    );
+  }
+  return names.filter((part) => part !== "");
 }
 
 function integer(env: Env, name: string, fallback: number, min: number, max: number): number {

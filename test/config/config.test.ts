@@ -44,7 +44,7 @@ test("returns the documented defaults for an empty environment", () => {
     { ...config, models: [], tiers: config.tiers.map(({ name }) => name) },
     {
       public: { host: "127.0.0.1", port: 8080 },
-      rpc: { host: "127.0.0.1", port: 8081 },
+      rpc: { host: "127.0.0.1", port: 8081, names: [] },
       databaseUrl: undefined,
       dataDir: resolve(".chorus"),
       bootstrapApiKey: undefined,
@@ -268,4 +268,13 @@ test("throws only ConfigError, for any text", () => {
       }
     }),
   );
+});
+
+test("reads the names of the internal listener", () => {
+  assert.deepEqual(envToConfig({ RPC_NAMES: " Chorus.example.com,.svc.example.com, " }).rpc.names, [
+    "chorus.example.com",
+    ".svc.example.com",
+  ]);
+  for (const RPC_NAMES of ["http://chorus.example.com", "chorus.example.com:8081", "a b", "a..b"])
+    assert.throws(() => envToConfig({ RPC_NAMES }), /^ConfigError: RPC_NAMES must be host names separated by commas/);
 });
