@@ -10,26 +10,17 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import {
-  FinishReason,
   GenerateResponseSchema,
   GenerationService,
   StreamGenerateResponseSchema,
 } from "../gen/chorus/v1/generation_pb.js";
 import { SCRIPTS } from "./answer.ts";
+import { ECHO_ANSWER, ECHO_END } from "./rpc-requests.ts";
 
 type StreamMessage = MessageInitShape<typeof StreamGenerateResponseSchema>;
 
-const END = {
-  id: "gen_00000000000000000000000000000000",
-  requestId: "req_00000000000000000000000000000000",
-  usage: { inputTokens: 20, outputTokens: 120, credits: 0.05 },
-  finishReason: FinishReason.STOP,
-};
-
 function routes(router: ConnectRouter): void {
-  router.rpc(GenerationService.method.generate, () =>
-    create(GenerateResponseSchema, { ...END, answer: SCRIPTS.burst.tokens.join(""), latencyMs: 12 }),
-  );
+  router.rpc(GenerationService.method.generate, () => create(GenerateResponseSchema, ECHO_ANSWER));
   router.rpc(GenerationService.method.streamGenerate, streamWords);
 }
 
@@ -42,7 +33,7 @@ async function* streamWords(): AsyncGenerator<StreamMessage> {
     if (done) break;
     yield create(StreamGenerateResponseSchema, { event: { case: "delta", value: { text: value } } });
   }
-  yield create(StreamGenerateResponseSchema, { event: { case: "done", value: END } });
+  yield create(StreamGenerateResponseSchema, { event: { case: "done", value: ECHO_END } });
 }
 
 const [http1Port = "", http2Port = ""] = process.argv.slice(2);

@@ -30,8 +30,8 @@ export interface Environment extends AsyncDisposable {
   startPortkey(): Promise<Contestant>;
   startChorus(): Promise<RpcContestant>;
   startUngoverned(): Promise<Contestant>;
-  /** The RPC library alone. It has no REST. */
-  startEcho(): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
+  /** An RPC library alone, or for unary calls HTTP and the codecs alone. They have no REST. */
+  startEcho(script: "echo" | "bare"): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
   /** Undefined if nginx is not installed. */
   startNginx: (() => Promise<Contestant>) | undefined;
 }
@@ -68,7 +68,7 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
     startPortkey: () => startPortkey(places),
     startChorus: () => startChorus(places),
     startUngoverned: () => startUngoverned(places),
-    startEcho: () => startEcho(places),
+    startEcho: (script) => startEcho(places, script),
     startNginx: nginxVersion() ? () => startNginx(places) : undefined,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -144,9 +144,12 @@ async function startChorus({ folder, catalogue, databaseUrl, signal }: Places): 
   };
 }
 
-async function startEcho({ signal }: Places): Promise<Pick<RpcContestant, "server" | "rpcTarget">> {
+async function startEcho(
+  { signal }: Places,
+  script: "echo" | "bare",
+): Promise<Pick<RpcContestant, "server" | "rpcTarget">> {
   const [http1Port = 0, http2Port = 0] = await freePorts(2);
-  const command = node(here("echo.ts"), http1Port, http2Port);
+  const command = node(here(`${script}.ts`), http1Port, http2Port);
   const server = await startServer(command, { port: http2Port, place: "server", signal });
   return {
     server,

@@ -37,7 +37,7 @@ export function methodText({ rounds, seconds }: Options): string {
 - Chorus ungoverned is the same code without key, lease, charge and database.
 - Portkey is \`@portkey-ai/gateway\` 1.15.2 without keys, limits or billing.
 - RPC uses binary messages. REST, SSE and Connect on HTTP/1.1 have a connection per concurrent request; HTTP/2 has
-  ${SESSIONS} connections for all. The echo calls no upstream.
+  ${SESSIONS} connections for all. The echoes call no upstream.
 - Memory is the growth of the resident memory of a newly started server, divided by the number of streams. It includes
   the connections to both sides. The garbage collector is not called.
 - Status, framing and end of every response were checked, and the complete text of one in a hundred. None was wrong.`;

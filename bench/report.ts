@@ -88,18 +88,21 @@ function latencyTable(results: Results): string {
 function rpcSections(results: Results): string[] {
   const make = (kind: Kind, item: string, base: string) => {
     const reference = rowOf(results, kind, base).cpuMicros;
+    const isPaced = kind === "rpc paced";
     const rows = namesOf(results, kind).map((name) => {
       const { rate, cpuMicros, driverShare } = rowOf(results, kind, name);
-      return [name, figure(rate), figure(cpuMicros, 1), figure(divide(cpuMicros, reference), 2), percent(driverShare)];
+      const ofPace = isPaced ? [percent(divide(rate, PACED_RATE))] : [];
+      const cpu = [figure(cpuMicros, 1), figure(divide(cpuMicros, reference), 2)];
+      return [name, figure(rate), ...ofPace, ...cpu, percent(driverShare)];
     });
-    const pace = kind === "rpc paced" ? ["of the pace"] : [];
+    const pace = isPaced ? ["of the pace"] : [];
     const head = ["", `${item}s/s`, ...pace, `CPU µs per ${item}`, `time / time of ${base}`, "load + upstream"];
     return rows.length === 0 ? "" : table(head, rows);
   };
   const streams = `${PACED_STREAMS} paced streams at once`;
   return [
     section(
-      "RPC, unary, `Generate`. The echo is bare connect-node with the same messages:",
+      "RPC, unary, `Generate`. With the same messages, the echo is connect-node, bare is `node:http` and `node:http2`:",
       make("rpc unary", "answer", "REST"),
     ),
     section(`RPC, ${streams}, \`StreamGenerate\` on HTTP/2:`, make("rpc paced", "token", "SSE")),

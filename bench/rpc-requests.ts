@@ -1,5 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
+  FinishReason,
   GenerateRequestSchema,
   GenerateResponseSchema,
   GenerationService,
@@ -14,6 +15,17 @@ import { checkAnswer, type Shape, scriptOf } from "./requests.ts";
 
 /** Binary messages in each case. Streams only over HTTP/2. */
 export type Protocol = "Connect HTTP/1.1" | "Connect HTTP/2" | "gRPC";
+
+/** What the echoes end a stream with. */
+export const ECHO_END = {
+  id: "gen_00000000000000000000000000000000",
+  requestId: "req_00000000000000000000000000000000",
+  usage: { inputTokens: 20, outputTokens: 120, credits: 0.05 },
+  finishReason: FinishReason.STOP,
+};
+
+/** What the echoes answer to a unary call. */
+export const ECHO_ANSWER = { ...ECHO_END, answer: scriptOf("unary").tokens.join(""), latencyMs: 12 };
 
 /** Flag of the envelope that ends a Connect stream. */
 const END_STREAM = 2;
