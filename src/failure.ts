@@ -102,6 +102,12 @@ export const FAILURES = {
     connect: Code.InvalidArgument,
     message: "The body must be sent as Content-Type: application/json, without Content-Encoding.",
   },
+  unsupported_compression: {
+    http: 415,
+    code: "unsupported_media_type",
+    connect: Code.Unimplemented,
+    message: "The messages of a call must be sent without compression.",
+  },
   invalid_request: {
     http: 422,
     code: "invalid_request",

@@ -1,7 +1,7 @@
-import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure, invalid } from "../failure.ts";
+import { Failure } from "../failure.ts";
 import { decode } from "./rest/decode.ts";
+import { parseMessage } from "./rpc/parse.ts";
 
 /** How a request is written: as JSON of the public contract, as protobuf JSON, or as protobuf. */
 export type Format = "rest" | "json" | "proto";
@@ -13,21 +13,7 @@ export interface DecodedRequest {
   readonly more: number;
 }
 
-/** Bytes before a message of gRPC, gRPC-Web or a Connect stream. */
-const PREFIX = 5;
-
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/**
- * Takes the message out of a body of gRPC, gRPC-Web or a Connect stream: one flag, four bytes of length, the message.
- * @throws Failure invalid_request
- */
-export function unwrap(body: Uint8Array): Uint8Array {
-  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  const isOne = body.length >= PREFIX && view.getUint8(0) === 0 && view.getUint32(1) === body.length - PREFIX;
-  if (!isOne) throw invalid("", "The body must be one message without compression.");
-  return body.subarray(PREFIX);
-}
 
 /**
  * Decodes a request.
@@ -39,7 +25,7 @@ export function decodeRequest(bytes: Uint8Array, format: Format): DecodedRequest
     const { message, unknown, more } = decode(GenerateRequestSchema, text, parseBody(text));
     return { request: message, unknown, more };
   }
-  return { request: format === "json" ? fromJson(bytes) : fromProto(bytes), unknown: [], more: 0 };
+  return { request: parseMessage(GenerateRequestSchema, bytes, format === "json"), unknown: [], more: 0 };
 }
 
 /** Decodes UTF-8 without its byte order mark. @throws Failure invalid_json */
@@ -64,21 +50,4 @@ export function parseBody(text: string): object {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Failure("invalid_json");
   return value;
-}
-
-function fromJson(bytes: Uint8Array): GenerateRequest {
-  const text = decodeText(bytes);
-  try {
-    return fromJsonString(GenerateRequestSchema, text, { ignoreUnknownFields: true });
-  } catch (cause) {
-    throw new Failure("invalid_json", { message: "The body is not a valid message of this method as JSON.", cause });
-  }
-}
-
-function fromProto(bytes: Uint8Array): GenerateRequest {
-  try {
-    return fromBinary(GenerateRequestSchema, bytes);
-  } catch {
-    throw invalid("", "The body is not a valid protobuf message of this method.");
-  }
 }

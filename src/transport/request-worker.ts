@@ -1,6 +1,7 @@
 import { createRequestReading, type ReadOptions, type ReadRequest } from "../service/read-request.ts";
 import { ownBytes, serveJobs } from "../worker-job.ts";
-import { type DecodedRequest, decodeRequest, type Format, unwrap } from "./decode-request.ts";
+import { type DecodedRequest, decodeRequest, type Format } from "./decode-request.ts";
+import { unwrap } from "./rpc/parse.ts";
 
 /** A body to read. */
 export interface Job extends ReadOptions {

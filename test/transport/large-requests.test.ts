@@ -89,7 +89,7 @@ describe("a large body over RPC", () => {
     for (const [type, body] of [
       ["application/json", `{"prompt":"${LONG}"`],
       ["application/proto", Buffer.alloc(20_000, 0xff)],
-      ["application/grpc-web+proto", Buffer.alloc(20_000, 0x01)],
+      ["application/grpc-web+proto", Buffer.alloc(20_000, 0x02)],
     ] as const) {
       const response = await fetch(`${service.rpcUrl}/chorus.v1.GenerationService/Generate`, {
         method: "POST",

@@ -12,6 +12,7 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   missing_scope: ["generate", "streamGenerate", "quotas", "metrics"],
   // Only the console checks the origin.
   foreign_origin: [],
+  unsupported_compression: [],
   not_found: [],
   // Only requests of owners and operators name entities.
   unknown_entity: [],

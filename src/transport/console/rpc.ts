@@ -16,15 +16,14 @@ import { sessionSecret } from "./session.ts";
 export function createConsoleRpc(
   services: Services,
   config: Pick<Config, "console" | "stream">,
-  bodies: Pick<RpcOptions, "budget" | "reader">,
+  bodies: RpcOptions["bodies"],
   log: Log,
   telemetry: Telemetry,
 ): RequestListener {
   const options: RpcOptions = {
-    protocols: { grpc: false, grpcWeb: false, requireConnectProtocolHeader: true },
-    ...bodies,
-    async authenticate({ requestHeader }, requirement) {
-      const header = (name: string) => requestHeader.get(name) ?? undefined;
+    protocols: { grpc: false, requireVersion: true },
+    bodies,
+    async authenticate({ header }, requirement) {
       requireSameOrigin(header, config.console.proxies);
       const { caller, actor } = await services.sessions.authenticate(sessionSecret(header("cookie")));
       // The console's key has every scope.

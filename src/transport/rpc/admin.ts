@@ -1,4 +1,4 @@
-import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { DescService, Message } from "@bufbuild/protobuf";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
@@ -8,27 +8,25 @@ import type { Actor } from "../../accounts/audit.ts";
 import type { Admin } from "../../service/admin.ts";
 import type { Services } from "../../service/services.ts";
 import { actorOf } from "../tracked-request.ts";
-import type { Reporting } from "./reporting.ts";
-import { REQUEST } from "./request.ts";
+import type { Call } from "./call.ts";
+import { type Handlers, type Method, methodsOf } from "./method.ts";
 
-/** Adds the services of operators and owners. */
-export function addAdmin(router: ConnectRouter, services: Services, { unary }: Reporting): void {
-  function withActor<A extends object>(admin: A): { [M in keyof A]: Handler<A[M]> } {
-    const handlers = Object.entries(admin).map(([name, run]) => [
-      name,
-      (request: never, context: HandlerContext) =>
-        unary(context, async () => run(request, actorOf(context.values.get(REQUEST).identity))),
-    ]);
-    return Object.fromEntries(handlers);
-  }
-  router.service(WorkspaceService, withActor<Admin<typeof WorkspaceService>>(services.workspaces));
-  router.service(CreditService, withActor<Admin<typeof CreditService>>(services.credits));
-  router.service(KeyService, withActor<Admin<typeof KeyService>>(services.keys));
-  router.service(UsageService, withActor<Admin<typeof UsageService>>(services.usage));
-  router.service(ActivityService, withActor<Admin<typeof ActivityService>>(services.activity));
+/** The methods of the services of operators and owners, by their paths. */
+export function adminMethods(services: Services): Array<[string, Method]> {
+  return [
+    ...withActor<typeof WorkspaceService>(WorkspaceService, services.workspaces),
+    ...withActor<typeof CreditService>(CreditService, services.credits),
+    ...withActor<typeof KeyService>(KeyService, services.keys),
+    ...withActor<typeof UsageService>(UsageService, services.usage),
+    ...withActor<typeof ActivityService>(ActivityService, services.activity),
+  ];
 }
 
-/** A method of an admin service that takes the actor from Connect's context. */
-type Handler<F> = F extends (request: infer Request, actor: Actor) => infer Response
-  ? (request: Request, context: HandlerContext) => Response
-  : never;
+function withActor<S extends DescService>(service: S, admin: Admin<S>): Array<[string, Method]> {
+  const functions = admin as Record<string, (request: Message, actor: Actor) => Promise<Message>>;
+  const handlers = service.methods.map(({ localName }) => [
+    localName,
+    async (request: Message, { identity }: Call) => functions[localName]?.(request, actorOf(identity)),
+  ]);
+  return methodsOf(service, Object.fromEntries(handlers) as Handlers<S>);
+}

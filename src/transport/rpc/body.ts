@@ -1,65 +1,98 @@
-import type { DescService } from "@bufbuild/protobuf";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Message } from "@bufbuild/protobuf";
+import { GenerateRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import type { ReadRequest } from "../../service/read-request.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
 import { meterBody, tooLarge } from "../body-bounds.ts";
-import { type BodyBudget, type BodyHold, MAX_BODY, MAX_SMALL_BODY } from "../body-budget.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
 import { senderOf } from "../tracked-request.ts";
 import { createValueCounter, prefixLength } from "../value-count.ts";
-import { toConnectError } from "./connect-error.ts";
-import { type Exchanged, readLarge } from "./large-body.ts";
+import type { Call } from "./call.ts";
+import { readLarge } from "./large-body.ts";
+import type { Method } from "./method.ts";
+import { parseMessage, unwrap } from "./parse.ts";
+import type { Exchange } from "./response.ts";
+import type { Wire } from "./wire.ts";
 
-export interface Body {
-  /** Reads the body within its bounds, once the request is authenticated. @throws ConnectError */
-  read(): AsyncIterable<Uint8Array>;
-  /** Gives the body's memory back to the budget. */
-  release(): void;
+/** What reading needs besides the call. */
+export interface Bodies {
+  readonly budget: BodyBudget;
+  readonly reader: RequestReader;
 }
 
-/** Largest request to a service, in bytes. */
-export function maxBytesOf({ typeName }: DescService): number {
-  return typeName === GenerationService.typeName ? MAX_BODY : MAX_SMALL_BODY;
+/**
+ * Reads the request of a unary or server-streaming method. A large prompt is read in a thread.
+ * @throws Failure; CallerGone when the caller leaves or the deadline passes
+ */
+export async function readRequest(
+  exchange: Exchange,
+  call: Call,
+  method: Method,
+  wire: Wire,
+  { budget, reader }: Bodies,
+): Promise<Message | ReadRequest> {
+  const blocks = await readBody(exchange, call, method, wire, budget);
+  const { input } = method.desc;
+  if (blocks.size > MAX_INLINE && input === GenerateRequestSchema) return readLarge(blocks, call, wire, reader);
+  const body = blocks.join();
+  return parseMessage(input, wire.enveloped ? unwrap(body) : body, wire.json);
 }
 
-/** Prepares reading the body of a request that `handler` serves. */
-export function createBody(
-  exchanged: Exchanged,
-  { service, method }: UniversalHandler,
-  { budget, reader }: { budget: BodyBudget; reader: RequestReader },
-): Body {
-  const { request, response, tracked } = exchanged;
-  const type = request.headers["content-type"] ?? "";
-  const maxBytes = maxBytesOf(service);
-  const count = createValueCounter(method.input, type, (length) => {
+/**
+ * Reads a body within the bounds of size, values, memory and time. The memory belongs to the request until its response
+ * closes.
+ * @throws Failure request_too_large, overloaded or request_incomplete; CallerGone when the caller leaves or the deadline passes
+ */
+function readBody(
+  { request, response, signal }: Exchange,
+  { identity }: Call,
+  { maxBytes, desc }: Method,
+  wire: Wire,
+  budget: BodyBudget,
+): Promise<Blocks> {
+  const count = createValueCounter(desc.input, wire.contentType, (length) => {
     if (length > maxBytes) throw tooLarge(maxBytes);
   });
-  let hold: BodyHold | undefined;
-  return {
-    async *read() {
-      // Connect may start to read other bodies before their end: reflection is a stream in both directions.
-      const blocks = service.typeName === GenerationService.typeName ? new Blocks() : undefined;
+  const prefixBytes = prefixLength(wire.contentType);
+  return new Promise((resolve, reject) => {
+    const blocks = new Blocks();
+    const stop = () => {
+      request.off("data", onData).off("end", onEnd);
+      signal.removeEventListener("abort", onAbort);
+    };
+    const fail = (error: unknown) => {
+      stop();
+      request.pause();
+      hold.release();
+      reject(error);
+    };
+    const hold = budget.open(senderOf(identity), fail);
+    const meter = meterBody(request.headers, { hold, maxBytes, prefixBytes, count });
+    const onAbort = () => fail(new CallerGone());
+    const onData = (chunk: Buffer) => {
       try {
-        if (request.destroyed) throw new CallerGone();
-        hold = budget.open(senderOf(tracked.identity), () => request.destroy());
-        const meter = meterBody(request.headers, { hold, maxBytes, prefixBytes: prefixLength(type), count });
-        meter.start();
-        if (request.headers.expect) response.writeContinue();
-        // Leaving the loop early must not destroy the request, because the refusal travels on the same connection.
-        for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-          meter.add(chunk);
-          meter.checkValues();
-          if (blocks) blocks.add(chunk);
-          else yield chunk;
-        }
+        meter.add(chunk);
+        meter.checkValues();
+        blocks.add(chunk);
       } catch (error) {
-        throw toConnectError(request.destroyed ? new CallerGone() : error, tracked.requestId);
-      } finally {
-        hold?.complete();
+        fail(error);
       }
-      if (blocks) yield blocks.size > MAX_INLINE ? readLarge(blocks, exchanged, reader) : blocks.join();
-    },
-    release: () => hold?.release(),
-  };
+    };
+    const onEnd = () => {
+      stop();
+      hold.complete();
+      resolve(blocks);
+    };
+    if (signal.aborted) return onAbort();
+    try {
+      meter.start();
+    } catch (error) {
+      return fail(error);
+    }
+    response.once("close", () => hold.release());
+    if (request.headers.expect) response.writeContinue();
+    signal.addEventListener("abort", onAbort);
+    request.on("data", onData).on("end", onEnd);
+  });
 }

@@ -3,15 +3,16 @@ import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { failureDetail, retryAfterSeconds } from "../failure-body.ts";
+import { isLate } from "./call.ts";
 
 /**
  * Turns anything thrown into the error that the caller reads.
- * @param signal signal of the request: it tells a caller that left from one whose deadline has passed
+ * @param signal signal of the call: it tells a caller that left from one whose deadline has passed
  */
 export function toConnectError(error: unknown, requestId: string, signal?: AbortSignal): ConnectError {
-  const isLate = signal?.reason instanceof ConnectError && signal.reason.code === Code.DeadlineExceeded;
-  if (error instanceof CallerGone && !isLate) return new ConnectError("The caller has gone.", Code.Canceled);
-  const failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
+  const hasLeft = error instanceof CallerGone;
+  if (hasLeft && !(signal && isLate(signal))) return new ConnectError("The caller has gone.", Code.Canceled);
+  const failure = hasLeft ? new Failure("timed_out") : toFailure(error);
   const retryAfter = retryAfterSeconds(failure);
   const metadata = retryAfter === undefined ? {} : { "retry-after": `${retryAfter}` };
   const detail = { desc: FailureDetailSchema, value: failureDetail(failure, requestId) };

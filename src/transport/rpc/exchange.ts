@@ -1,82 +1,99 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { createContextValues } from "@connectrpc/connect";
-import { type UniversalHandler, uResponseNotFound } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { Failure } from "../../failure.ts";
 import { errorFacts, type Log } from "../../log.ts";
 import { CallerGone } from "../../service/request-context.ts";
-import { traceRequest } from "../../tracing.ts";
-import type { BodyBudget } from "../body-budget.ts";
+import { tooLarge } from "../body-bounds.ts";
+import { MAX_SMALL_BODY } from "../body-budget.ts";
 import { assignRequestId } from "../request-id.ts";
-import type { RequestReader } from "../request-reader.ts";
-import { createBody } from "./body.ts";
-import { readHeaders } from "./headers.ts";
-import { newRpcRequest, REQUEST } from "./request.ts";
-import { abortResponse, sendResponse } from "./response.ts";
+import { toConnectError } from "./connect-error.ts";
+import type { Method } from "./method.ts";
+import type { Protocols } from "./negotiate.ts";
+import { abortResponse, drained, type Exchange, sendHead, sendReply } from "./response.ts";
+import { refusal, type ServeMethod } from "./serve.ts";
 
-interface Options {
-  readonly budget: BodyBudget;
-  readonly reader: RequestReader;
-  /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
+interface Parts {
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly serveMethod: ServeMethod;
+  readonly protocols: Protocols;
+  /** Handlers of further services. Anybody may call them. */
+  readonly handlers: Iterable<UniversalHandler>;
   readonly stallMs: number;
   readonly log: Log;
 }
 
-/**
- * Serves Connect's handlers on Node's HTTP servers, 1.1 and 2. It replaces Connect's own adapter, which ends the
- * process at a request with an invalid Host, waits forever for a reader that stalls, and does not bound the memory of
- * bodies.
- */
-export function serveHandlers(handlers: Iterable<UniversalHandler>, options: Options): RequestListener {
-  const byPath = new Map([...handlers].map((handler) => [handler.requestPath, handler]));
+/** Serves methods of Chorus and handlers of Connect, on Node's HTTP servers 1.1 and 2. */
+export function createListener({ methods, serveMethod, protocols, handlers, stallMs, log }: Parts): RequestListener {
+  const handlersByPath = new Map([...handlers].map((handler) => [handler.requestPath, handler]));
+
+  async function exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = assignRequestId(response);
+    const path = request.url?.split("?", 1)[0] ?? "";
+    // An empty body is complete only after this await.
+    await undefined;
+    const method = methods.get(path);
+    if (method) return serveMethod(method, request, response, requestId);
+    const aborting = new AbortController();
+    response.once("close", () => aborting.abort());
+    const served: Exchange = { request, response, signal: aborting.signal, stallMs };
+    const handler = handlersByPath.get(path);
+    if (!handler) return sendReply(served, refusal(new Failure("not_found"), request, protocols, requestId));
+    const isTooLarge = Number(request.headers["content-length"] ?? 0) > MAX_SMALL_BODY;
+    if (isTooLarge) return sendReply(served, refusal(tooLarge(MAX_SMALL_BODY), request, protocols, requestId));
+    await serveHandler(handler, served, requestId);
+  }
+
   return (request, response) => {
-    exchange(byPath, options, request, response).catch((error: unknown) => {
-      if (!(error instanceof CallerGone)) options.log.error({ cause: errorFacts(error) }, "could not send a response");
+    // "close" follows every error, and ends the exchange.
+    request.on("error", ignore);
+    response.on("error", ignore);
+    exchange(request, response).catch((error: unknown) => {
+      if (!(error instanceof CallerGone)) log.error({ cause: errorFacts(error) }, "could not send a response");
       abortResponse(response);
     });
   };
 }
 
-async function exchange(
-  handlers: ReadonlyMap<string, UniversalHandler>,
-  { budget, reader, stallMs }: Options,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
-  const closed = new AbortController();
-  const tracked = newRpcRequest(assignRequestId(response), request.headers["content-length"]);
-  const exchanged = { request, response, tracked, closed: closed.signal };
-  const body = handler && createBody(exchanged, handler, { budget, reader });
-  response.once("close", () => {
-    body?.release();
-    closed.abort();
-  });
-  // "close" follows every error, and ends the exchange.
-  request.on("error", ignore);
-  response.on("error", ignore);
-
-  const serve = async () => {
-    // An empty body is complete only after this await, for an unknown path too.
-    const result = await (body
-      ? handler({
-          httpVersion: request.httpVersion,
-          method: request.method ?? "",
-          // Handlers use only the query. The caller's Host may be invalid.
-          url: `http://localhost${request.url}`,
-          header: readHeaders(request),
-          body: body.read(),
-          signal: closed.signal,
-          contextValues: createContextValues().set(REQUEST, tracked),
-        })
-      : uResponseNotFound);
-    await sendResponse(result, request, response, { closed: closed.signal, stallMs });
-  };
-  const name = handler && spanName(handler);
-  await (name === undefined ? serve() : traceRequest(name, request.headers, { "rpc.method": name }, serve));
+/**
+ * Serves one of Connect's handlers. It replaces Connect's own adapter, which ends the process at a request with an
+ * invalid Host and waits forever for a reader that stalls.
+ */
+async function serveHandler(handler: UniversalHandler, exchange: Exchange, requestId: string): Promise<void> {
+  const { request, signal } = exchange;
+  const header = new Headers();
+  for (const [name, value] of Object.entries(request.headers))
+    if (value !== undefined && !name.startsWith(":")) header.set(name, value.toString());
+  const { httpVersion, method = "" } = request;
+  // Handlers use only the query. The caller's Host may be invalid.
+  const url = `http://localhost${request.url}`;
+  await send(
+    await handler({ httpVersion, method, url, header, body: smallBody(request, requestId), signal }),
+    exchange,
+  );
 }
 
-/** Undefined for probes and reflection, which leave no trace. */
-function spanName({ service, method }: UniversalHandler): string | undefined {
-  return service.typeName.startsWith("chorus.") ? `${service.typeName}/${method.name}` : undefined;
+/** Reads a body of at most 64 KB. @throws ConnectError */
+async function* smallBody(request: IncomingMessage, requestId: string): AsyncGenerator<Buffer> {
+  let size = 0;
+  // Leaving the loop early must not destroy the request, because the refusal travels on the same connection.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_SMALL_BODY) throw toConnectError(tooLarge(MAX_SMALL_BODY), requestId);
+    yield chunk;
+  }
+}
+
+/** @throws CallerGone when the reader leaves or stalls */
+async function send({ status, header, body, trailer }: UniversalServerResponse, exchange: Exchange): Promise<void> {
+  const { response, signal } = exchange;
+  sendHead(exchange, status, Object.fromEntries(header ?? []));
+  for await (const chunk of body ?? []) {
+    // Throwing inside the loop also ends the handler's stream.
+    if (signal.aborted) throw new CallerGone();
+    if (!response.write(chunk)) await drained(exchange);
+  }
+  const trailers = trailer ? { trailers: Object.fromEntries(trailer) } : {};
+  await sendReply(exchange, { status, headers: {}, body: Buffer.alloc(0), ...trailers });
 }
 
 function ignore(): void {}

@@ -1,63 +1,78 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
-import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { CallerGone } from "../../service/request-context.ts";
 import { discardBody } from "../discard-body.ts";
+import type { Reply } from "./wire.ts";
 
-interface Connection {
-  /** Aborts when the connection or the HTTP/2 stream closes. */
-  readonly closed: AbortSignal;
+/** One request and its response, over HTTP/1.1 or HTTP/2. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Aborts when the connection or the HTTP/2 stream closes, or the caller's deadline passes. */
+  readonly signal: AbortSignal;
   /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
   readonly stallMs: number;
 }
 
-/**
- * Sends a response that a Connect handler has produced, as fast as the reader takes it.
- * @throws CallerGone when the reader leaves or stalls
- */
-export async function sendResponse(
-  { status, header, body, trailer }: UniversalServerResponse,
-  request: IncomingMessage,
-  response: ServerResponse,
-  connection: Connection,
-): Promise<void> {
-  const stream = streamOf(response);
-  const isRefused = !request.complete;
-  if (isRefused && !stream) response.setHeader("connection", "close");
-  response.writeHead(status, Object.fromEntries(header ?? []));
-  for await (const chunk of body ?? []) {
-    // Throwing inside the loop also ends the handler's stream.
-    if (connection.closed.aborted) throw new CallerGone();
-    if (!response.write(chunk)) await eventOf(response, "drain", connection);
-  }
-  if (trailer) response.addTrailers(Object.fromEntries(trailer));
-  if (isRefused && !stream) await discardBody(request);
-  response.end();
-  if (isRefused && stream) {
-    // A reset sent right after the response would overtake its trailers.
-    await discardBody(request);
-    if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
-  }
-  await eventOf(response, "finish", connection);
+/** Sends the head of a response, unless it has been sent. */
+export function sendHead({ request, response }: Exchange, status: number, headers: Reply["headers"]): void {
+  if (response.headersSent) return;
+  if (!request.complete && !streamOf(response)) response.setHeader("connection", "close");
+  response.writeHead(status, headers);
 }
 
-/** @throws CallerGone when the response closes first, or nothing happens for `stallMs` */
-function eventOf(response: ServerResponse, event: "drain" | "finish", { closed, stallMs }: Connection): Promise<void> {
+/** Ends a response with its last bytes. A body that has not been read to its end is dropped. */
+export async function sendReply(exchange: Exchange, { status, headers, body, trailers }: Reply): Promise<void> {
+  const { request, response, stallMs } = exchange;
+  const isRefused = !request.complete;
+  sendHead(exchange, status, headers);
+  if (trailers) response.addTrailers(trailers as NodeJS.Dict<string>);
+  endIfStalled(response, stallMs);
+  if (!isRefused) response.end(body);
+  else await endRefused(request, response, body);
+}
+
+async function endRefused(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
+  const stream = streamOf(response);
+  if (!stream) {
+    response.write(body);
+    await discardBody(request);
+    response.end();
+    return;
+  }
+  response.end(body);
+  // A reset sent right after the response would overtake its trailers.
+  await discardBody(request);
+  if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+/** Ends the connection or the HTTP/2 stream when its reader takes nothing for `stallMs` milliseconds. */
+function endIfStalled(response: ServerResponse, stallMs: number): void {
+  const stream = streamOf(response);
+  if (stream) stream.setTimeout(stallMs, () => stream.close(constants.NGHTTP2_CANCEL));
+  // After the response, Node sets the timeout of idle connections instead.
+  else response.socket?.setTimeout(stallMs);
+}
+
+/**
+ * Waits until the reader has taken what was written.
+ * @throws CallerGone when the response closes or the deadline passes first, or nothing happens for `stallMs`
+ */
+export function drained({ response, signal, stallMs }: Exchange): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (isGone: boolean) => {
       clearTimeout(timer);
-      response.off(event, onEvent);
-      closed.removeEventListener("abort", onGone);
+      response.off("drain", onDrain);
+      signal.removeEventListener("abort", onGone);
       if (isGone) reject(new CallerGone());
       else resolve();
     };
-    const onEvent = () => end(false);
+    const onDrain = () => end(false);
     const onGone = () => end(true);
     const timer = setTimeout(onGone, stallMs);
-    response.on(event, onEvent);
-    closed.addEventListener("abort", onGone);
-    if (event === "finish" && response.writableFinished) onEvent();
-    else if (closed.aborted) onGone();
+    response.on("drain", onDrain);
+    signal.addEventListener("abort", onGone);
+    if (signal.aborted) onGone();
   });
 }
 

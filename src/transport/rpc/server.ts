@@ -27,11 +27,9 @@ export function createRpcHandler(
   const budget = createBodyBudget(config.bodyBudgetBytes, config.body, (cause) => telemetry.requestShed(cause));
   telemetry.watchBodies("rpc", () => budget.used);
   const options: RpcOptions = {
-    protocols: {},
-    budget,
-    reader,
-    authenticate: ({ requestHeader }, requirement) =>
-      authenticate(services, requirement, (name) => requestHeader.get(name) ?? undefined),
+    protocols: { grpc: true, requireVersion: false },
+    bodies: { budget, reader },
+    authenticate: ({ header }, requirement) => authenticate(services, requirement, header),
     addServices(router) {
       addHealth(router, CHORUS_SERVICES, services.ready);
       addReflection(router, [...CHORUS_SERVICES, Health], [FailureDetailSchema.file]);

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from "node:http";
+import { Failure } from "../../failure.ts";
+import type { RequestContext } from "../../service/request-context.ts";
+import { callerOf, contextOf, type Identity, type TrackedRequest } from "../tracked-request.ts";
+
+/** A call as the internal listener or the console follows it to its end. */
+export interface Call extends TrackedRequest {
+  identity: Identity;
+  /** Aborts when the connection closes, or when the caller's deadline passes with the Failure `timed_out`. */
+  readonly signal: AbortSignal;
+  /** Returns the value of the request header with a lower-case name. */
+  header(name: string): string | undefined;
+}
+
+/** Creates the state of a call that has just arrived. */
+export function createCall({ headers }: IncomingMessage, requestId: string, signal: AbortSignal): Call {
+  return {
+    transport: "rpc",
+    method: "none",
+    requestId,
+    startedAt: performance.now(),
+    facts: {},
+    identity: {},
+    signal,
+    header: (name) => headers[name]?.toString(),
+  };
+}
+
+/** @throws Failure unauthenticated */
+export function callContext(call: Call): RequestContext {
+  return contextOf(call, callerOf(call.identity), call.signal, call.header("idempotency-key"));
+}
+
+/** Whether the call has ended because the caller's deadline has passed. */
+export function isLate({ reason }: AbortSignal): boolean {
+  return reason instanceof Failure;
+}

@@ -1,0 +1,52 @@
+import { type DescMessage, fromBinary, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { Failure, invalid } from "../../failure.ts";
+
+/** Bytes of flags and length before each message in an envelope. */
+const PREFIX_BYTES = 5;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Takes the message out of a body with an envelope: gRPC, gRPC-Web or a Connect stream.
+ * @throws Failure unsupported_compression or invalid_request
+ */
+export function unwrap(body: Uint8Array): Uint8Array {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  const flags = body[0] ?? 0;
+  if (flags === 1) throw new Failure("unsupported_compression");
+  if (flags !== 0 || body.length < PREFIX_BYTES || view.getUint32(1) !== body.length - PREFIX_BYTES)
+    throw new Failure("invalid_request", { message: "The body must hold exactly one message with its prefix." });
+  return body.subarray(PREFIX_BYTES);
+}
+
+/**
+ * Parses a message in protobuf's JSON or binary format.
+ * @throws Failure invalid_json or invalid_request, without the parser's text, which may quote the body
+ */
+export function parseMessage<D extends DescMessage>(desc: D, bytes: Uint8Array, json: boolean): MessageShape<D> {
+  if (json) return parseJson(desc, bytes);
+  try {
+    return fromBinary(desc, bytes);
+  } catch (cause) {
+    const message = `The message is not a ${desc.typeName} in protobuf's binary format.`;
+    throw new Failure("invalid_request", { message, cause });
+  }
+}
+
+function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array): MessageShape<D> {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch (cause) {
+    throw new Failure("invalid_json", { cause });
+  }
+  try {
+    return fromJson(desc, value, { ignoreUnknownFields: true });
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!isFieldError(cause)) throw new Failure("invalid_json", { cause: error });
+    const { name, parent } = cause.field();
+    throw invalid(name, `${name} does not have the type that ${parent?.typeName ?? desc.typeName} states.`);
+  }
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Failure, toFailure } from "../../failure.ts";
+import { CallerGone } from "../../service/request-context.ts";
+import { traceRequest } from "../../tracing.ts";
+import { checkStatedLength } from "../body-bounds.ts";
+import type { Requirement } from "../methods.ts";
+import type { Report } from "../report.ts";
+import type { Identity } from "../tracked-request.ts";
+import { type Bodies, readRequest } from "./body.ts";
+import { type Call, createCall, isLate } from "./call.ts";
+import { toConnectError } from "./connect-error.ts";
+import { type Method, serialize } from "./method.ts";
+import { allowedMethods, type Protocols, readTerms, selectWire, type Terms } from "./negotiate.ts";
+import { parseMessage } from "./parse.ts";
+import { abortResponse, type Exchange, sendReply } from "./response.ts";
+import { sendMessages } from "./stream.ts";
+import { connectUnary, type Reply, type Wire, wireOf } from "./wire.ts";
+
+export interface ServeOptions {
+  readonly protocols: Protocols;
+  /** Authenticates a call before its body is read. @throws Failure */
+  authenticate(call: Call, requirement: Requirement): Promise<Identity>;
+  readonly bodies: Bodies;
+  /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
+  readonly stallMs: number;
+  readonly report: Report;
+}
+
+/** Why a call is aborted whose connection closes. One for all, because the stack of an error takes time. */
+const GONE = new CallerGone();
+
+/** Serves one call of a method. */
+export type ServeMethod = (
+  method: Method,
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+) => Promise<void>;
+
+/**
+ * Creates the function that serves calls over Connect, gRPC and gRPC-Web. It replaces connect-node's handlers, which
+ * cost more than everything else of a call together (docs/decisions/transport.md).
+ */
+export function createServeMethod({ protocols, authenticate, bodies, stallMs, report }: ServeOptions): ServeMethod {
+  return (method, request, response, requestId) => {
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    let isServed = false;
+    // An abort costs more than the rest of this function, so a call that has ended is not aborted.
+    response.once("close", () => isServed || aborting.abort(GONE));
+    const call = createCall(request, requestId, signal);
+    call.method = method.rule.label;
+    const exchange: Exchange = { request, response, signal, stallMs };
+    return traceRequest(method.name, request.headers, { "rpc.method": method.name }, async () => {
+      await serve(method, exchange, call, aborting);
+      isServed = true;
+    });
+  };
+
+  async function serve(method: Method, exchange: Exchange, call: Call, aborting: AbortController): Promise<void> {
+    const { request, response } = exchange;
+    let wire: Wire | undefined;
+    let deadline: NodeJS.Timeout | undefined;
+    let reply: Reply;
+    try {
+      wire = selectWire(method, request, protocols);
+      call.identity = await authenticate(call, method.rule.requirement);
+      checkStatedLength(request.headers["content-length"], method.maxBytes);
+      const terms = readTerms(request, wire, protocols);
+      if (terms.timeoutMs !== undefined)
+        deadline = setTimeout(() => aborting.abort(new Failure("timed_out")), terms.timeoutMs);
+      reply = await run(method, exchange, call, terms);
+      report(call);
+    } catch (error) {
+      report(call, error);
+      if (error instanceof CallerGone && !isLate(call.signal)) return abortResponse(response);
+      if (!wire) response.setHeader("Allow", allowedMethods(method));
+      reply = wire
+        ? wire.reply(undefined, toConnectError(error, call.requestId, call.signal))
+        : refusal(toFailure(error), request, protocols, call.requestId);
+    } finally {
+      clearTimeout(deadline);
+    }
+    await sendReply(exchange, reply);
+  }
+
+  async function run(method: Method, exchange: Exchange, call: Call, { wire, message }: Terms): Promise<Reply> {
+    const input = message
+      ? parseMessage(method.desc.input, message, wire.json)
+      : await readRequest(exchange, call, method, wire, bodies);
+    const result = method.run(input, call);
+    if (!("events" in result)) return wire.reply(serialize(method.desc, await result, wire.json));
+    const toBytes = (event: unknown) => serialize(method.desc, result.toMessage(event), wire.json);
+    const last = await sendMessages(exchange, wire.contentType, result.events, toBytes);
+    const reply = wire.reply();
+    return { ...reply, body: Buffer.concat([last, reply.body]) };
+  }
+}
+
+/** The reply to a request that no method serves, in the protocol that its content type names, or else in JSON. */
+export function refusal(
+  failure: Failure,
+  { headers }: IncomingMessage,
+  { grpc }: Pick<Protocols, "grpc">,
+  requestId: string,
+): Reply {
+  const error = toConnectError(failure, requestId);
+  const wire = wireOf(headers["content-type"], "stream");
+  if (wire && (grpc || wire.protocol === "connect")) return wire.reply(undefined, error);
+  return { ...connectUnary(true).reply(undefined, error), status: failure.row.http };
+}

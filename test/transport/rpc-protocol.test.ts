@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { createClient } from "@connectrpc/connect";
+import { test, vi } from "vitest";
+import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import {
+  GenerateRequestSchema,
+  GenerateResponseSchema,
+  GenerationService,
+  QuotasResponseSchema,
+  StreamGenerateResponse_DoneSchema,
+  StreamGenerateResponseSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import type { GenerateEvent } from "../../src/service/request-context.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
+import { head, openRaw } from "../helpers/raw.ts";
+import { serveRpc, transports } from "../helpers/rpc.ts";
+
+const GENERATE = "/chorus.v1.GenerationService/Generate";
+const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
+const generateWhole = async () => create(GenerateResponseSchema, { answer: "ok" });
+const REQUEST = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { prompt: "a" }));
+
+function envelope(message: string | Uint8Array, flags = 0): Buffer {
+  const bytes = Buffer.from(message);
+  const prefix = Buffer.from([flags, 0, 0, 0, 0]);
+  prefix.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([prefix, bytes]);
+}
+
+test("refuses what breaks the protocol with a FailureDetail and without the parser's text", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const json = { "Content-Type": "application/json" };
+  const proto = { "Content-Type": "application/proto" };
+  const text = { "Content-Type": "text/plain" };
+  const cases: [path: string, headers: Record<string, string>, body: string, status: number, code: string][] = [
+    ["/nope", json, "{}", 404, "not_found"],
+    [GENERATE, text, "{}", 415, "unsupported_media_type"],
+    [GENERATE, { ...json, "Content-Encoding": "secret" }, "{}", 501, "unsupported_media_type"],
+    [GENERATE, { ...json, "Connect-Timeout-Ms": "secret" }, "{}", 400, "invalid_request"],
+    [GENERATE, { ...json, "Connect-Timeout-Ms": "-1" }, "{}", 400, "invalid_request"],
+    [GENERATE, json, '{"secret', 400, "invalid_json"],
+    [GENERATE, json, "", 400, "invalid_json"],
+    [GENERATE, json, "[]", 400, "invalid_json"],
+    [GENERATE, json, '{"temperature":"secret"}', 400, "invalid_request"],
+    [GENERATE, proto, "\u000a\u007fsecret", 400, "invalid_request"],
+  ];
+  for (const [path, headers, body, status, code] of cases) {
+    const raw = await openRaw(t, url);
+    raw.send(head("POST", path, { ...headers, "Content-Length": body.length }) + body);
+    const response = await raw.read();
+    assert.equal(response.status, status, `${path} ${body}`);
+    assert.equal(response.headers["content-type"], "application/json");
+    const { message, details } = JSON.parse(response.body);
+    assert.equal(details[0].debug.code, code, body);
+    assert.equal(details[0].debug.requestId, response.headers["x-request-id"]);
+    assert.doesNotMatch(response.body, /secret|JSON at|parse|varint/);
+    assert.notEqual(message, "");
+  }
+  const raw = await openRaw(t, url);
+  raw.send(head("DELETE", GENERATE, { ...json, "Content-Length": 0 }));
+  const response = await raw.read();
+  assert.deepEqual([response.status, response.headers.allow], [405, "POST"]);
+  assert.equal(JSON.parse(response.body).details[0].debug.code, "method_not_allowed");
+});
+
+test("names the field of a JSON request that has the wrong type", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const raw = await openRaw(t, url);
+  const body = '{"maxTokens":"many"}';
+  raw.send(head("POST", GENERATE, { "Content-Type": "application/json", "Content-Length": body.length }) + body);
+  const { details } = JSON.parse((await raw.read()).body);
+  assert.deepEqual([details[0].debug.code, details[0].debug.field], ["invalid_request", "max_tokens"]);
+});
+
+test("sends the same failures in the trailers of gRPC and in the end of a stream", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const cases: [path: string, headers: Record<string, string>, body: Buffer, status: string, code: string][] = [
+    ["/nope", {}, envelope(REQUEST), "12", "not_found"],
+    [GENERATE, { "grpc-encoding": "gzip" }, envelope(REQUEST), "12", "unsupported_media_type"],
+    [GENERATE, {}, envelope(REQUEST, 1), "12", "unsupported_media_type"],
+    [GENERATE, { "grpc-timeout": "secret" }, envelope(REQUEST), "3", "invalid_request"],
+    [GENERATE, {}, Buffer.alloc(0), "3", "invalid_request"],
+    [GENERATE, {}, envelope(REQUEST).subarray(0, 6), "3", "invalid_request"],
+    [GENERATE, {}, Buffer.concat([envelope(REQUEST), envelope(REQUEST)]), "3", "invalid_request"],
+    [GENERATE, {}, envelope("\u000a\u007fsecret"), "3", "invalid_request"],
+  ];
+  for (const [path, headers, body, status, code] of cases) {
+    const { trailers } = await grpcCall(t, url, path, headers, body);
+    assert.equal(trailers["grpc-status"], status, code);
+    assert.equal(grpcDetail(String(trailers["grpc-status-details-bin"])).code, code);
+    assert.doesNotMatch(String(trailers["grpc-message"]), /secret/);
+  }
+
+  const raw = await openRaw(t, url);
+  const body = envelope("{}", 1);
+  raw.send(head("POST", STREAM, { "Content-Type": "application/connect+json", "Content-Length": body.length }));
+  raw.send(body);
+  const response = await raw.read();
+  assert.equal(response.status, 200);
+  assert.match(response.body, /"code":"unimplemented".*"code":"unsupported_media_type"/);
+});
+
+test("serves Connect's GET requests of methods without side effects", async (t) => {
+  const { url } = await serveRpc(t, { quotas: async () => create(QuotasResponseSchema, { workspace: "w" }) });
+  const raw = await openRaw(t, url);
+  const path = "/chorus.v1.GenerationService/Quotas";
+  const statuses: number[] = [];
+  for (const query of [
+    "?encoding=json&message=%7B%7D",
+    "?encoding=json&message=e30&base64=1&connect=v1",
+    "?encoding=proto&message=",
+    "?encoding=json&message=%7B",
+    "?encoding=json&message=%7B%7D&compression=gzip",
+    "?encoding=xml",
+    "",
+  ]) {
+    raw.send(head("GET", path + query, {}));
+    statuses.push((await raw.read()).status);
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 400, 501, 415, 415]);
+  raw.send(head("GET", GENERATE, {}));
+  assert.equal((await raw.read()).status, 405);
+});
+
+test("writes the messages of one turn together and keeps their order", async (t) => {
+  const count = 5_000;
+  const { url } = await serveRpc(t, {
+    generation: {
+      async *generate(): AsyncGenerator<GenerateEvent> {
+        for (let i = 0; i < count; i++) yield { type: "delta", text: `${i} ` };
+        yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { id: "gen_1" }) };
+      },
+    },
+  });
+  const expected = Array.from({ length: count }, (_, i) => `${i} `).join("");
+  for (const [name, transport] of Object.entries(transports(url))) {
+    let text = "";
+    let id = "";
+    for await (const { event } of createClient(GenerationService, transport).streamGenerate({ prompt: "a" })) {
+      if (event.case === "delta") text += event.value.text;
+      if (event.case === "done") id = event.value.id;
+    }
+    assert.ok(text === expected && id === "gen_1", name);
+  }
+});
+
+test("sends the messages before a failure, then the failure", async (t) => {
+  const { url } = await serveRpc(t, {
+    generation: {
+      async *generate(): AsyncGenerator<GenerateEvent> {
+        yield { type: "delta", text: "a" };
+        throw new Error("secret");
+      },
+    },
+  });
+  const { body, trailers } = await grpcCall(t, url, STREAM, {}, envelope(REQUEST));
+  const { event } = fromBinary(StreamGenerateResponseSchema, body.subarray(5));
+  assert.deepEqual([event.case, trailers["grpc-status"]], ["delta", "13"]);
+});
+
+test("fails calls whose bodies stop, over HTTP/2, and gives their memory back", async (t) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  t.onTestFinished(() => void vi.useRealTimers());
+  const bodyBudgetBytes = 64 * 1024 * 1024;
+  const { url } = await serveRpc(t, { generation: { generateWhole } }, { bodyBudgetBytes });
+  const session = connectHttp2(url);
+  t.onTestFinished(() => session.destroy());
+  const idle = Array.from({ length: 10 }, () => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": GENERATE,
+      "content-type": "application/grpc",
+      // The server continues once it reads the body.
+      expect: "100-continue",
+      "content-length": 6_000_000,
+    });
+    return { reads: once(stream, "continue"), stream };
+  });
+  await Promise.all(idle.map(({ reads }) => reads));
+  const ended = idle.map(({ stream }) => once(stream.resume(), "trailers"));
+  vi.advanceTimersByTime(12_000);
+  for (const [trailers] of await Promise.all(ended)) assert.equal(trailers["grpc-status"], "4");
+  session.destroy();
+  const raw = await openRaw(t, url);
+  const headers = { "Content-Type": "application/proto", "Content-Length": 40_000_000, Expect: "100-continue" };
+  raw.send(head("POST", GENERATE, headers));
+  assert.equal((await raw.read()).status, 100);
+});
+
+async function grpcCall(
+  t: Lifetime,
+  url: string,
+  path: string,
+  headers: Record<string, string>,
+  body: Buffer,
+): Promise<{ body: Buffer; trailers: Record<string, unknown> }> {
+  const session = connectHttp2(url);
+  t.onTestFinished(() => session.destroy());
+  const type = { "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request({ ":method": "POST", ":path": path, ...type, ...headers });
+  stream.end(body);
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  const [trailers] = await once(stream, "trailers");
+  return { body: Buffer.concat(chunks), trailers };
+}
+
+/** Reads the FailureDetail in a `google.rpc.Status`, whose field 3 is a list of Any. */
+function grpcDetail(status: string): FailureDetail {
+  const reader = new BinaryReader(Buffer.from(status, "base64"));
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    if (field !== 3) {
+      reader.skip(type);
+      continue;
+    }
+    const detail = anyUnpack(fromBinary(AnySchema, reader.bytes()), FailureDetailSchema);
+    if (detail) return detail;
+  }
+  throw new Error("The status has no FailureDetail.");
+}
