@@ -38,9 +38,10 @@ export interface CallRecord {
 /**
  * What the service refused or gave up, or why, to protect itself. `journal`: neither the database nor the disk can
  * record answers. `event_loop`: the event loop is late, and the request's workspace sends most requests. `connections`:
- * as many connections are open as the limit on open files allows. `workspace_connections`: a request of a workspace that
- * uses most of them. `idle_connection`: one that was closed for a new one. `body_memory`: a body that did not fit into
- * the memory. `body_aborted`: an arriving body whose memory another workspace needed. `slow_body`: one that was late.
+ * as many connections are open as the limit on open files allows. `workspace_connections`: a request of a workspace
+ * that uses most of them. `idle_connection`: one that was closed for a new one. `body_memory`: a body that did not fit
+ * into the memory. `body_aborted`: an arriving body whose memory another workspace needed. `slow_body`: one that was
+ * late.
  */
 export type ShedCause =
   | "journal"

@@ -109,9 +109,9 @@ function createObserver(pool: Pool, replica: string): Observer {
 }
 
 /**
- * Claims those dead replicas that no other replica has claimed in the last seconds. A claim in the future was made before
- * the clock was set back and does not count. Repeats for a day, because a
- * replica that counts as dead may run and open another lease before its next heartbeat.
+ * Claims those dead replicas that no other replica has claimed in the last seconds. A claim in the future was made
+ * before the clock was set back and does not count. Repeats for a day, because a replica that counts as dead may run
+ * and open another lease before its next heartbeat.
  */
 async function claim(pool: Pool, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];

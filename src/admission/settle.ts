@@ -67,6 +67,7 @@ export function createSettlements(
 ): Settlements {
   // No limit on waiting requests: each was admitted, and admission limits their number.
   const limits = { maxItems: MAX_ITEMS, maxWaiting: Number.POSITIVE_INFINITY };
+  const store = (workspaceId: string, rows: readonly SettlementRow[]) => storeRows(pool, workspaceId, rows, log, clock);
   const settle = createBatcher(settleBatch, limits, (waitedMs) => telemetry?.batch("settlement", waitedMs));
   const backlog = createBacklog(journal, MAX_ITEMS, store, log);
   telemetry?.watchJournal(() => backlog.size(), journal.setAside);
@@ -113,26 +114,32 @@ export function createSettlements(
     }
     return rows.map((row) => BigInt(row.credits_micro));
   }
+}
 
-  /**
-   * Settles rows together, or one by one when the database refuses that.
-   * @returns for each row the charge, or why the database refuses the row
-   * @throws Error when the database is unavailable
-   */
-  async function store(workspaceId: string, rows: readonly SettlementRow[]): Promise<(bigint | Error)[]> {
-    try {
-      return await settleRows(pool, workspaceId, rows, clock);
-    } catch (error) {
-      if (isUnavailable(error)) throw error;
-      const [row] = rows;
-      if (row && rows.length === 1) {
-        log.error({ request_id: row.request_id, cause: errorFacts(error) }, "could not settle a request");
-        return [error instanceof Error ? error : new Error(String(error))];
-      }
-      const results: (bigint | Error)[] = [];
-      for (const row of rows) results.push(...(await store(workspaceId, [row])));
-      return results;
+/**
+ * Settles rows together, or one by one when the database refuses that.
+ * @returns for each row the charge, or why the database refuses the row
+ * @throws Error when the database is unavailable
+ */
+async function storeRows(
+  pool: Pool,
+  workspaceId: string,
+  rows: readonly SettlementRow[],
+  log: Log,
+  clock: (() => number) | undefined,
+): Promise<(bigint | Error)[]> {
+  try {
+    return await settleRows(pool, workspaceId, rows, clock);
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    const [row] = rows;
+    if (row && rows.length === 1) {
+      log.error({ request_id: row.request_id, cause: errorFacts(error) }, "could not settle a request");
+      return [error instanceof Error ? error : new Error(String(error))];
     }
+    const results: (bigint | Error)[] = [];
+    for (const row of rows) results.push(...(await storeRows(pool, workspaceId, [row], log, clock)));
+    return results;
   }
 }
 

@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Runs `run` until it succeeds, for as long as the database is unavailable; there is no longest wait. Logs why it waits,
- * at most every five seconds.
+ * Runs `run` until it succeeds, for as long as the database is unavailable; there is no longest wait. Logs why it
+ * waits, at most every five seconds.
  * @throws the reason of the signal; any error that waiting does not change
  */
 export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal }: Waiting): Promise<T> {

@@ -50,8 +50,8 @@ export interface PartitionsOptions {
   retentionDays: number;
   log: Log;
   /**
-   * The time in milliseconds since 1970, for tests. Default: the earlier of the clocks of this process and the database,
-   * because one that is ahead would drop rows that are not old.
+   * The time in milliseconds since 1970, for tests. Default: the earlier of the clocks of this process and the
+   * database, because one that is ahead would drop rows that are not old.
    */
   clock?: () => number;
 }

@@ -161,8 +161,8 @@ const CONNECTION_LOST =
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Failure) return error.kind === "overloaded";
   if (!(error instanceof Error)) return false;
-  // 08 connection, 40 deadlock or conflict, 53 resources, 57 operator intervention (shutdown, cancelled), 58 the disk of
-  // the server, 25006 a standby after a failover, 55P03 lock timeout.
+  // 08 connection, 40 deadlock or conflict, 53 resources, 57 operator intervention (shutdown, cancelled), 58 the disk
+  // of the server, 25006 a standby after a failover, 55P03 lock timeout.
   if (error instanceof pg.DatabaseError) return /^(08|40|53|57|58|25006$|55P03$)/.test(error.code ?? "");
   if ("syscall" in error || (error instanceof AggregateError && "code" in error)) return true;
   return CONNECTION_LOST.test(error.message);

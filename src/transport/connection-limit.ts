@@ -19,8 +19,8 @@ const MAX_REFUSED = 64;
 const LINGER_MS = 250;
 
 /**
- * Refuses connections beyond the limit with 503, before the server reads from them, so that the process does not run out
- * of descriptors. Call it after every other listener of `connection` has been added.
+ * Refuses connections beyond the limit with 503, before the server reads from them, so that the process does not run
+ * out of descriptors. Call it after every other listener of `connection` has been added.
  */
 export function limitConnections(server: Server, { most, onRefused }: ConnectionLimit): void {
   const serve = server.listeners("connection");

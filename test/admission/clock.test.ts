@@ -56,7 +56,7 @@ test("opens no window again when the clock steps forward and back, any number of
   }
 });
 
-test("after a step back, a window takes at most three times its length, and the wait that is stated is exact", async (t) => {
+test("takes at most three times the length of a window after a step back, and states the wait exactly", async (t) => {
   const { pool, move, send } = await setUp(t, { requests_per_minute: 1 });
   move(HOUR);
   assert.equal(await send(), "ok");

@@ -1,4 +1,5 @@
--- Milliseconds until the period that contains `at` ends, in UTC; weeks begin on Monday. unit: minute, day, week or month.
+-- Milliseconds until the period that contains `at` ends, in UTC; weeks begin on Monday.
+-- unit: minute, day, week or month.
 -- clock: the reading of the clock. While it is before `at`, `at` advances at half its speed (see periods_at), so the
 -- period ends after twice the rest, if the clock is still before `at` then; else when the clock reaches the end.
 create or replace function ms_left_in_period(unit text, at timestamptz, clock timestamptz) returns numeric

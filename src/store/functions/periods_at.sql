@@ -3,9 +3,9 @@
 -- p.at is the time of the windows. It never decreases while the clock steps back by up to a day, so that no window that
 -- has been entered is left backwards and opened again:
 -- - The clock is at or after p.at: p.at follows it.
--- - The clock is behind p.at: p.at advances at half the speed of the clock until the clock has caught up. So callers are
---   not locked out: a window lasts at most three times its length, and p.at agrees with the clock after at most twice
---   the step. p.clock is the last reading, from which the advance is computed.
+-- - The clock is behind p.at: p.at advances at half the speed of the clock until the clock has caught up. So callers
+--   are not locked out: a window lasts at most three times its length, and p.at agrees with the clock after at most
+--   twice the step. p.clock is the last reading, from which the advance is computed.
 -- - The clock is behind by more than a day: p.at becomes the time of the clock and the counters are kept, because p.at
 --   would differ from the clock for too long. A window is then too short for once, and `chorus check` can report that
 --   the sums of the current periods differ from the ledger until these periods end.

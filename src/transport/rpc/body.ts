@@ -42,7 +42,8 @@ export async function readRequest(
 /**
  * Reads a body within the bounds of size, values, memory and time. The memory belongs to the request until its response
  * closes.
- * @throws Failure request_too_large, overloaded or request_incomplete; CallerGone when the caller leaves or the deadline passes
+ * @throws Failure request_too_large, overloaded or request_incomplete; CallerGone when the caller leaves or the
+ *   deadline passes
  */
 function readBody(
   { request, response, signal }: Exchange,
