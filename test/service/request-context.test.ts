@@ -204,7 +204,8 @@ describe("an answer", () => {
 
   test("does not charge an answer that was cut short while its caller did not read", async ({ harness, t }) => {
     const { rows } = await stalled(t, harness, { effort: "medium" });
-    const cut = rows.filter(({ outcome }) => outcome === "cut_short");
+    // An answer without any text that the socket took has timed out.
+    const cut = rows.filter(({ outcome }) => outcome === "cut_short" || outcome === "timed_out");
     assert.ok(cut.length > 0);
     assert.ok(cut.every(({ credits_micro }) => credits_micro === 0n));
     assert.ok(rows.every(({ outcome }) => outcome !== "caller_gone"));

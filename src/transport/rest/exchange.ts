@@ -34,11 +34,10 @@ export function createServeExchange({ router, report, connectionOf, ready, stall
     const requestId = assignRequestId(response);
     const connection = connectionOf(request.socket);
     connection.begin(response);
-    response.once("finish", () => {
-      connection.end();
-      // While the service drains, a connection ends after its current response.
-      if (!ready()) request.socket.destroySoon();
-    });
+    // First, because Node's own listener gives the socket to the next response, which may set a timeout.
+    response.prependOnceListener("finish", () => connection.end());
+    // While the service drains, a connection ends after its current response.
+    response.once("finish", () => ready() || request.socket.destroySoon());
     const { path, query } = splitTarget(request.url ?? "");
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const exchange: Exchange = { ...tracked, request, response, query, expectsContinue, closed: connection.closed };
