@@ -1,6 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
-import { Agent, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { onAbort } from "../abort.ts";
+import { type Lane, Lanes } from "./lanes.ts";
 import { ModelError, notSent } from "./model-error.ts";
 
 export interface HttpOptions {
@@ -56,7 +57,7 @@ const UNREAD = new Error("The response was not read to its end.");
 /** Creates a client on undici's `dispatch`. docs/decisions/wire.md has the reasons and the figures. */
 export function createHttpClient(options: HttpOptions): HttpClient {
   const { connectMs, connections = null, maxBodyBytes = 16 * 1024 * 1024, maxStreamBytes = 64 * 1024 * 1024 } = options;
-  const agent = new Agent({
+  const lanes = new Lanes({
     connections,
     pipelining: 1,
     allowH2: false,
@@ -75,10 +76,10 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         headers,
         body,
       };
-      if (!signal.aborted) agent.dispatch(request, exchange);
+      if (!signal.aborted) exchange.dispatch(request, lanes.take(origin));
       return exchange.opened;
     },
-    close: () => agent.destroy(),
+    close: () => lanes.close(),
   };
 }
 
@@ -91,6 +92,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   readonly #maxBytes: number;
   #unlink: () => void = () => {};
   #controller: Dispatcher.DispatchController | undefined;
+  #lane: Lane | undefined;
   #received = 0;
   /** Text that has arrived and has not been read. */
   #text = "";
@@ -110,6 +112,12 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   get opened(): Promise<HttpResponse> {
     return this.#opening.promise;
+  }
+
+  /** Sends the request, and gives its place in the lane back when it has ended. */
+  dispatch(request: Dispatcher.DispatchOptions, lane: Lane): void {
+    this.#lane = lane;
+    lane.pool.dispatch(request, this);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -216,6 +224,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   #release(): void {
     clearTimeout(this.#restTimer);
     this.#unlink();
+    if (this.#lane) this.#lane.running -= 1;
+    this.#lane = undefined;
   }
 }
 

@@ -144,6 +144,28 @@ describe("requests", () => {
 });
 
 describe("connections", () => {
+  test("opens a connection for each request at a time, and uses them again", async () => {
+    let waiting: ServerResponse[] = [];
+    await serving(
+      (_, response) => void waiting.push(response),
+      async ({ post, opened }) => {
+        for (const count of [70, 70, 1]) {
+          const responses = Array.from({ length: count }, () => post());
+          await vi.waitUntil(() => waiting.length === count, { timeout: 60_000 });
+          for (const response of waiting) response.end("ok");
+          waiting = [];
+          for (const response of await Promise.all(responses)) {
+            assert.equal(await response.read(), "ok");
+            assert.equal(await response.read(), undefined);
+          }
+          // undici uses a connection again in the next turn of the event loop.
+          await sleep(1);
+        }
+        assert.equal(opened(), 70);
+      },
+    );
+  });
+
   test("keeps connections and bounds their number", async () => {
     let running = 0;
     let most = 0;
