@@ -112,6 +112,7 @@ function createServiceParts(
 ): { services: Services; offline: boolean } {
   const { requests, maintenance } = store;
   const models = createCatalogue(config.models, config.timeouts, {
+    connections: config.connections.vendors,
     onCall: telemetry.modelCall,
     onRefusal: telemetry.modelCallRefused,
     errors,

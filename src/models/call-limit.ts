@@ -82,7 +82,7 @@ export class CallLimit {
   /**
    * Waits until a call may be sent: at most `maxWaitMs`, and half of the time that the call has left.
    * @returns no promise if there is no wait
-   * @throws ModelError of kind `overloaded`; the reason of the call's signal
+   * @throws ModelError with a `refusal`; the reason of the call's signal
    */
   enter(call: ModelCall, maxWaitMs: number): Slot | Promise<Slot> {
     const workspace = call.requester?.workspace ?? "";

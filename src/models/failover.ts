@@ -21,14 +21,14 @@ export class UpstreamError extends Error {
    */
   get kind(): ModelError["kind"] {
     const kinds = new Set(this.causes.map((cause) => (cause instanceof ModelError ? cause.kind : undefined)));
-    if (kinds.has("refused") || kinds.has("overloaded")) kinds.delete("not_asked");
+    if (kinds.has("refused")) kinds.delete("not_asked");
     return kinds.size === 1 ? [...kinds][0] : undefined;
   }
 
   /** The shortest wait after which the service can send a call that it did not send now, in milliseconds. */
   get retryAfterMs(): number | undefined {
     const waits = this.causes.flatMap((cause) =>
-      cause instanceof ModelError && cause.kind === "overloaded" ? (cause.retryAfterMs ?? []) : [],
+      cause instanceof ModelError && cause.refusal !== undefined ? (cause.retryAfterMs ?? []) : [],
     );
     return waits.length === 0 ? undefined : Math.min(...waits);
   }

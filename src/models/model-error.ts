@@ -11,9 +11,9 @@ export interface ModelErrorInit {
   retryAfterMs?: number | undefined;
   /** HTTP status of the vendor's answer; absent where there was none. */
   status?: number | undefined;
-  /** Set if the model is not to blame. */
-  kind?: "refused" | "too_long" | "not_asked" | "overloaded" | undefined;
-  /** Why the service did not send the call; of kind `overloaded`. */
+  /** Set if the failure says nothing about the model: the request is the cause, or the model was not called. */
+  kind?: "refused" | "too_long" | "not_asked" | undefined;
+  /** Why the service did not send the call; of kind `not_asked`. */
   refusal?: CallRefusal;
   /** Whether the model is overloaded, or cannot be reached. Statuses that say so need no mark. */
   isCongestion?: boolean;
@@ -31,7 +31,7 @@ export class ModelError extends Error {
   readonly status: number | undefined;
   /**
    * `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. `not_asked`:
-   * the model was not called, because its circuit is open. `overloaded`: the service has no place for the call.
+   * the model was not called, because its circuit is open or the service did not send the call.
    */
   readonly kind: ModelErrorInit["kind"];
   readonly refusal: CallRefusal | undefined;
@@ -97,5 +97,5 @@ const REFUSALS: Readonly<Record<CallRefusal, string>> = {
 
 /** A call that the service did not send. @param retryAfterMs default: one second */
 export function notSent(refusal: CallRefusal, retryAfterMs = 1_000, cause?: unknown): ModelError {
-  return new ModelError(REFUSALS[refusal], { retryable: false, kind: "overloaded", refusal, retryAfterMs, cause });
+  return new ModelError(REFUSALS[refusal], { retryable: false, kind: "not_asked", refusal, retryAfterMs, cause });
 }

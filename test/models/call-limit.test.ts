@@ -101,11 +101,11 @@ test("leaves a part to other workspaces, and gives them the next free places", a
 test("refuses a call that waits for longer than half of its time, and one beyond the queue", async () => {
   const { enter, run } = fixture(1);
   const slots = run("a", 1);
-  const late = { name: "ModelError", kind: "overloaded", refusal: "late", retryAfterMs: 1_000, blamesModel: false };
+  const late = { name: "ModelError", kind: "not_asked", refusal: "late", retryAfterMs: 1_000, blamesModel: false };
   await assert.rejects(async () => enter("b", { endsAt: performance.now() - 1 }), late);
   await assert.rejects(async () => enter("b", { endsAt: performance.now() + 20 }), late);
   const waiting = Array.from({ length: 100 }, () => enter("b"));
-  await assert.rejects(async () => enter("b"), { kind: "overloaded", refusal: "full" });
+  await assert.rejects(async () => enter("b"), { kind: "not_asked", refusal: "full" });
   end(slots);
   for (const each of waiting) end([await each]);
 });
@@ -113,7 +113,7 @@ test("refuses a call that waits for longer than half of its time, and one beyond
 test("refuses a call at once when its workspace has its share of all connections", () => {
   const { limit, enter, run } = fixture(100, 10);
   const slots = run("a", 8);
-  assert.throws(() => enter("a"), { kind: "overloaded", refusal: "connections" });
+  assert.throws(() => enter("a"), { kind: "not_asked", refusal: "connections" });
   assert.equal(limit.size.running, 8);
   run("b", 1);
   end(slots);

@@ -11,8 +11,8 @@ import { openSync } from "node:fs";
 import { createHttpClient } from "./http.ts";
 const client = createHttpClient({ connectMs: 1000 });
 const { signal } = new AbortController();
-const call = { origin: "http://127.0.0.1:1", path: "/", headers: {}, body: "", signal, streamed: false };
-const post = () => client.post(call);
+const vendor = { origin: "http://127.0.0.1:1", path: "/" };
+const post = () => client.post({ ...vendor, headers: {}, body: "", signal, streamed: false });
 const failure = async () => {
   const { kind, refusal, retryable, blamesModel, isCongestion } = await post().catch((error) => error);
   return { kind, refusal, retryable, blamesModel, isCongestion };
@@ -35,7 +35,7 @@ test.skipIf(process.platform === "win32")(
     );
     assert.deepEqual(JSON.parse(stdout), [
       { retryable: true, blamesModel: true, isCongestion: true },
-      { kind: "overloaded", refusal: "descriptors", retryable: false, blamesModel: false, isCongestion: false },
+      { kind: "not_asked", refusal: "descriptors", retryable: false, blamesModel: false, isCongestion: false },
     ]);
   },
 );
