@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { MAX_SECRET_LENGTH, SCOPES } from "../admission/authenticate.ts";
-import { createSecret, hashSecret, prefixOf } from "../admission/secret.ts";
+import { SCOPES } from "../admission/authenticate.ts";
+import { createSecret, hashSecret, MAX_SECRET_LENGTH, prefixOf } from "../admission/secret.ts";
 import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import { BOOTSTRAP } from "./audit.ts";

@@ -7,6 +7,9 @@ const RANDOM_BYTES = 20;
 const RANDOM_WIDTH = 27;
 const CHECK_WIDTH = 6;
 
+/** A longer text is no secret, and is refused without a look-up. */
+export const MAX_SECRET_LENGTH = 512;
+
 /** `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of the console. */
 export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_";
 

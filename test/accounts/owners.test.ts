@@ -4,9 +4,10 @@ import { createKeys } from "../../src/accounts/keys.ts";
 import { createOwners } from "../../src/accounts/owners.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { createSecret, hashSecret, isWellFormed } from "../../src/admission/secret.ts";
-import { openPool } from "../../src/store/pool.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { until } from "../helpers/until.ts";
 
 const REFUSED = {
   kind: "unauthenticated",
@@ -50,6 +51,87 @@ test("replaces the earlier owner token at once and stores only its hash", async 
   );
   for (const { token } of [...made, last]) assert.ok(!row?.text.includes(token.slice(9)));
   assert.ok(row?.text.includes(last.id));
+});
+
+test("refuses a replaced or deleted token within a second in another process, under constant use", async (t) => {
+  const { pool } = await testDatabase(t);
+  const owners = createOwners(pool);
+  await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const { token } = await owners.createToken(OPERATOR, { workspace: "w" });
+  const operator = createSecret("op_");
+  await pool.query("insert into operator_tokens (secret_hash) values ($1)", [hashSecret(operator)]);
+  const replica = createOwners(pool);
+  await Promise.all([token, operator].map((secret) => replica.authenticate(secret, "owner")));
+  await owners.createToken(OPERATOR, { workspace: "w" });
+  await pool.query("delete from operator_tokens");
+  const changed = performance.now();
+  for (const secret of [token, operator]) {
+    await until(() =>
+      replica.authenticate(secret, "owner").then(
+        () => false,
+        () => true,
+      ),
+    );
+  }
+  assert.ok(performance.now() - changed < 1_000, `${performance.now() - changed} ms`);
+});
+
+test("does not cache a look-up that began before the token was replaced", async (t) => {
+  const { pool } = await testDatabase(t);
+  await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow: Pool = {
+    ...pool,
+    async query(text, values) {
+      const rows = await pool.query(text, values);
+      reached.resolve();
+      await go.promise;
+      return rows as never;
+    },
+  };
+  const owners = createOwners(slow);
+  const { token } = await owners.createToken(OPERATOR, { workspace: "w" });
+  const early = owners.authenticate(token, "owner");
+  await reached.promise;
+  await owners.createToken(OPERATOR, { workspace: "w" });
+  go.resolve();
+  await early;
+  await assert.rejects(owners.authenticate(token, "owner"), REFUSED);
+});
+
+test("sends few statements for a flood of invented tokens, and none of them delays a token in use", async (t) => {
+  const { pool } = await testDatabase(t);
+  const operator = createSecret("op_");
+  await pool.query("insert into operator_tokens (secret_hash) values ($1)", [hashSecret(operator)]);
+  const known = new Set([hashSecret(operator).toString("hex")]);
+  let statements = 0;
+  const stopped = Promise.withResolvers<void>();
+  let stops = false;
+  const counted: Pool = {
+    ...pool,
+    async query(text, values) {
+      statements++;
+      const hashes = values?.[0] as Buffer[];
+      if (stops && !hashes.some((hash) => known.has(hash.toString("hex")))) await stopped.promise;
+      return pool.query(text, values);
+    },
+  };
+  let now = Date.UTC(2026, 0, 1);
+  const owners = createOwners(counted, () => now);
+  await owners.authenticate(operator, "operator");
+  const flood = async (count: number) =>
+    Promise.allSettled(Array.from({ length: count }, () => owners.authenticate(createSecret("op_"), "operator")));
+  const refused = await flood(5_000);
+  assert.ok(refused.every((one) => one.status === "rejected" && one.reason.kind === "unauthenticated"));
+  assert.ok(statements <= 12, String(statements));
+  stops = true;
+  now += 3_600_000;
+  const waiting = flood(11_001);
+  await owners.authenticate(operator, "operator");
+  await assert.rejects(owners.authenticate(createSecret("ow_"), "owner"), { kind: "overloaded", retryAfterMs: 1_000 });
+  stopped.resolve();
+  const kinds = new Set((await waiting).map((one) => one.status === "rejected" && one.reason.kind));
+  assert.deepEqual(kinds, new Set(["unauthenticated", "overloaded"]));
 });
 
 test("refuses an owner token from its expiry on", async (t) => {

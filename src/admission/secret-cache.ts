@@ -1,0 +1,117 @@
+import { orOverloaded } from "../store/pool.ts";
+import { createBatcher } from "./batch.ts";
+import { hashSecret, MAX_SECRET_LENGTH } from "./secret.ts";
+
+/**
+ * Age up to which a cached look-up is used, in milliseconds from its start. Including the time of the look-up, a
+ * revoked secret stops working on all replicas within one second.
+ */
+const MAX_AGE_MS = 500;
+
+/**
+ * Age from which a secret in use is looked up again in the background, in milliseconds, so that its users do not wait.
+ */
+const REFRESH_MS = 250;
+
+/** Largest number of cached valid secrets, and of cached unknown ones. About 5 MB together. */
+const MAX_CACHED = 10_000;
+
+/** Limits of the batches of look-ups. */
+const BATCHES = { maxItems: 1_000, maxWaiting: 10_000 };
+
+/** What a valid secret gives access to. */
+interface Valid {
+  /** Time from which the secret is refused, in milliseconds since 1970; Infinity: never. */
+  readonly expiresAt: number;
+}
+
+interface LookUp<Found> {
+  /** When the look-up started, in milliseconds. */
+  readonly startedAt: number;
+  /** Undefined when the secret is not valid. */
+  readonly found: Found | undefined;
+}
+
+export interface SecretCache<Found> {
+  /**
+   * Finds what a secret gives access to.
+   * @returns undefined for a secret that is absent, too long, unknown, revoked or expired
+   * @throws Failure `overloaded` when the database is unavailable, or too many unknown secrets wait for their look-up
+   */
+  find(secret: string | undefined): Promise<Found | undefined>;
+  /** Removes a secret from the cache, so that a change to it takes effect in this process at once. */
+  forget(hash: Buffer): void;
+}
+
+/** The name of a hash in the result of a look-up. */
+export function hashName(hash: Buffer): string {
+  return hash.toString("latin1");
+}
+
+/**
+ * Creates a cache over a table of secrets. Valid and unknown secrets are cached apart, so that a flood of invented ones
+ * cannot evict the valid ones. Look-ups are batched, so that the flood costs one statement at a time. Secrets that were
+ * valid before have batches apart from the others, so that they do not wait behind the flood.
+ * @param read looks up hashes in one statement and returns those of valid secrets, by `hashName`
+ * @param clock the time in milliseconds since 1970
+ */
+export function createSecretCache<Found extends Valid>(
+  read: (hashes: Buffer[]) => Promise<ReadonlyMap<string, Found>>,
+  clock: () => number,
+): SecretCache<Found> {
+  const valid = new Map<string, LookUp<Found>>();
+  const unknown = new Map<string, LookUp<Found>>();
+  const pending = new Map<string, { startedAt: number; result: Promise<LookUp<Found>> }>();
+  const readBatch = async (_: string, hashes: Buffer[]): Promise<LookUp<Found>[]> => {
+    const startedAt = clock();
+    const found = await read(hashes);
+    return hashes.map((hash) => ({ startedAt, found: found.get(hashName(hash)) }));
+  };
+  const lookUpKnown = createBatcher(readBatch, BATCHES);
+  const lookUpUnknown = createBatcher(readBatch, BATCHES);
+  const isFresh = (startedAt: number, ms: number): boolean => clock() - startedAt < ms && clock() >= startedAt;
+
+  function store(name: string, lookUp: LookUp<Found>): void {
+    valid.delete(name);
+    unknown.delete(name);
+    const map = lookUp.found ? valid : unknown;
+    map.set(name, lookUp);
+    // A secret in use is stored again at least every half second, so the first entry is the one idle for longest.
+    const [oldest] = map.keys();
+    if (map.size > MAX_CACHED && oldest !== undefined) map.delete(oldest);
+  }
+
+  function load(name: string, hash: Buffer): Promise<LookUp<Found>> {
+    const earlier = pending.get(name);
+    if (earlier && isFresh(earlier.startedAt, MAX_AGE_MS)) return earlier.result;
+    const lookUp = valid.has(name) ? lookUpKnown : lookUpUnknown;
+    // A look-up that `forget` has removed may have read the row before the change.
+    const isCurrent = () => pending.get(name)?.result === result;
+    const result: Promise<LookUp<Found>> = orOverloaded(lookUp("secrets", hash))
+      .then((found) => {
+        if (isCurrent()) store(name, found);
+        return found;
+      })
+      .finally(() => isCurrent() && pending.delete(name));
+    pending.set(name, { startedAt: clock(), result });
+    return result;
+  }
+
+  return {
+    async find(secret) {
+      if (!secret || secret.length > MAX_SECRET_LENGTH) return undefined;
+      const hash = hashSecret(secret);
+      const name = hashName(hash);
+      let lookUp = valid.get(name) ?? unknown.get(name);
+      if (!lookUp || !isFresh(lookUp.startedAt, MAX_AGE_MS)) lookUp = await load(name, hash);
+      // A failure is ignored here: the next one that has to wait for the look-up gets it.
+      else if (lookUp.found && !isFresh(lookUp.startedAt, REFRESH_MS)) load(name, hash).catch(() => undefined);
+      return lookUp.found && lookUp.found.expiresAt > clock() ? lookUp.found : undefined;
+    },
+    forget(hash) {
+      const name = hashName(hash);
+      valid.delete(name);
+      pending.delete(name);
+    },
+  };
+}
