@@ -29,6 +29,7 @@ import { readResources, resourceWarnings } from "./resources.ts";
 import { createSearch } from "./search/search.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
+import { createShares } from "./service/shares.ts";
 import { startShedder } from "./service/shedding.ts";
 import { drainServers, handleErrors, stopSignal } from "./shutdown.ts";
 import { createStore, type Store } from "./store/open.ts";
@@ -144,6 +145,7 @@ function createServiceParts(
     activity: createActivity(maintenance),
     sessions: createSessions(maintenance),
     shedder,
+    shares: createShares(telemetry),
     inFlight,
     deadlines: config.deadlines,
     levels: config.levels,

@@ -41,7 +41,7 @@ export interface CallRecord {
  * as many connections are open as the limit on open files allows. `workspace_connections`: a request of a workspace
  * that uses most of them. `idle_connection`: one that was closed for a new one. `body_memory`: a body that did not fit
  * into the memory. `body_aborted`: an arriving body whose memory another workspace needed. `slow_body`: one that was
- * late.
+ * late. `administration`: a workspace sends too many reports or calls of its owner.
  */
 export type ShedCause =
   | "journal"
@@ -51,7 +51,8 @@ export type ShedCause =
   | "idle_connection"
   | "body_memory"
   | "body_aborted"
-  | "slow_body";
+  | "slow_body"
+  | "administration";
 
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {

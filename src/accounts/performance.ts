@@ -63,8 +63,9 @@ export async function readPerformance(
   const key = keyId === undefined ? [] : [keyId.replaceAll("\0", "")];
   const slots = Math.min(25, Math.max(4, Math.floor(SLOTS / points)));
   const rows = Math.max(5, Math.floor(SAMPLE / (points * slots)));
-  const latencies = pool.query<{ start: Date | null; p: number[] }>(
-    `select start, percentile_disc(array[0.5, 0.95]) within group (order by latency_ms) as p
+  const latencies = () =>
+    pool.query<{ start: Date | null; p: number[] }>(
+      `select start, percentile_disc(array[0.5, 0.95]) within group (order by latency_ms) as p
      from generate_series(0, ${points * slots - 1}) as slot
        cross join lateral (select $2::timestamptz + slot * interval '${width / slots} ms' as s) at
        cross join lateral (
@@ -75,16 +76,19 @@ export async function readPerformance(
        cross join lateral (select $2::timestamptz + slot / ${slots} * interval '${width} ms' as start) point
      where not failed
      group by grouping sets ((start), ())`,
-    [workspaceId, from, to, ...key],
-  );
-  const failures = pool.query<{ start: Date; kind: string; requests: bigint }>(
-    `select date_trunc('${interval}', created_at, 'UTC') as start, outcome as kind, count(*) as requests
+      [workspaceId, from, to, ...key],
+    );
+  const failures = () =>
+    pool.query<{ start: Date; kind: string; requests: bigint }>(
+      `select date_trunc('${interval}', created_at, 'UTC') as start, outcome as kind, count(*) as requests
      from generations
      where workspace_id = $1 ${ofKey} and created_at >= $2 and created_at < $3 and outcome <> 'ok' and ${FAILED}
      group by 1, 2`,
-    [workspaceId, from, to, ...key],
-  );
-  const [took, failed] = await orOverloaded(Promise.all([latencies, failures]));
+      [workspaceId, from, to, ...key],
+    );
+  // One after the other, because a request may use one connection at a time.
+  const took = await orOverloaded(latencies());
+  const failed = await orOverloaded(failures());
   return { from, to, ...assemble(took, failed) };
 }
 

@@ -14,6 +14,7 @@ import { createGeneration, type Generation, type GenerationParts } from "./gener
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
+import { type Shares, shared } from "./shares.ts";
 import type { Shedder } from "./shedding.ts";
 import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
 import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
@@ -50,10 +51,11 @@ export interface Parts extends GenerationParts {
   /** Whether the start has ended, so that the database accepts statements. */
   started(): boolean;
   shedder: Shedder;
+  shares: Shares;
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, shedder, inFlight } = parts;
+  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, shedder, shares, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -63,13 +65,13 @@ export function createServices(parts: Parts): Services {
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),
     generation: createGeneration(parts),
-    quotas: (caller) => quotas(usage, caller),
-    metrics: (request, caller) => metrics(usage, request, caller, new Date()),
-    workspaces: createWorkspaceAdmin(workspaces, owners),
-    credits: createCreditAdmin(credit),
-    keys: createKeyAdmin(keys),
-    usage: createUsageAdmin(usage, workspaces, rates),
-    activity: createActivityAdmin(activity),
+    quotas: (caller) => shares.run(caller.workspaceId, () => quotas(usage, caller)),
+    metrics: (request, caller) => shares.run(caller.workspaceId, () => metrics(usage, request, caller, new Date())),
+    workspaces: shared(shares, createWorkspaceAdmin(workspaces, owners)),
+    credits: shared(shares, createCreditAdmin(credit)),
+    keys: shared(shares, createKeyAdmin(keys)),
+    usage: shared(shares, createUsageAdmin(usage, workspaces, rates)),
+    activity: shared(shares, createActivityAdmin(activity)),
     sessions,
     ready: () => parts.started() && !inFlight.draining,
   };
