@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { type Caller, SCOPES } from "../admission/authenticate.ts";
 import { createBatcher } from "../admission/batch.ts";
-import { createSecret, hashSecret, isWellFormed, prefixOf } from "../admission/secret.ts";
+import { createSecret, hashSecret, isWellFormed } from "../admission/secret.ts";
 import { Failure } from "../failure.ts";
 import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { type Actor, record } from "./audit.ts";
 import { tokenId } from "./owners.ts";
-import { createAttempts } from "./sign-in-attempts.ts";
 
 /** Longest duration of a session, and longest time without a request, in milliseconds. */
 export const SESSION_MS = 8 * 3_600_000;
@@ -30,16 +29,20 @@ export interface Session {
   readonly expiresAt: Date;
 }
 
+/** A new session and its secret, which is not stored. */
+export interface OpenedSession {
+  readonly session: Session;
+  readonly secret: string;
+}
+
 /** Sessions of the console. Every method throws Failure `overloaded` when the database is unavailable. */
 export interface Sessions {
   /**
    * Opens a session for the owner of a workspace.
    * @param token owner token
-   * @param source source of the attempt, such as an IP address; the rate of attempts is limited for each
-   * @returns the session and its secret, which is not stored
-   * @throws Failure `unauthenticated`, with one message for every token that is not valid; `rate_limited`
+   * @throws Failure `unauthenticated`, with one message for every token that is not valid
    */
-  open(token: string, source: string): Promise<{ session: Session; secret: string }>;
+  open(token: string): Promise<OpenedSession>;
   /**
    * Finds the session of a secret, and restarts its idle timeout.
    * @throws Failure `unauthenticated`, with one message for a session that is absent, unknown, idle for too long or
@@ -56,7 +59,6 @@ export interface Sessions {
  * @param clock the time in milliseconds since 1970
  */
 export function createSessions(pool: Pool, clock: () => number = Date.now): Sessions {
-  const attempts = createAttempts();
   // Concurrent look-ups share a statement, which bounds the load of many invalid secrets.
   const lookUp = createBatcher((_: string, hashes: Buffer[]) => readSessions(pool, hashes, clock()), {
     maxItems: 1_000,
@@ -65,13 +67,10 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
   const find = (secret: string) => orOverloaded(lookUp("sessions", hashSecret(secret)));
 
   return {
-    async open(token, source) {
-      const succeeded = attempts.take(`source ${source}`, `token ${prefixOf(token.slice(0, 64))}`);
-      if (!isWellFormed(token, "ow_")) throw badToken();
+    async open(token) {
       const secret = createSecret("cs_");
       const session = await orOverloaded(pool.tx((query) => insertSession(query, hashSecret(token), secret, clock())));
-      if (!session) throw badToken();
-      succeeded();
+      if (!session) throw refusedToken();
       return { session, secret };
     },
 
@@ -180,7 +179,8 @@ function sessionOf({ token_hash, workspace_id: workspaceId, workspace, key_id: k
   };
 }
 
-function badToken(): Failure {
+/** The failure for every owner token that is not valid. */
+export function refusedToken(): Failure {
   return new Failure("unauthenticated", {
     message: "The owner token is not valid. An operator can create a new one; the earlier one then stops working.",
   });

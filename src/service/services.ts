@@ -16,6 +16,7 @@ import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
 import { type Shares, shared } from "./shares.ts";
 import type { Shedder } from "./shedding.ts";
+import { createSignIn, type SignIn } from "./sign-in.ts";
 import { createUsageAdmin, type UsageAdmin } from "./usage.ts";
 import { createWorkspaceAdmin, type WorkspaceAdmin } from "./workspaces.ts";
 
@@ -34,7 +35,8 @@ export interface Services {
   readonly usage: UsageAdmin;
   readonly activity: ActivityAdmin;
   /** Sessions of the console. */
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, "authenticate" | "close">;
+  readonly signIn: SignIn;
   /** True from the end of the start until the service drains. */
   ready(): boolean;
 }
@@ -73,6 +75,7 @@ export function createServices(parts: Parts): Services {
     usage: shared(shares, createUsageAdmin(usage, workspaces, rates)),
     activity: shared(shares, createActivityAdmin(activity)),
     sessions,
+    signIn: createSignIn(owners, sessions, shares),
     ready: () => parts.started() && !inFlight.draining,
   };
 }

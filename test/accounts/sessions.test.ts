@@ -27,7 +27,7 @@ const ended = { kind: "unauthenticated", message: "Nobody is signed in, or the s
 
 test("accepts a session on every replica until it is closed on one of them", async (t) => {
   const { pool, sessions, others, token, workspaceId } = await open(t);
-  const { session, secret } = await sessions.open(token, "here");
+  const { session, secret } = await sessions.open(token);
   assert.equal(session.caller.workspaceId, workspaceId);
   assert.deepEqual(await others.authenticate(secret), session);
   await others.close(secret);
@@ -44,7 +44,7 @@ test("accepts a session on every replica until it is closed on one of them", asy
 
 test("ends a session after one hour without a call, and after eight hours in any case", async (t) => {
   const { clock, sessions, token } = await open(t);
-  const idle = await sessions.open(token, "here");
+  const idle = await sessions.open(token);
   clock.now += HOUR - 60_000;
   await sessions.authenticate(idle.secret);
   clock.now += HOUR - 60_000;
@@ -52,7 +52,7 @@ test("ends a session after one hour without a call, and after eight hours in any
   clock.now += HOUR + 60_000;
   await assert.rejects(sessions.authenticate(idle.secret), ended);
 
-  const busy = await sessions.open(token, "here");
+  const busy = await sessions.open(token);
   assert.equal(busy.session.expiresAt.getTime(), clock.now + 8 * HOUR);
   for (let i = 0; i < 15; i++) {
     clock.now += HOUR / 2;
@@ -64,14 +64,14 @@ test("ends a session after one hour without a call, and after eight hours in any
 
 test("ends a session when the owner token that opened it ends", async (t) => {
   const { clock, owners, sessions, token } = await open(t);
-  const { secret } = await sessions.open(token, "here");
+  const { secret } = await sessions.open(token);
   const expiresAt = new Date(clock.now + HOUR / 2);
   const next = await owners.createToken(OPERATOR, { workspace: "one", expiresAt });
   await assert.rejects(sessions.authenticate(secret), ended);
-  const brief = await sessions.open(next.token, "here");
+  const brief = await sessions.open(next.token);
   clock.now += HOUR / 2;
   await assert.rejects(sessions.authenticate(brief.secret), ended);
-  await assert.rejects(sessions.open(next.token, "here"), { kind: "unauthenticated" });
+  await assert.rejects(sessions.open(next.token), { kind: "unauthenticated" });
 });
 
 test("refuses texts that are not the secret of a session", async (t) => {
@@ -82,22 +82,22 @@ test("refuses texts that are not the secret of a session", async (t) => {
 
 test("keeps at most fifty sessions of a workspace and deletes expired ones", async (t) => {
   const { pool, clock, sessions, token } = await open(t);
-  const first = await sessions.open(token, "here");
+  const first = await sessions.open(token);
   for (let i = 0; i < 50; i++) {
     clock.now += 1_000;
-    await sessions.open(token, "here");
+    await sessions.open(token);
   }
   await assert.rejects(sessions.authenticate(first.secret), ended);
   const count = async () => Number((await pool.query<{ n: bigint }>("select count(*) as n from sessions"))[0]?.n);
   assert.equal(await count(), 50);
   clock.now += 9 * HOUR;
-  await sessions.open(token, "here");
+  await sessions.open(token);
   assert.equal(await count(), 1);
 });
 
 test("gives all sessions of a workspace one playground key, which cannot be changed or revoked", async (t) => {
   const { pool, clock, sessions, token } = await open(t);
-  const made = await Promise.all([1, 2, 3].map(() => sessions.open(token, "here")));
+  const made = await Promise.all([1, 2, 3].map(() => sessions.open(token)));
   const ids = new Set(made.map(({ session }) => session.caller.keyId));
   assert.equal(ids.size, 1);
   const keys = createKeys(pool, () => clock.now);

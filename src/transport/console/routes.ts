@@ -37,14 +37,14 @@ interface Console {
  * @param rpc serves `/<service>/<method>` for the session in the cookie
  */
 export function createConsole(
-  { sessions }: Pick<Services, "sessions">,
+  services: Pick<Services, "sessions" | "signIn">,
   { console: config, stream }: Pick<Config, "console" | "stream">,
   budget: BodyBudget,
   rpc: RequestListener,
 ): Console {
   const { folder, proxies } = config;
   const sendPage = createPages(folder, stream.stallMs);
-  const session = createSessionHandlers({ sessions, budget, proxies, cookiePath: CONSOLE });
+  const session = createSessionHandlers({ services, budget, proxies, cookiePath: CONSOLE });
   const rpcHandlers: Verbs = new Map([["POST", { run: (exchange) => callRpc(rpc, exchange) }]]);
 
   return {

@@ -15,7 +15,7 @@ const COOKIE = "chorus_session";
 const MAX_SIGN_IN = 4_096;
 
 interface Parts {
-  readonly sessions: Services["sessions"];
+  readonly services: Pick<Services, "sessions" | "signIn">;
   readonly budget: BodyBudget;
   /** Number of trusted proxies in front of the service. */
   readonly proxies: number;
@@ -24,7 +24,8 @@ interface Parts {
 }
 
 /** Creates the handlers of `/console/session`: show the session, sign in, sign out. */
-export function createSessionHandlers({ sessions, budget, proxies, cookiePath }: Parts): Verbs {
+export function createSessionHandlers({ services, budget, proxies, cookiePath }: Parts): Verbs {
+  const { sessions } = services;
   return new Map([
     ["GET", { run: show }],
     ["POST", { run: signIn }],
@@ -43,7 +44,7 @@ export function createSessionHandlers({ sessions, budget, proxies, cookiePath }:
     release();
     const { token } = parseBody(decodeText(blocks.join())) as { token?: unknown };
     if (typeof token !== "string" || token === "") throw invalid("token", "token must be the workspace's owner token.");
-    const { session, secret } = await sessions.open(token, source);
+    const { session, secret } = await services.signIn(token, source);
     response.setHeader("Set-Cookie", cookie(secret, SESSION_MS / 1_000, secure));
     sendSession(response, session);
   }
