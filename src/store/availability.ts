@@ -12,6 +12,8 @@ export interface Availability {
   check(): void;
   /** Reports a failure that an unavailable server can cause. Probes the server until it answers. */
   reportFailure(): void;
+  /** Reports that a statement got its answer. While statements get answers, a failed probe has no effect. */
+  reportAnswer(): void;
   /** Stops the probes. */
   close(): void;
 }
@@ -21,14 +23,17 @@ export function createAvailability(probe: () => Promise<void>): Availability {
   const closing = new AbortController();
   let unavailable: { error: unknown } | undefined;
   let isProbing = false;
+  let hasAnswered = false;
 
   async function probeUntilAvailable(): Promise<void> {
     while (!closing.signal.aborted) {
+      hasAnswered = false;
       try {
         await probe();
         unavailable = undefined;
         return;
       } catch (error) {
+        if (hasAnswered) return;
         unavailable = { error };
         await sleep(PAUSE_MS * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => undefined);
       }
@@ -45,6 +50,10 @@ export function createAvailability(probe: () => Promise<void>): Availability {
       void probeUntilAvailable().finally(() => {
         isProbing = false;
       });
+    },
+    reportAnswer() {
+      hasAnswered = true;
+      unavailable = undefined;
     },
     close: () => closing.abort(),
   };

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Failure } from "../failure.ts";
 import { createAvailability } from "./availability.ts";
+import { againIfBlocked, withTimeout } from "./loop-time.ts";
 import { tlsOf } from "./tls.ts";
 
 /** Runs one statement and returns its rows. Columns of type int8 are bigint, timestamptz Date, numeric string. */
@@ -35,7 +36,8 @@ const INT8 = 20;
  * Opens a pool of connections to the Postgres server at `url`. The first statement opens the first connection. While
  * the server is known to be unavailable, every statement fails at once. The URL's sslmode has the meaning that libpq
  * gives it (see `tls.ts`). A connection that is lost while idle is replaced without an error. Timeouts of statements
- * are enforced by the client, because a pooler such as PgBouncer refuses connections that set statement_timeout.
+ * are enforced by the client, because a pooler such as PgBouncer refuses connections that set statement_timeout. Time in
+ * which the event loop is blocked does not count.
  * @throws Error naming the parameter of the URL that cannot be used
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
@@ -47,7 +49,6 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
     max,
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
     connectionTimeoutMillis: connectMs,
-    query_timeout: timeoutMs,
     application_name: "chorus",
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -57,7 +58,9 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   pool.on("connect", (client) => client.on("error", ignore));
 
   const availability = createAvailability(() =>
-    probe({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
+    againIfBlocked(connectMs, () =>
+      probe({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
+    ),
   );
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -73,11 +76,12 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
     availability.check();
     if (pool.waitingCount >= MAX_WAITING)
       throw overloaded(new Error("too many statements wait for a database connection"));
-    const client = await pool.connect();
+    const client = await againIfBlocked(connectMs, () => pool.connect());
     let isBroken = true;
     try {
       const result = await use(client);
       isBroken = false;
+      availability.reportAnswer();
       return result;
     } catch (error) {
       isBroken = !(error instanceof Failure || isStatementError(error));
@@ -88,7 +92,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   }
 
   return {
-    query: (text, values) => withClient((client) => send(client, text, values)),
+    query: (text, values) => withClient((client) => send(client, text, values, timeoutMs)),
     tx: (run, { timeoutMs: txTimeoutMs = timeoutMs } = {}) =>
       withClient(async (client) => {
         await send(client, "begin", undefined, txTimeoutMs);
@@ -97,7 +101,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
           await send(client, "commit", undefined, txTimeoutMs);
           return result;
         } catch (error) {
-          await send(client, "rollback");
+          await send(client, "rollback", undefined, timeoutMs);
           throw error;
         }
       }),
@@ -197,12 +201,12 @@ function checkAddress(address: pg.ClientConfig): void {
 async function send<Row>(
   client: pg.PoolClient,
   text: string,
-  values?: readonly unknown[],
-  timeoutMs?: number,
+  values: readonly unknown[] | undefined,
+  timeoutMs: number,
 ): Promise<Row[]> {
-  const timeout = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
-  const result = await client.query({ text, ...(values ? { values: [...values] } : {}), ...timeout });
-  return result.rows as Row[];
+  const query = client.query({ text, ...(values ? { values: [...values] } : {}) });
+  const { rows } = await withTimeout(timeoutMs, query);
+  return rows as Row[];
 }
 
 function typeParser(oid: number, format?: "text" | "binary"): unknown {

@@ -49,6 +49,25 @@ test("fails checks while the server does not answer, and runs one probe at a tim
   availability.close();
 });
 
+test("accepts statements when one of them gets an answer while a probe fails", async () => {
+  const probe = Promise.withResolvers<void>();
+  let probes = 0;
+  const availability = createAvailability(() => {
+    probes++;
+    return probe.promise;
+  });
+  availability.reportFailure();
+  await until(() => probes === 1);
+  availability.reportAnswer();
+  probe.reject(new Error("too slow"));
+  await setImmediate();
+  availability.check();
+  await sleep(LONGER_THAN_AN_INTERVAL_MS);
+  availability.check();
+  assert.equal(probes, 1);
+  availability.close();
+});
+
 test("sends no probe after it is closed", async () => {
   let probes = 0;
   const availability = createAvailability(async () => {

@@ -11,6 +11,7 @@ import { isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
 import { tlsOf } from "../../src/store/tls.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 
 const URL = "postgres://user:p%23w@db.example:5433/chorus";
 
@@ -80,6 +81,31 @@ test("fails a statement that takes too long and does not reuse its connection", 
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
   assert.equal((await pool.tx((query) => query("select pg_sleep(0.2)"), { timeoutMs: 5_000 })).length, 1);
 });
+
+test("does not take a blocked event loop for a database that does not answer", async (t) => {
+  const { url, pool: observer } = await testDatabase(t);
+  const pool = openPool(url, { max: 2, timeoutMs: 1_000, connectMs: 1_000 });
+  t.onTestFinished(() => pool.end());
+  const isRunning = (text: string) => async () => {
+    const rows = await observer.query("select from pg_stat_activity where state = 'active' and query = $1", [text]);
+    return rows.length > 0;
+  };
+  const connecting = pool.query("select 1 as one");
+  block(1_500);
+  assert.deepEqual(await connecting, [{ one: 1 }]);
+
+  const asked = "select pg_sleep(0.3), 'asked' as name";
+  const statements = [pool.query(asked), pool.query(asked), pool.query("select 'waited' as name")];
+  await until(isRunning(asked));
+  block(1_500);
+  const names = (await Promise.all(statements)).map(([row]) => row?.name);
+  assert.deepEqual(names, ["asked", "asked", "waited"]);
+});
+
+/** Does nothing else for a time, as a long computation. */
+function block(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
 
 test("fails with overloaded when the database refuses connections, does not answer or has no address", async (t) => {
   const sockets: Socket[] = [];
