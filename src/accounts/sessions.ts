@@ -83,7 +83,8 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
     },
 
     async close(secret) {
-      if (!secret || !isWellFormed(secret, "cs_")) return;
+      // Looked up first, because look-ups of invented secrets share a statement.
+      if (!secret || !isWellFormed(secret, "cs_") || !(await find(secret))) return;
       const hash = hashSecret(secret);
       await orOverloaded(
         pool.tx(async (query) => {

@@ -4,6 +4,7 @@ import { createKeys } from "../../src/accounts/keys.ts";
 import { createOwners } from "../../src/accounts/owners.ts";
 import { createSessions } from "../../src/accounts/sessions.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { createSecret } from "../../src/admission/secret.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
@@ -78,6 +79,25 @@ test("refuses texts that are not the secret of a session", async (t) => {
   const { sessions } = await open(t);
   for (const text of [undefined, "", "nonsense", `cs_${"0".repeat(33)}`, "x".repeat(100_000)])
     await assert.rejects(sessions.authenticate(text), ended);
+});
+
+test("closes an invented session without a transaction", async (t) => {
+  const { pool } = await open(t);
+  let transactions = 0;
+  let statements = 0;
+  const sessions = createSessions({
+    ...pool,
+    query: (text, values) => {
+      statements++;
+      return pool.query(text, values);
+    },
+    tx: (run, options) => {
+      transactions++;
+      return pool.tx(run, options);
+    },
+  });
+  await Promise.all(Array.from({ length: 500 }, () => sessions.close(createSecret("cs_"))));
+  assert.deepEqual({ transactions, statements }, { transactions: 0, statements: 2 });
 });
 
 test("keeps at most fifty sessions of a workspace and deletes expired ones", async (t) => {
