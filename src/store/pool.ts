@@ -36,27 +36,15 @@ const INT8 = 20;
  * Opens a pool of connections to the Postgres server at `url`. The first statement opens the first connection. While
  * the server is known to be unavailable, every statement fails at once. The URL's sslmode has the meaning that libpq
  * gives it (see `tls.ts`). A connection that is lost while idle is replaced without an error. Timeouts of statements
- * are enforced by the client, because a pooler such as PgBouncer refuses connections that set statement_timeout. Time in
- * which the event loop is blocked does not count.
+ * are enforced by the client, because a pooler such as PgBouncer refuses connections that set statement_timeout. Time
+ * in which the event loop is blocked does not count.
  * @throws Error naming the parameter of the URL that cannot be used
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, timeoutMs = 10_000, connectMs = 3_000 } = options;
   const address = tlsOf(url);
   checkAddress(address);
-  const pool = new pg.Pool({
-    ...address,
-    max,
-    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
-    connectionTimeoutMillis: connectMs,
-    application_name: "chorus",
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  });
-  // The statement that needs a lost connection fails. Without listeners the error event would end the process.
-  pool.on("error", ignore);
-  pool.on("connect", (client) => client.on("error", ignore));
-
+  const pool = createConnections(address, max, connectMs);
   const availability = createAvailability(() =>
     againIfBlocked(connectMs, () =>
       probe({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
@@ -110,6 +98,22 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
       return pool.end();
     },
   };
+}
+
+function createConnections(address: ReturnType<typeof tlsOf>, max: number, connectMs: number): pg.Pool {
+  const pool = new pg.Pool({
+    ...address,
+    max,
+    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
+    connectionTimeoutMillis: connectMs,
+    application_name: "chorus",
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
+  // The statement that needs a lost connection fails. Without listeners the error event would end the process.
+  pool.on("error", ignore);
+  pool.on("connect", (client) => client.on("error", ignore));
+  return pool;
 }
 
 /**
