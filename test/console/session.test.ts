@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { fixture } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 import { visit as goTo, openConsole, signIn, skipReason } from "./chromium.ts";
 
 /** A page before sign-in. Each test has a new token, which ends the sessions of earlier tests. */
@@ -31,21 +32,22 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
 
   test("supports keyboard-only use", async ({ visit: { page, token } }) => {
     await page.goto("/console/keys");
-    await page.getByLabel("Owner token").waitFor();
+    const focused = () => page.evaluate<string>("document.activeElement.textContent");
+    const isTokenFocused = () => page.evaluate<boolean>("document.activeElement.matches('input')");
+    await until(isTokenFocused);
     await page.keyboard.type(token);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
-    const focused = () => page.evaluate<string>("document.activeElement.textContent");
     for (let i = 0; i < 30 && (await focused()) !== "Create a key"; i++) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Create a key" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.equal(await focused(), "Create a key");
+    await until(async () => (await focused()) === "Create a key");
     for (let i = 0; i < 30 && (await focused()) !== "Ledger"; i++) await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
     await ledger(page);
-    assert.equal(await focused(), "Ledger", "focuses the title of the new page");
+    await until(async () => (await focused()) === "Ledger");
   });
 
   test("returns to the page after a new sign-in when the session ends", async ({
