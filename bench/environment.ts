@@ -133,10 +133,10 @@ async function startChorus({ folder, catalogue, databaseUrl, signal }: Places): 
     LOG_LEVEL: "warn",
   };
   const server = await startServer(node(here("../src/main.ts")), { port, place: "server", env, signal });
+  // Chorus creates the schema and the workspace after both ports are open.
+  while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });
   const pool = openPool(databaseUrl, { max: 1 });
-  // Chorus creates the workspace after both ports are open.
-  const grant = "select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces";
-  while ((await pool.query(grant)).length === 0) await setTimeout(50);
+  await pool.query("select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces");
   await pool.end();
   return {
     ...contestant("Chorus", server, (shape) => chorusTarget(port, shape, API_KEY)),
