@@ -70,8 +70,11 @@ export async function listenBoth(
     unread.add(socket);
     readFirstBytes(socket, (bytes) => {
       unread.delete(socket);
-      if (bytes === "PRI") http2.emit("connection", socket);
-      else for (const serve of serveHttp1) serve.call(http1, socket);
+      if (bytes === "PRI") {
+        // The HTTP/1.1 server lets callers close their half. HTTP/2 would keep such a connection for ever.
+        socket.allowHalfOpen = false;
+        http2.emit("connection", socket);
+      } else for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
   const listener = await listen(http1, host, port, limit);

@@ -216,3 +216,11 @@ test("keeps a connection alive for a second request", async (t) => {
   for await (const chunk of response) text += chunk;
   assert.equal(text, "1.1 c");
 });
+
+test("closes an HTTP/2 connection when the caller closes its half within a frame", async (t) => {
+  const { url } = await serve(t);
+  const raw = await openRaw(t, url);
+  raw.socket.resume();
+  raw.socket.end(Buffer.concat([PREFACE, SETTINGS.subarray(0, 4)]));
+  await raw.closed;
+});
