@@ -1,8 +1,19 @@
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { pino } from "pino";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import {
+  type BadRequest,
+  BadRequestSchema,
+  type ErrorInfo,
+  ErrorInfoSchema,
+  type RetryInfo,
+  RetryInfoSchema,
+} from "../../gen/google/rpc/error_details_pb.js";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Config } from "../../src/config/config.ts";
 import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry.ts";
@@ -32,6 +43,10 @@ export interface RpcFailure {
   code: string;
   message: string;
   detail: FailureDetail | undefined;
+  /** The standard details of `google.rpc`. */
+  info: ErrorInfo | undefined;
+  retry: RetryInfo | undefined;
+  badRequest: BadRequest | undefined;
   metadata: Headers;
 }
 
@@ -42,10 +57,27 @@ export async function rpcFailure(call: Promise<unknown> | AsyncIterable<unknown>
     else await call;
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
-    const [detail] = error.findDetails(FailureDetailSchema);
-    return { code: Code[error.code] ?? "", message: error.rawMessage, detail, metadata: error.metadata };
+    const { rawMessage: message, metadata } = error;
+    return {
+      code: Code[error.code] ?? "",
+      message,
+      detail: error.findDetails(FailureDetailSchema)[0],
+      info: error.findDetails(ErrorInfoSchema)[0],
+      retry: error.findDetails(RetryInfoSchema)[0],
+      badRequest: error.findDetails(BadRequestSchema)[0],
+      metadata,
+    };
   }
   throw new Error("The call did not fail.");
+}
+
+/** Returns a detail of a `google.rpc.Status` in bytes. @throws Error when the status has no such detail */
+export function statusDetail<D extends DescMessage>(status: Uint8Array, schema: D): MessageShape<D> {
+  for (const any of fromBinary(StatusSchema, status).details) {
+    const detail = anyUnpack(any, schema);
+    if (detail) return detail;
+  }
+  throw new Error(`The status has no ${schema.typeName}.`);
 }
 
 /**

@@ -101,6 +101,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
       ["chorus.v1.Effort", "chorus/v1/generation.proto"],
       ["chorus.v1.EFFORT_LOW", "chorus/v1/generation.proto"],
       ["chorus.v1.FailureDetail", "chorus/v1/failure.proto"],
+      ["google.rpc.RetryInfo", "google/rpc/error_details.proto"],
       ["chorus.v1.json", "chorus/v1/options.proto"],
       ["google.api.http", "google/api/annotations.proto"],
       ["google.protobuf.FieldDescriptorProto.TYPE_BOOL", "google/protobuf/descriptor.proto"],

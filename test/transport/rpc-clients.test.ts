@@ -4,13 +4,18 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
 import { test } from "vitest";
-import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
   type GenerateRequest,
   GenerateRequestSchema,
@@ -20,9 +25,10 @@ import {
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
-import { rpcFailure, transports } from "../helpers/rpc.ts";
+import { rpcFailure, statusDetail, transports } from "../helpers/rpc.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { startVendor } from "../helpers/vendors.ts";
@@ -94,14 +100,18 @@ test("grpc-js makes unary and streaming calls and reads the details of a failure
 
   const invalid = await unary(client, GENERATE, { prompt: "a", maxTokens: 0 }, metadata).catch((error) => error);
   assert.equal(invalid.code, grpc.status.INVALID_ARGUMENT);
-  const { code, field, requestId } = detailOf(invalid);
+  const { code, field, requestId } = detailOf(invalid, FailureDetailSchema);
   assert.deepEqual([code, field], ["invalid_request", "max_tokens"]);
   assert.match(requestId, /^req_/);
+  const info = detailOf(invalid, ErrorInfoSchema);
+  assert.deepEqual([info.reason, info.domain, info.metadata.request_id], ["INVALID_REQUEST", "chorus", requestId]);
+  const [violation] = detailOf(invalid, BadRequestSchema).fieldViolations;
+  assert.deepEqual([violation?.field, violation?.description], ["max_tokens", invalid.details]);
 
   const refused = streaming(client, { prompt: "a" }, new grpc.Metadata());
   const [error] = await once(refused.resume(), "error");
   assert.equal(error.code, grpc.status.UNAUTHENTICATED);
-  assert.equal(detailOf(error).code, "unauthenticated");
+  assert.equal(detailOf(error, FailureDetailSchema).code, "unauthenticated");
 
   const unknown = await unary(client, `${GENERATE}Nope`, {}, metadata).catch((failure) => failure);
   assert.equal(unknown.code, grpc.status.UNIMPLEMENTED);
@@ -224,18 +234,7 @@ function streaming(
   return client.makeServerStreamRequest(STREAM, serialize, parse, create(GenerateRequestSchema, request), metadata);
 }
 
-/** The FailureDetail in a `google.rpc.Status`, whose field 3 is a list of Any. */
-function detailOf(error: grpc.ServiceError): FailureDetail {
+function detailOf<D extends DescMessage>(error: grpc.ServiceError, schema: D): MessageShape<D> {
   const [bytes] = error.metadata.get("grpc-status-details-bin");
-  const reader = new BinaryReader(bytes as Buffer);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field !== 3) {
-      reader.skip(wireType);
-      continue;
-    }
-    const detail = anyUnpack(fromBinary(AnySchema, reader.bytes()), FailureDetailSchema);
-    if (detail) return detail;
-  }
-  throw new Error("The failure has no FailureDetail.");
+  return statusDetail(bytes as Buffer, schema);
 }

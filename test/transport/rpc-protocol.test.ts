@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { test, vi } from "vitest";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
@@ -18,7 +16,7 @@ import {
 import type { GenerateEvent } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
-import { serveRpc, transports } from "../helpers/rpc.ts";
+import { serveRpc, statusDetail, transports } from "../helpers/rpc.ts";
 
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
@@ -92,7 +90,7 @@ test("sends the same failures in the trailers of gRPC and in the end of a stream
   for (const [path, headers, body, status, code] of cases) {
     const { trailers } = await grpcCall(t, url, path, headers, body);
     assert.equal(trailers["grpc-status"], status, code);
-    assert.equal(grpcDetail(String(trailers["grpc-status-details-bin"])).code, code);
+    assert.equal(detailOf(trailers).code, code);
     assert.doesNotMatch(String(trailers["grpc-message"]), /secret/);
   }
 
@@ -210,17 +208,7 @@ async function grpcCall(
   return { body: Buffer.concat(chunks), trailers };
 }
 
-/** Reads the FailureDetail in a `google.rpc.Status`, whose field 3 is a list of Any. */
-function grpcDetail(status: string): FailureDetail {
-  const reader = new BinaryReader(Buffer.from(status, "base64"));
-  while (reader.pos < reader.len) {
-    const [field, type] = reader.tag();
-    if (field !== 3) {
-      reader.skip(type);
-      continue;
-    }
-    const detail = anyUnpack(fromBinary(AnySchema, reader.bytes()), FailureDetailSchema);
-    if (detail) return detail;
-  }
-  throw new Error("The status has no FailureDetail.");
+/** Returns the FailureDetail of a gRPC response. */
+function detailOf(trailers: Record<string, unknown>): FailureDetail {
+  return statusDetail(Buffer.from(String(trailers["grpc-status-details-bin"]), "base64"), FailureDetailSchema);
 }

@@ -142,7 +142,7 @@ test("accepts only an operator token for the key service", async ({ service, cli
   assert.equal(revoked.code, "Unauthenticated");
 });
 
-test("sends the Connect code and a FailureDetail of every failure, unary and streamed", async ({ t }) => {
+test("sends the Connect code and the details of every failure, unary and streamed", async ({ t }) => {
   let kind: FailureKind = "internal";
   const fail = () => {
     throw new Failure(kind, {
@@ -167,7 +167,7 @@ test("sends the Connect code and a FailureDetail of every failure, unary and str
     for (kind of Object.keys(FAILURES) as FailureKind[]) {
       const row = FAILURES[kind];
       for (const call of [client.generate({ prompt: "a" }), client.streamGenerate({ prompt: "a" })]) {
-        const { code, message, detail, metadata } = await rpcFailure(call);
+        const { code, message, detail, info, retry, badRequest, metadata } = await rpcFailure(call);
         assert.equal(code, Code[row.connect], kind);
         assert.equal(message, row.message);
         assert.equal(detail?.code, "code" in row ? row.code : "");
@@ -175,6 +175,15 @@ test("sends the Connect code and a FailureDetail of every failure, unary and str
         assert.equal(detail.retryAfterMs, 1_501n);
         assert.match(detail.requestId, /^req_[0-9a-f]{32}$/);
         assert.equal(metadata.get("retry-after"), "2");
+        const reason = (detail.code || "rate_limited").toUpperCase();
+        assert.deepEqual([info?.reason, info?.domain], [reason, "chorus"]);
+        assert.deepEqual(info?.metadata, { request_id: detail.requestId, limit: "requests_per_minute" });
+        assert.deepEqual([retry?.retryDelay?.seconds, retry?.retryDelay?.nanos], [1n, 501_000_000]);
+        const [violation] = badRequest?.fieldViolations ?? [];
+        assert.deepEqual(
+          [violation?.field, violation?.description, violation?.reason],
+          [detail.field, message, reason],
+        );
       }
     }
   }

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { Health } from "../../../gen/health/v1/health_pb.js";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
@@ -32,7 +33,7 @@ export function createRpcHandler(
     authenticate: ({ header }, requirement) => authenticate(services, requirement, header),
     addServices(router) {
       addHealth(router, CHORUS_SERVICES, services.ready);
-      addReflection(router, [...CHORUS_SERVICES, Health], [FailureDetailSchema.file]);
+      addReflection(router, [...CHORUS_SERVICES, Health], [FailureDetailSchema.file, ErrorInfoSchema.file]);
     },
   };
   return createRpcListener(options, services, config, log, telemetry);
