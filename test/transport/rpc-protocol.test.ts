@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { test, vi } from "vitest";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
+  type GenerateRequest,
   GenerateRequestSchema,
   GenerateResponseSchema,
   GenerationService,
@@ -73,6 +74,32 @@ test("names the field of a JSON request that has the wrong type", async (t) => {
   raw.send(head("POST", GENERATE, { "Content-Type": "application/json", "Content-Length": body.length }) + body);
   const { details } = JSON.parse((await raw.read()).body);
   assert.deepEqual([details[0].debug.code, details[0].debug.field], ["invalid_request", "max_tokens"]);
+});
+
+test("takes null, an empty string and an empty list in JSON for an absent field", async (t) => {
+  const received: unknown[] = [];
+  const { url } = await serveRpc(t, {
+    generation: {
+      generateWhole: async (request) => {
+        received.push(request);
+        return create(GenerateResponseSchema, { answer: "ok" });
+      },
+    },
+  });
+  for (const empty of [null, "", []]) {
+    const fields = ["system", "messages", "attachments", "effort", "temperature", "maxTokens", "stopSequences"];
+    const others = ["outputShape", "responseFormat", "webSearch", "intelligenceTrace", "continue"];
+    const members = [...fields, ...others].map((name) => [name, empty]);
+    const response = await fetch(url + GENERATE, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ prompt: "a", ...Object.fromEntries(members) }),
+    });
+    assert.equal(response.status, 200, await response.text());
+  }
+  const expected = create(GenerateRequestSchema, { prompt: "a" });
+  for (const request of received) assert.ok(equals(GenerateRequestSchema, request as GenerateRequest, expected));
+  assert.equal(received.length, 3);
 });
 
 test("sends the same failures in the trailers of gRPC and in the end of a stream", async (t) => {

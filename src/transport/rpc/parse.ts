@@ -43,10 +43,34 @@ function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array): MessageSh
   }
   try {
     return fromJson(desc, value, { ignoreUnknownFields: true });
+  } catch {
+    return parseWithoutEmpty(desc, value);
+  }
+}
+
+/**
+ * Reads a message in which an empty string or an empty list stands for an absent field, as null does. Protobuf's JSON
+ * allows that only in fields of these types, so this is the second attempt.
+ */
+function parseWithoutEmpty<D extends DescMessage>(desc: D, value: JsonValue): MessageShape<D> {
+  try {
+    return fromJson(desc, withoutEmpty(value), { ignoreUnknownFields: true });
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;
     if (!isFieldError(cause)) throw new Failure("invalid_json", { cause: error });
     const { name, parent } = cause.field();
     throw invalid(name, `${name} does not have the type that ${parent?.typeName ?? desc.typeName} states.`);
   }
+}
+
+/** A copy without the members that are an empty string or an empty list. */
+function withoutEmpty(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== "" && !isEmptyList(member));
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutEmpty(member)]));
+}
+
+function isEmptyList(value: JsonValue): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
