@@ -31,7 +31,7 @@ type Input =
   | { /** 1 to 40, oldest first. */ readonly messages: readonly Message[]; readonly prompt?: undefined };
 
 interface Options<Shape extends OutputShape> {
-  /** Instructions: persona, tone, format. Up to 200,000 characters. */
+  /** Instructions: persona, tone, format. */
   readonly system?: string | undefined;
   /** Up to 5 files. */
   readonly attachments?: readonly Attachment[] | undefined;

@@ -55,17 +55,14 @@ class Matcher {
   /** Length of the longest prefix of the sequence with which the text so far ends, in UTF-16 units. */
   matched = 0;
   readonly #sequence: string;
-  /** For each length of a prefix: the length of the longest shorter prefix with which it ends. */
-  readonly #shorter: Uint16Array;
+  /**
+   * For each length of a prefix: the length of the longest shorter prefix with which it ends. The table grows with the
+   * longest match so far, because a sequence may be as long as a request.
+   */
+  readonly #shorter = [0, 0];
 
   constructor(sequence: string) {
     this.#sequence = sequence;
-    this.#shorter = new Uint16Array(sequence.length + 1);
-    for (let length = 1; length < sequence.length; length += 1) {
-      this.#step(sequence.charCodeAt(length));
-      this.#shorter[length + 1] = this.matched;
-    }
-    this.matched = 0;
   }
 
   get length(): number {
@@ -76,14 +73,26 @@ class Matcher {
   isComplete(code: number): boolean {
     this.#step(code);
     if (this.matched < this.#sequence.length) return false;
-    this.matched = this.#shorter[this.matched] ?? 0;
+    this.matched = this.#shorterThan(this.matched);
     return true;
   }
 
   #step(code: number): void {
-    while (this.matched > 0 && this.#sequence.charCodeAt(this.matched) !== code) {
-      this.matched = this.#shorter[this.matched] ?? 0;
+    this.matched = this.#next(this.matched, code);
+  }
+
+  /** Length of the longest prefix that a prefix of the given length ends with after one more unit. */
+  #next(length: number, code: number): number {
+    let next = length;
+    while (next > 0 && this.#sequence.charCodeAt(next) !== code) next = this.#shorterThan(next);
+    return this.#sequence.charCodeAt(next) === code ? next + 1 : next;
+  }
+
+  #shorterThan(length: number): number {
+    const table = this.#shorter;
+    for (let known = table.length - 1; known < length; known += 1) {
+      table.push(this.#next(table[known] ?? 0, this.#sequence.charCodeAt(known)));
     }
-    if (this.#sequence.charCodeAt(this.matched) === code) this.matched += 1;
+    return table[length] ?? 0;
   }
 }

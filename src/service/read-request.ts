@@ -21,7 +21,7 @@ export interface ReadOptions {
 }
 
 /**
- * Longest text of a request in UTF-16 units: prompt, messages, system and schema together. It is about a million
+ * Longest text of a request in UTF-16 units: prompt, messages, system, schema and stop sequences together. It is about a million
  * tokens of English. A longer text would hold the event loop while it is written for a model.
  */
 const MAX_TEXT = 4_000_000;
@@ -38,7 +38,7 @@ export function readRequest(
 ): ReadRequest {
   const checked = checkRequest(request, streamed);
   const texts = textsOf(checked);
-  if (texts.reduce((sum, text) => sum + text.length, 0) > MAX_TEXT) {
+  if ([...texts, ...checked.stops].reduce((sum, text) => sum + text.length, 0) > MAX_TEXT) {
     const most = MAX_TEXT.toLocaleString("en");
     const message = `The text of a request may have ${most} characters in total. Send a shorter one.`;
     throw new Failure("request_too_long", { field: checked.promptField, message });

@@ -14,13 +14,12 @@ import { Failure, invalid } from "../failure.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import { readEnum } from "./read-field.ts";
 
-/** Longest `prompt` and `system`, in characters (Unicode code points). */
-const MAX_TEXT = 200_000;
+/** Longest `prompt`, in characters (Unicode code points). */
+const MAX_PROMPT = 200_000;
 const MAX_MESSAGES = 40;
 const MAX_ATTACHMENTS = 5;
 const MAX_NAME = 255;
 const MAX_STOPS = 4;
-const MAX_STOP = 1_000;
 
 /** Types whose content is read as text, and images for models with vision. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set([
@@ -100,7 +99,7 @@ function checkFields(request: GenerateRequest): void {
   if ((request.prompt === "") === (messages.length === 0)) {
     throw invalid("prompt", "Send exactly one of prompt and messages. It must not be empty.");
   }
-  checkLength("prompt", request.prompt, MAX_TEXT);
+  checkLength("prompt", request.prompt, MAX_PROMPT);
   if (messages.length > MAX_MESSAGES)
     throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
   for (const [i, { role }] of messages.entries()) {
@@ -111,7 +110,6 @@ function checkFields(request: GenerateRequest): void {
   if (messages.length > 0 && messages.every(({ content }) => content === "")) {
     throw invalid("messages", "At least one message must have content. Add some.");
   }
-  checkLength("system", request.system, MAX_TEXT);
   if (attachments.length > MAX_ATTACHMENTS) {
     throw invalid("attachments", `attachments may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
   }
@@ -137,7 +135,6 @@ function checkFields(request: GenerateRequest): void {
     throw invalid("stop_sequences", `stop_sequences may have ${MAX_STOPS} strings at most.`);
   for (const [i, stop] of stopSequences.entries()) {
     if (stop === "") throw invalid(`stop_sequences[${i}]`, `stop_sequences[${i}] must not be empty.`);
-    checkLength(`stop_sequences[${i}]`, stop, MAX_STOP);
   }
 }
 

@@ -47,6 +47,14 @@ describe("createStopper", () => {
     );
   });
 
+  it("finds a sequence of 200,000 characters that overlaps with itself", () => {
+    const sequence = `${"a".repeat(199_999)}b`;
+    const text = `start ${"a".repeat(150_000)}c${"a".repeat(50_000)}${sequence} end`;
+    const expected = before(text, [sequence]);
+    assert.equal(run([text], [sequence]), expected);
+    assert.equal(run([text.slice(0, 180_000), text.slice(180_000)], [sequence]), expected);
+  });
+
   it("holds back only the longest suffix that may become a stop sequence", () => {
     fc.assert(
       fc.property(letters(20), fc.array(letters(5, 1), { minLength: 1, maxLength: 4 }), (text, sequences) => {

@@ -8,11 +8,10 @@ import type { Schema } from "./schema.ts";
 export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.prompt": { minLength: 1, maxLength: 200_000 },
   "GenerateRequest.messages": { maxItems: 40 },
-  "GenerateRequest.system": { maxLength: 200_000 },
   "GenerateRequest.attachments": { maxItems: 5 },
   "GenerateRequest.temperature": { minimum: 0, maximum: 2 },
   "GenerateRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
-  "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1, maxLength: 1_000 } },
+  "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1 } },
   "Attachment.name": { maxLength: 255 },
   "Attachment.data": { minLength: 1 },
 };

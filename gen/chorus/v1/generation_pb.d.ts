@@ -166,7 +166,7 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   messages: Message[];
 
   /**
-   * Instructions such as persona, tone and format; at most 200,000 characters. The service adds its own instructions.
+   * Instructions such as persona, tone and format. The service adds its own instructions.
    *
    * @generated from field: string system = 3;
    */
@@ -202,8 +202,7 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   maxTokens?: number | undefined;
 
   /**
-   * At most 4 strings of 1 to 1,000 characters each. The answer ends before the first of them. Not possible with a JSON
-   * Schema.
+   * At most 4 strings, none of them empty. The answer ends before the first of them. Not possible with a JSON Schema.
    *
    * @generated from field: repeated string stop_sequences = 8;
    */
