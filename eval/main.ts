@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { cardPart, cardSection } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
@@ -38,7 +39,10 @@ async function main(): Promise<void> {
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
   }
-  if (values.json) console.log(JSON.stringify(files.length > 1 ? results : results[0]));
+  const card = cardPart();
+  sections.push(cardSection(card));
+  if (!values.json) console.log(sections.at(-1));
+  else console.log(JSON.stringify(files.length > 1 ? [...results, { file: "card", card }] : { ...results[0], card }));
   const command = process.argv.slice(2).map((word) => word.replace(/^.*\//, ""));
   const intro = `# Results
 

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { type CardPrompt, cardPart, cardSection, readCard } from "../../eval/card.ts";
+import type { Level } from "../../src/terms.ts";
+
+test("has 150 different prompts, with a level and a reason each, and at least ten in each of eight languages", () => {
+  const card = readCard();
+  assert.equal(new Set(card.map(({ prompt }) => prompt)).size, 150);
+  for (const { level, prompt, why, topic } of card) {
+    assert.ok(["low", "medium", "high"].includes(level), prompt);
+    assert.ok(why.length > 3 && topic.length > 2, prompt);
+  }
+  for (const language of ["en", "de", "fr", "es", "pt", "zh", "ja", "ar"])
+    assert.ok(card.filter((one) => one.language === language).length >= 10, language);
+});
+
+test("counts exact levels and those that are two off", () => {
+  const prompt = (level: Level, difficulty: number): CardPrompt => ({
+    level,
+    language: level === "low" ? "en" : "de",
+    topic: "chat",
+    prompt: String(difficulty),
+    why: "",
+  });
+  const card = [prompt("low", 0), prompt("low", 0.9), prompt("medium", 0.5), prompt("high", 0.5)];
+  const rate = (text: string) => ({ difficulty: Number(text), kind: "prose" as const, explain: () => [] });
+  const part = cardPart(card, { rate }, { medium: 0.4, high: 0.8 });
+  assert.deepEqual([part.prompts, part.exact, part.two_levels_off], [4, 0.5, 1]);
+  assert.deepEqual(part.levels.low, { low: 1, medium: 0, high: 1 });
+  assert.deepEqual(part.exact_by_language, { en: 0.5, de: 0.5 });
+  assert.match(cardSection(part), /Exact: 50 %. Two levels off: 1\./);
+});
