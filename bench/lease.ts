@@ -19,7 +19,7 @@ import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";
 import { openPool } from "../src/store/pool.ts";
-import { createTelemetry } from "../src/telemetry.ts";
+import { createTelemetry } from "../src/telemetry/create.ts";
 import type { LeaseLoad } from "./leases.ts";
 
 const { values: options } = parseArgs({

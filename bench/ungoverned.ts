@@ -14,7 +14,7 @@ import { createCatalogue } from "../src/models/catalogue.ts";
 import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import type { Services } from "../src/service/services.ts";
-import { createTelemetry } from "../src/telemetry.ts";
+import { createTelemetry } from "../src/telemetry/create.ts";
 import { createRequestReader } from "../src/transport/request-reader.ts";
 import { createRestServer } from "../src/transport/rest/server.ts";
 

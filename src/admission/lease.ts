@@ -1,6 +1,6 @@
 import { toFailure } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
-import type { Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";

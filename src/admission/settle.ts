@@ -1,6 +1,6 @@
 import { errorFacts, type Log } from "../log.ts";
 import { isUnavailable, overloaded, type Pool } from "../store/pool.ts";
-import type { Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createBacklog } from "./backlog.ts";
 import { createBatcher } from "./batch.ts";
 import type { Journal } from "./journal.ts";

@@ -4,7 +4,7 @@ import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Format, Model, ModelCall, Prompt, Step } from "../models/model.ts";
-import type { CallRecord } from "../telemetry.ts";
+import type { CallRecord } from "../telemetry/telemetry.ts";
 import { type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";

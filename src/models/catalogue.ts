@@ -1,6 +1,6 @@
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
-import type { CallRecord } from "../telemetry.ts";
+import type { CallRecord } from "../telemetry/telemetry.ts";
 import type { Tier } from "../terms.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";

@@ -1,5 +1,5 @@
 import type { ModelEntry } from "../config/config.ts";
-import type { CallRecord } from "../telemetry.ts";
+import type { CallRecord } from "../telemetry/telemetry.ts";
 import type { ModelCall } from "./model.ts";
 import type { CallEnd } from "./resilient.ts";
 

@@ -1,5 +1,5 @@
 import type { Requester } from "../breaker.ts";
-import type { CallRecord } from "../telemetry.ts";
+import type { CallRecord } from "../telemetry/telemetry.ts";
 import type { Level } from "../terms.ts";
 
 /** An image that belongs to a user's turn. */

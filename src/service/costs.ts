@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ModelCost } from "../admission/lease.ts";
-import type { CallRecord } from "../telemetry.ts";
+import type { CallRecord } from "../telemetry/telemetry.ts";
 
 /** The cost of the model calls for one generation. */
 export interface Cost {

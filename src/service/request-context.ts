@@ -1,7 +1,7 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../accounts/keys.ts";
 import { Failure } from "../failure.ts";
-import type { RequestEnd } from "../telemetry.ts";
+import type { RequestEnd } from "../telemetry/telemetry.ts";
 import type { Level } from "../terms.ts";
 
 /** What the transports tell the service about a request, over REST and RPC alike. */

@@ -1,7 +1,7 @@
 import type { Actor } from "../accounts/audit.ts";
 import { Failure } from "../failure.ts";
 import { FairQueue, QueueRefusal } from "../fair-queue.ts";
-import type { Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** Shares the connections of administration and reports between workspaces. */
 export interface Shares {

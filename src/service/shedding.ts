@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Failure } from "../failure.ts";
-import type { Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** Refuses some requests of callers while the event loop is late. */
 export interface Shedder {

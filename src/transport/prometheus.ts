@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import { TELEMETRY_TYPE, type Telemetry } from "../telemetry.ts";
+import { TELEMETRY_TYPE } from "../telemetry/create.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** Serves `GET /metrics` and passes every other request to `next`. Works for HTTP/1.1 and HTTP/2. */
 export function withMetrics(telemetry: Telemetry, next: RequestListener): RequestListener {

@@ -1,7 +1,7 @@
 import { type Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone, type Facts } from "../service/request-context.ts";
-import type { Telemetry } from "../telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { annotate, annotateFailure, traceId } from "../tracing.ts";
 import type { TrackedRequest } from "./tracked-request.ts";
 

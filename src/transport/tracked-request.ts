@@ -4,7 +4,7 @@ import type { Caller } from "../accounts/keys.ts";
 import { Failure } from "../failure.ts";
 import type { Facts, RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";
-import type { RequestEnd } from "../telemetry.ts";
+import type { RequestEnd } from "../telemetry/telemetry.ts";
 import type { BodySender } from "./body-budget.ts";
 import type { Requirement } from "./methods.ts";
 

@@ -16,7 +16,7 @@ import {
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Config } from "../../src/config/config.ts";
 import type { Services } from "../../src/service/services.ts";
-import { createTelemetry } from "../../src/telemetry.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
 import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRpcHandler } from "../../src/transport/rpc/server.ts";

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { createInternalErrors } from "../../src/internal-errors.ts";
 import { createCatalogue } from "../../src/models/catalogue.ts";
 import { type Completion, complete } from "../../src/models/model.ts";
-import type { CallRecord } from "../../src/telemetry.ts";
+import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { startVendor } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 

@@ -4,7 +4,7 @@ import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
 import { complete, type ModelCall } from "../../src/models/model.ts";
-import type { CallRecord } from "../../src/telemetry.ts";
+import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 import { call, collect } from "./fake-model.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createCost } from "../../src/service/costs.ts";
-import type { CallRecord } from "../../src/telemetry.ts";
+import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 
 const CALL: CallRecord = {
   model: "a",

@@ -20,7 +20,7 @@ import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { createSecret } from "../../src/admission/secret.ts";
 import { wordOf } from "../../src/json-names.ts";
 import type { Services } from "../../src/service/services.ts";
-import { createTelemetry } from "../../src/telemetry.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
 import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import { openBrowser } from "../helpers/browser.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
 import { test } from "vitest";
-import { createTelemetry } from "../../src/telemetry.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
 import { listenBoth } from "../../src/transport/listen.ts";
 import { withMetrics } from "../../src/transport/prometheus.ts";
 

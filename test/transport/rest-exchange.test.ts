@@ -9,7 +9,7 @@ import type { Caller } from "../../src/accounts/keys.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import type { Services } from "../../src/service/services.ts";
-import { createTelemetry } from "../../src/telemetry.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
 import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import { test as base } from "../helpers/fixtures.ts";

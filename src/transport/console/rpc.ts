@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { Failure } from "../../failure.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
-import type { Telemetry } from "../../telemetry.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createRpcListener, type RpcOptions } from "../rpc/handler.ts";
 import { requireSameOrigin } from "./origin.ts";
 import { sessionSecret } from "./session.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Failure } from "../../failure.ts";
-import type { RequestEnd } from "../../telemetry.ts";
+import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { TrackedRequest } from "../tracked-request.ts";
 
 /** One HTTP request and its response. */

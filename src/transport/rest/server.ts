@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
-import type { Telemetry } from "../../telemetry.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createBodyBudget } from "../body-budget.ts";
 import { createConsole } from "../console/routes.ts";
 import { createConsoleRpc } from "../console/rpc.ts";

@@ -4,7 +4,7 @@ import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
-import type { Telemetry } from "../../telemetry.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { MAX_SMALL_BODY } from "../body-budget.ts";
 import { createReport } from "../report.ts";
 import { callerOf, noteCaller } from "../tracked-request.ts";

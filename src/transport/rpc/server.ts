@@ -5,7 +5,7 @@ import { Health } from "../../../gen/health/v1/health_pb.js";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
-import type { Telemetry } from "../../telemetry.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createBodyBudget } from "../body-budget.ts";
 import { CHORUS_SERVICES } from "../methods.ts";
 import type { RequestReader } from "../request-reader.ts";

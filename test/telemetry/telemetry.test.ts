@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "vitest";
-import { FAILURES } from "../src/failure.ts";
-import { createTelemetry, type Telemetry } from "../src/telemetry.ts";
+import { FAILURES } from "../../src/failure.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
+import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 
 /** Value of one line, such as `name{label="value"}`. */
 async function figure(telemetry: Telemetry, line: string): Promise<number | undefined> {
@@ -51,7 +52,7 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
     const before = coded.get(figure);
     if (before?.endsWith(" ")) coded.set(figure, before + names.sort().join(","));
   }
-  const doc = readFileSync(resolve(import.meta.dirname, "../docs/monitoring.md"), "utf8");
+  const doc = readFileSync(resolve(import.meta.dirname, "../../docs/monitoring.md"), "utf8");
   const documented = [...doc.matchAll(/^\| `(chorus_\w+)` \| (\w+) \| (.*?) \|/gm)].map(
     ([, name, type, labels = ""]) => {
       const names = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
@@ -164,7 +165,7 @@ test("shows the process and its event loop once they are watched", async () => {
   assert.doesNotMatch(await telemetry.text(), /nodejs_/);
   telemetry.watchProcess();
   const text = await telemetry.text();
-  const doc = readFileSync(resolve(import.meta.dirname, "../docs/monitoring.md"), "utf8");
+  const doc = readFileSync(resolve(import.meta.dirname, "../../docs/monitoring.md"), "utf8");
   const named = [...doc.matchAll(/`((?:process|nodejs)_\w+)/g)].map(([, name = ""]) => name);
   assert.ok(named.length >= 5);
   for (const name of named) assert.match(text, new RegExp(`^# TYPE ${name} `, "m"), name);
@@ -182,7 +183,7 @@ test("dashboard and alerts use only metrics, labels and outcomes that exist", as
   }
   const outcomes = new Set(["ok", "cut_short", "caller_gone", "failed", "left", ...Object.keys(FAILURES)]);
 
-  const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../docs/operating", file), "utf8");
+  const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../../docs/operating", file), "utf8");
   const dashboard = JSON.parse(read("dashboard.json"));
   const asked: string[] = dashboard.panels.flatMap((panel: { targets?: Array<{ expr: string }> }) =>
     (panel.targets ?? []).map(({ expr }) => expr),

@@ -1,0 +1,93 @@
+import type { InternalErrors } from "../internal-errors.ts";
+import type { Outcome, Tier } from "../terms.ts";
+
+/** A request that has ended. Tokens and credits are set if the request was settled. */
+export interface RequestEnd {
+  transport: "rest" | "rpc";
+  /** `none`: the path or method does not exist. */
+  method: "generate" | "stream_generate" | "quotas" | "metrics" | "admin" | "none";
+  outcome: Outcome;
+  seconds: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  cachedTokens?: number;
+  credits?: number;
+}
+
+/** A call of a vendor that has ended. Each retry is a call. */
+export interface CallRecord {
+  /** Name in the catalogue. */
+  model: string;
+  tier: Tier;
+  /** `left`: the service ended the call, because the caller left, needed no more, or the time was up. */
+  outcome: "ok" | "failed" | "timed_out" | "left";
+  /** Whether the vendor reported the tokens, or they are estimated because the call ended before the report. */
+  source: "reported" | "estimated";
+  inputTokens: number;
+  /** The part of the input tokens that came from the vendor's cache. */
+  cachedTokens: number;
+  /** Including thinking. */
+  outputTokens: number;
+  /** The part of the output tokens that is thinking. */
+  thinkingTokens: number;
+  /** Cost in USD; undefined if the catalogue has no price. */
+  usd: number | undefined;
+}
+
+/**
+ * What the service refused or gave up, or why, to protect itself. `journal`: neither the database nor the disk can
+ * record answers. `event_loop`: the event loop is late, and the request's workspace sends most requests. `connections`:
+ * as many connections are open as the limit on open files allows. `workspace_connections`: a request of a workspace
+ * that uses most of them. `idle_connection`: one that was closed for a new one. `body_memory`: a body that did not fit
+ * into the memory. `body_aborted`: an arriving body whose memory another workspace needed. `slow_body`: one that was
+ * late. `administration`: a workspace sends too many reports or calls of its owner.
+ */
+export type ShedCause =
+  | "journal"
+  | "event_loop"
+  | "connections"
+  | "workspace_connections"
+  | "idle_connection"
+  | "body_memory"
+  | "body_aborted"
+  | "slow_body"
+  | "administration";
+
+/** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
+export interface Telemetry {
+  request(end: RequestEnd): void;
+  modelCall(call: CallRecord): void;
+  /** @param cause why a call of a vendor was not sent: `full`, `late`, `connections` or `descriptors` */
+  modelCallRefused(model: string, cause: string): void;
+  /** @param load returns the limit of calls at a time of each model, and its calls; called at each scrape */
+  watchModels(load: () => ReadonlyArray<{ model: string; limit: number; running: number; waiting: number }>): void;
+  /**
+   * Records a batch that was sent to the database.
+   * @param waitedMs how long each item of the batch waited before, in milliseconds
+   */
+  batch(stage: "admission" | "settlement", waitedMs: readonly number[]): void;
+  leaseTaken(): void;
+  leaseEnded(): void;
+  /** @param limit the limit that refused, such as `requests_per_minute`; otherwise the kind of the failure */
+  leaseRefused(limit: string): void;
+  /**
+   * Reports the journal.
+   * @param entries returns the number of settlements that wait in it; called at each scrape
+   * @param setAside the number of its lines that are set aside, by reason; read at each scrape
+   */
+  watchJournal(entries: () => number, setAside: Readonly<Record<"damaged" | "refused", number>>): void;
+  /** @param count number of settlements that neither the database nor the journal took; nothing is charged for them */
+  journalFailed(count: number): void;
+  /** A request or connection that was refused with 503. @param cause what has run out or what there is too much of */
+  requestShed(cause: ShedCause): void;
+  /** @param bytes returns the bytes of request bodies that the transport holds; called at each scrape */
+  watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
+  /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
+  watchProcess(): void;
+  /** @param droppedLines returns the number of log lines that were dropped; called at each scrape */
+  watchLog(droppedLines: () => number): void;
+  /** Catches and counts errors of code that must not affect a request. */
+  readonly errors: InternalErrors;
+  /** All metrics in Prometheus' text format, version 0.0.4. */
+  text(): Promise<string>;
+}
