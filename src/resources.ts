@@ -19,7 +19,7 @@ export interface ConnectionLimits {
 }
 
 /**
- * Descriptors that connections of callers and vendors do not get: 20 of the database pools and 3 of their probes, about
+ * Descriptors that connections of callers and vendors do not get: 21 of the database and 3 of probes of it, about
  * 30 of Node and its worker threads, 128 connections that are being refused, the journal and other files.
  */
 const RESERVED_FILES = 192;

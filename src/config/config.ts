@@ -32,6 +32,8 @@ export interface Config {
   };
   /** Connection string of the operator's Postgres; undefined starts the embedded one. */
   databaseUrl: string | undefined;
+  /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
+  databaseListenUrl: string | undefined;
   dataDir: string;
   bootstrapApiKey: string | undefined;
   operatorToken: string | undefined;
@@ -101,7 +103,8 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
       port: integer(env, "RPC_PORT", 8081, 0, 65535),
       names: hostNames(env, "RPC_NAMES"),
     },
-    databaseUrl: databaseUrl(env),
+    databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
+    databaseListenUrl: databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL"),
     dataDir: resolve(env.DATA_DIR || ".chorus"),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
@@ -200,13 +203,12 @@ function logLevel(env: Env): string {
   return level;
 }
 
-function databaseUrl(env: Env): string | undefined {
-  const text = env.DATABASE_URL;
+/** @param otherwise what to do when the value cannot be corrected */
+function databaseUrl(env: Env, name: string, otherwise: string): string | undefined {
+  const text = env[name];
   if (!text) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) {
-    throw new ConfigError(
-      "DATABASE_URL must start with postgres:// or postgresql://. Correct it or unset it to use the embedded Postgres.",
-    );
+    throw new ConfigError(`${name} must start with postgres:// or postgresql://. Correct it or ${otherwise}.`);
   }
   return text;
 }

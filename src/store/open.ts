@@ -3,6 +3,7 @@ import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
 import { createGate } from "./gate.ts";
 import { migrate } from "./migrate.ts";
+import { createNotifications, type Notifications } from "./notifications.ts";
 import { checkServer, openPool, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
@@ -21,6 +22,8 @@ export interface Pools {
  * connections and stops an embedded server.
  */
 export interface Store extends Pools, AsyncDisposable {
+  /** Messages between the processes that use the database. They connect in the background when it is available. */
+  readonly notifications: Notifications;
   /** Whether the pools accept statements. */
   readonly isOpen: boolean;
   /**
@@ -37,6 +40,8 @@ export type Repeat = <T>(run: () => Promise<T>) => Promise<T>;
 export interface StoreOptions {
   /** Connection string of an existing Postgres; undefined starts the embedded one under `dataDir`. */
   databaseUrl: string | undefined;
+  /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
+  databaseListenUrl: string | undefined;
   dataDir: string;
 }
 
@@ -44,10 +49,12 @@ export interface StoreOptions {
  * Creates the store without touching the database.
  * @param signal aborts `open`
  */
-export function createStore({ databaseUrl, dataDir }: StoreOptions, log: Log, signal: AbortSignal): Store {
+export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
+  const { databaseUrl, databaseListenUrl, dataDir } = options;
   const stack = new AsyncDisposableStack();
   const requests = createGate();
   const maintenance = createGate();
+  const notifications = createNotifications(log);
   let isOpen = false;
 
   async function urlOfDatabase(): Promise<string> {
@@ -60,6 +67,7 @@ export function createStore({ databaseUrl, dataDir }: StoreOptions, log: Log, si
   return {
     requests: requests.pool,
     maintenance: maintenance.pool,
+    notifications,
     get isOpen() {
       return isOpen;
     },
@@ -73,6 +81,8 @@ export function createStore({ databaseUrl, dataDir }: StoreOptions, log: Log, si
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });
       await repeat(() => checkServer(pools.maintenance));
       await repeat(() => migrate(pools.maintenance));
+      notifications.start(databaseListenUrl ?? url, pools.requests);
+      stack.defer(() => notifications.stop());
       const result = await prepare(pools, repeat);
       requests.open(pools.requests);
       maintenance.open(pools.maintenance);

@@ -46,6 +46,7 @@ test("returns the documented defaults for an empty environment", () => {
       public: { host: "127.0.0.1", port: 8080 },
       rpc: { host: "127.0.0.1", port: 8081, names: [] },
       databaseUrl: undefined,
+      databaseListenUrl: undefined,
       dataDir: resolve(".chorus"),
       bootstrapApiKey: undefined,
       operatorToken: undefined,
@@ -87,6 +88,7 @@ test("refuses an invalid value and names its variable and the expected values", 
   for (const value of ["-1", "soon", "3600001"]) refused({ CHORUS_DRAIN_MS: value }, "CHORUS_DRAIN_MS");
   refused({ CHORUS_BODY_BUDGET_BYTES: "1000" }, "CHORUS_BODY_BUDGET_BYTES", "67108864");
   for (const value of ["mysql://host", "host:5432", "postgres:/host"]) refused({ DATABASE_URL: value }, "DATABASE_URL");
+  refused({ DATABASE_LISTEN_URL: "direct:5432" }, "DATABASE_LISTEN_URL");
   for (const value of ["loud", "INFO"]) refused({ LOG_LEVEL: value }, "LOG_LEVEL", "info");
   for (const name of [
     "CHORUS_STREAM_MS",
