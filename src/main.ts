@@ -112,7 +112,7 @@ function createServiceParts(
   admission: Admission,
   inFlight: InFlight,
 ): { services: Services; offline: boolean } {
-  const { requests, maintenance } = store;
+  const { requests, maintenance, notifications } = store;
   const models = createCatalogue(config.models, config.timeouts, {
     connections: config.connections.vendors,
     onCall: telemetry.modelCall,
@@ -137,8 +137,8 @@ function createServiceParts(
     reader,
     search,
     admission,
-    keys: createKeys(requests),
-    owners: createOwners(maintenance),
+    keys: createKeys(requests, Date.now, notifications),
+    owners: createOwners(maintenance, Date.now, notifications),
     workspaces: createWorkspaces(maintenance),
     credit: createCredit(maintenance),
     usage: createUsage(maintenance),

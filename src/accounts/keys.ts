@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Caller, createAuthenticator, SCOPES, type Scope } from "../admission/authenticate.ts";
 import { createSecret, hashSecret, prefixOf } from "../admission/secret.ts";
 import { Failure, invalid } from "../failure.ts";
+import type { Notifications } from "../store/notifications.ts";
 import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { type Actor, confinedTo, record } from "./audit.ts";
 import { type KeyUse, readKeyUse } from "./key-use.ts";
@@ -100,9 +101,10 @@ const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.n
 /**
  * Manages keys in the table `api_keys`.
  * @param clock returns milliseconds since 1970
+ * @param notifications see `createAuthenticator`
  */
-export function createKeys(pool: Pool, clock: () => number = Date.now): Keys {
-  const authenticator = createAuthenticator(pool, clock);
+export function createKeys(pool: Pool, clock: () => number = Date.now, notifications?: Notifications): Keys {
+  const authenticator = createAuthenticator(pool, clock, notifications);
 
   async function change(actor: Actor, id: string, make: KeyChange): Promise<ApiKey> {
     const { hash, key } = await orOverloaded(pool.tx((query) => changeKey(query, actor, id, make)));

@@ -1,6 +1,7 @@
 import { createSecret, hashSecret } from "../admission/secret.ts";
 import { createSecretCache, hashName } from "../admission/secret-cache.ts";
 import { Failure } from "../failure.ts";
+import type { Notifications } from "../store/notifications.ts";
 import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { type Actor, record } from "./audit.ts";
 import { checkExpiry } from "./validation.ts";
@@ -31,9 +32,10 @@ export interface Owners {
 /**
  * Manages tokens in the tables `operator_tokens` and `owner_tokens`.
  * @param clock the time in milliseconds since 1970
+ * @param notifications report changes of tokens; without them, a token in use is looked up every quarter of a second
  */
-export function createOwners(pool: Pool, clock: () => number = Date.now): Owners {
-  const cache = createSecretCache((hashes) => readTokens(pool, hashes), clock);
+export function createOwners(pool: Pool, clock: () => number = Date.now, notifications?: Notifications): Owners {
+  const cache = createSecretCache((hashes) => readTokens(pool, hashes), clock, notifications);
 
   return {
     async authenticate(token, needs) {

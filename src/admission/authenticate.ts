@@ -1,4 +1,5 @@
 import { Failure } from "../failure.ts";
+import type { Notifications } from "../store/notifications.ts";
 import type { Pool } from "../store/pool.ts";
 import { createSecretCache, hashName } from "./secret-cache.ts";
 
@@ -34,9 +35,10 @@ export interface Authenticator {
 /**
  * Creates a cache over the table of keys.
  * @param clock the time in milliseconds since 1970
+ * @param notifications report changes of keys; without them, a key in use is looked up every quarter of a second
  */
-export function createAuthenticator(pool: Pool, clock: () => number): Authenticator {
-  const cache = createSecretCache((hashes) => readKeys(pool, hashes), clock);
+export function createAuthenticator(pool: Pool, clock: () => number, notifications?: Notifications): Authenticator {
+  const cache = createSecretCache((hashes) => readKeys(pool, hashes), clock, notifications);
   return {
     async authenticate(secret) {
       const key = await cache.find(secret);

@@ -1,17 +1,20 @@
+import type { Notifications } from "../store/notifications.ts";
 import { orOverloaded } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
 import { hashSecret, MAX_SECRET_LENGTH } from "./secret.ts";
 
 /**
- * Age up to which a cached look-up is used, in milliseconds from its start. Including the time of the look-up, a
- * revoked secret stops working on all replicas within one second.
+ * Ages of a cached look-up, in milliseconds from its start. From `refresh` on, a secret in use is looked up again in
+ * the background; from `max` on, its users wait for that. Including the time of the look-up, a revoked secret stops
+ * working on all replicas within one second.
  */
-const MAX_AGE_MS = 500;
+const ALONE_MS = { refresh: 250, max: 500 };
 
-/**
- * Age from which a secret in use is looked up again in the background, in milliseconds, so that its users do not wait.
- */
-const REFRESH_MS = 250;
+/** The same while each change of a secret arrives as a message within a second. The bound is for a lost trigger. */
+const HEARD_MS = { refresh: 30_000, max: 60_000 };
+
+/** Channel on which the function `announce_secret` sends the hash of a changed or deleted secret, in hexadecimal. */
+const CHANNEL = "chorus_secrets";
 
 /** Largest number of cached valid secrets, and of cached unknown ones. About 5 MB together. */
 const MAX_CACHED = 10_000;
@@ -28,6 +31,8 @@ interface Valid {
 interface LookUp<Found> {
   /** When the look-up started, in milliseconds. */
   readonly startedAt: number;
+  /** Period of the notifications at that time. */
+  readonly period: number | undefined;
   /** Undefined when the secret is not valid. */
   readonly found: Found | undefined;
 }
@@ -54,36 +59,43 @@ export function hashName(hash: Buffer): string {
  * valid before have batches apart from the others, so that they do not wait behind the flood.
  * @param read looks up hashes in one statement and returns those of valid secrets, by `hashName`
  * @param clock the time in milliseconds since 1970
+ * @param notifications report changes of secrets; without them, or while they are interrupted, a valid secret in use is
+ *   looked up again every quarter of a second
  */
 export function createSecretCache<Found extends Valid>(
   read: (hashes: Buffer[]) => Promise<ReadonlyMap<string, Found>>,
   clock: () => number,
+  notifications?: Notifications,
 ): SecretCache<Found> {
   const valid = new Map<string, LookUp<Found>>();
   const unknown = new Map<string, LookUp<Found>>();
   const pending = new Map<string, { startedAt: number; result: Promise<LookUp<Found>> }>();
   const readBatch = async (_: string, hashes: Buffer[]): Promise<LookUp<Found>[]> => {
     const startedAt = clock();
+    const period = notifications?.period;
     const found = await read(hashes);
-    return hashes.map((hash) => ({ startedAt, found: found.get(hashName(hash)) }));
+    return hashes.map((hash) => ({ startedAt, period, found: found.get(hashName(hash)) }));
   };
   const lookUpKnown = createBatcher(readBatch, BATCHES);
   const lookUpUnknown = createBatcher(readBatch, BATCHES);
   const isFresh = (startedAt: number, ms: number): boolean => clock() - startedAt < ms && clock() >= startedAt;
+  // Messages are about secrets that exist.
+  const agesOf = ({ found, period }: LookUp<Found>) =>
+    found && period !== undefined && period === notifications?.period ? HEARD_MS : ALONE_MS;
 
   function store(name: string, lookUp: LookUp<Found>): void {
     valid.delete(name);
     unknown.delete(name);
     const map = lookUp.found ? valid : unknown;
     map.set(name, lookUp);
-    // A secret in use is stored again at least every half second, so the first entry is the one idle for longest.
+    // The first entry is the one whose look-up is the oldest.
     const [oldest] = map.keys();
     if (map.size > MAX_CACHED && oldest !== undefined) map.delete(oldest);
   }
 
   function load(name: string, hash: Buffer): Promise<LookUp<Found>> {
     const earlier = pending.get(name);
-    if (earlier && isFresh(earlier.startedAt, MAX_AGE_MS)) return earlier.result;
+    if (earlier && isFresh(earlier.startedAt, ALONE_MS.max)) return earlier.result;
     const lookUp = valid.has(name) ? lookUpKnown : lookUpUnknown;
     // A look-up that `forget` has removed may have read the row before the change.
     const isCurrent = () => pending.get(name)?.result === result;
@@ -97,21 +109,25 @@ export function createSecretCache<Found extends Valid>(
     return result;
   }
 
+  function forget(hash: Buffer): void {
+    const name = hashName(hash);
+    valid.delete(name);
+    pending.delete(name);
+  }
+  notifications?.listen(CHANNEL, (hash) => forget(Buffer.from(hash, "hex")));
+
   return {
     async find(secret) {
       if (!secret || secret.length > MAX_SECRET_LENGTH) return undefined;
       const hash = hashSecret(secret);
       const name = hashName(hash);
       let lookUp = valid.get(name) ?? unknown.get(name);
-      if (!lookUp || !isFresh(lookUp.startedAt, MAX_AGE_MS)) lookUp = await load(name, hash);
+      const ages = lookUp ? agesOf(lookUp) : ALONE_MS;
+      if (!lookUp || !isFresh(lookUp.startedAt, ages.max)) lookUp = await load(name, hash);
       // A failure is ignored here: the next one that has to wait for the look-up gets it.
-      else if (lookUp.found && !isFresh(lookUp.startedAt, REFRESH_MS)) load(name, hash).catch(() => undefined);
+      else if (lookUp.found && !isFresh(lookUp.startedAt, ages.refresh)) load(name, hash).catch(() => undefined);
       return lookUp.found && lookUp.found.expiresAt > clock() ? lookUp.found : undefined;
     },
-    forget(hash) {
-      const name = hashName(hash);
-      valid.delete(name);
-      pending.delete(name);
-    },
+    forget,
   };
 }

@@ -4,9 +4,13 @@ import { test } from "vitest";
 import { createKeys, type Keys } from "../../src/accounts/keys.ts";
 import { createAuthenticator } from "../../src/admission/authenticate.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
+import { createLog } from "../../src/log.ts";
+import { createNotifications, type NotificationsConnection } from "../../src/store/notifications.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
+import { startRelay } from "../helpers/relay.ts";
 import { until } from "../helpers/until.ts";
 
 const UNAUTHENTICATED = {
@@ -203,4 +207,115 @@ test("replaces lost connections", async (t) => {
       () => false,
     ),
   );
+});
+
+interface Listening {
+  authenticate: Keys["authenticate"];
+  /** Whether the secret is accepted. */
+  accepts(secret: string): Promise<boolean>;
+  notifications: NotificationsConnection;
+  /** Number of look-ups so far. */
+  lookUps(): number;
+}
+
+/** Starts the keys of a replica that listens to changes at `listenUrl`, through a pool that can be counted. */
+async function listening(t: Lifetime, url: string, listenUrl = url, clock = Date.now): Promise<Listening> {
+  const own = openPool(url);
+  t.onTestFinished(() => own.end());
+  const counter = counted(own);
+  const notifications = createNotifications(createLog("silent"));
+  const { authenticate } = createKeys(counter, clock, notifications);
+  notifications.start(listenUrl, own);
+  t.onTestFinished(() => notifications.stop());
+  await until(() => notifications.period !== undefined);
+  const accepts = (secret: string) =>
+    authenticate(secret).then(
+      () => true,
+      (error: { kind: string }) => {
+        assert.equal(error.kind, "unauthenticated");
+        return false;
+      },
+    );
+  return { authenticate, accepts, notifications, lookUps: () => counter.statements };
+}
+
+test("does not look a key in use up again while it listens, except every half minute", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const { secret } = await (await workspace(pool)).create(OPERATOR, { workspace: "one" });
+  let now = Date.now();
+  const replica = await listening(t, url, url, () => now);
+  // A busy machine can interrupt listening between the two readings.
+  const lookUpsIn = async (ms: number): Promise<number> => {
+    for (;;) {
+      await replica.authenticate(secret);
+      const { period } = replica.notifications;
+      const before = replica.lookUps();
+      for (let passed = 0; passed < ms; passed += 100) {
+        now += 100;
+        await replica.authenticate(secret);
+      }
+      if (period !== undefined && replica.notifications.period === period) return replica.lookUps() - before;
+    }
+  };
+  assert.equal(await lookUpsIn(20_000), 0);
+  assert.equal(await lookUpsIn(30_000), 1);
+});
+
+test("refuses a revoked, expired or deleted key on all replicas that listen", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const replicas = [await listening(t, url), await listening(t, url)];
+  const changes: ((id: string) => Promise<unknown>)[] = [
+    (id) => keys.revoke(OPERATOR, id),
+    (id) => pool.query("update api_keys set revoked_at = now() where id = $1", [id]),
+    (id) => pool.query("update api_keys set expires_at = now() where id = $1", [id]),
+    (id) => pool.query("delete from api_keys where id = $1", [id]),
+    () => pool.query("delete from workspaces"),
+  ];
+  for (const change of changes) {
+    const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+    for (const { accepts } of replicas) assert.ok(await accepts(secret));
+    await change(id);
+    for (const { accepts } of replicas) await until(async () => !(await accepts(secret)));
+  }
+});
+
+test("applies new scopes on a replica that listens", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const { secret, id } = await (await workspace(pool)).create(OPERATOR, { workspace: "one" });
+  const { authenticate } = await listening(t, url);
+  assert.deepEqual((await authenticate(secret)).scopes, ["generate", "metrics"]);
+  await pool.query("update api_keys set scopes = '{metrics}' where id = $1", [id]);
+  await until(async () => (await authenticate(secret)).scopes.length === 1);
+});
+
+test("refuses a key that was revoked after the server ended the connection of the listener", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const { accepts } = await listening(t, url);
+  for (let round = 0; round < 5; round++) {
+    const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+    assert.ok(await accepts(secret));
+    await pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'chorus listen'`,
+    );
+    await keys.revoke(OPERATOR, id);
+    await until(async () => !(await accepts(secret)));
+  }
+});
+
+test("refuses a key that was revoked while the connection of the listener is frozen", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const keys = await workspace(pool);
+  const relay = await startRelay(t, url);
+  const { accepts } = await listening(t, url, relay.url);
+  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+  assert.ok(await accepts(secret));
+  relay.frozen = true;
+  await keys.revoke(OPERATOR, id);
+  const revoked = performance.now();
+  await until(async () => !(await accepts(secret)));
+  // Generous, because the machine may be busy: without the check of the connection, it takes half a minute.
+  assert.ok(performance.now() - revoked < 10_000, `${performance.now() - revoked} ms`);
 });
