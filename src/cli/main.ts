@@ -8,6 +8,7 @@ import { CliError } from "./clients.ts";
 import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
+import { addMigrate } from "./migrate.ts";
 import { safe } from "./print.ts";
 import { addUsage } from "./usage.ts";
 import { addOwners, addWorkspaces } from "./workspaces.ts";
@@ -38,6 +39,7 @@ addLimits(program);
 addSpendLimits(program);
 addTiers(program);
 addUsage(program);
+addMigrate(program);
 addAsk(program);
 addCompletion(program);
 

@@ -35,6 +35,8 @@ export interface Config {
   /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
   databaseListenUrl: string | undefined;
   dataDir: string;
+  /** Whether the service brings the schema of the database up to date. If not, its start waits for `chorus migrate`. */
+  migrates: boolean;
   bootstrapApiKey: string | undefined;
   operatorToken: string | undefined;
   models: ModelEntry[];
@@ -88,8 +90,6 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const LOG_LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "silent"];
-
 /**
  * Reads and validates the configuration from environment variables and the catalogue file that they name.
  * @param resources the limits of the operating system, from which defaults follow
@@ -106,6 +106,7 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
     databaseListenUrl: databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL"),
     dataDir: resolve(env.DATA_DIR || ".chorus"),
+    migrates: migrates(env),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
     ...readSources(env),
@@ -135,7 +136,7 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
       folder: resolve(import.meta.dirname, "../../console/dist"),
       proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
     },
-    logLevel: logLevel(env),
+    logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     tracing: readTracing(env),
   };
 }
@@ -196,14 +197,26 @@ function levels(env: Env): Config["levels"] {
   return given;
 }
 
-function logLevel(env: Env): string {
-  const level = env.LOG_LEVEL || "info";
-  if (!LOG_LEVELS.includes(level))
-    throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}. Correct it or unset it.`);
-  return level;
+/** Reads one of several words, of which the first is the default. */
+function oneOf(env: Env, name: string, words: readonly [string, ...string[]]): string {
+  const word = env[name] || words[0];
+  if (!words.includes(word))
+    throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
+  return word;
 }
 
-/** @param otherwise what to do when the value cannot be corrected */
+function migrates(env: Env): boolean {
+  const word = oneOf(env, "CHORUS_MIGRATE", ["auto", "never"]);
+  if (word === "never" && !env.DATABASE_URL) {
+    throw new ConfigError("CHORUS_MIGRATE=never needs DATABASE_URL. Set that, or unset CHORUS_MIGRATE.");
+  }
+  return word === "auto";
+}
+
+/**
+ * Reads the address of a Postgres.
+ * @param otherwise what to do instead of correcting the value
+ */
 function databaseUrl(env: Env, name: string, otherwise: string): string | undefined {
   const text = env[name];
   if (!text) return undefined;

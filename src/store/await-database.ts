@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../log.ts";
+import { OutdatedSchema } from "./migrate.ts";
 import { isUnavailable } from "./pool.ts";
 import { tlsOf } from "./tls.ts";
 
@@ -18,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Runs `run` until it succeeds, for as long as the database is unavailable; there is no longest wait. Logs why it
- * waits, at most every five seconds.
+ * Runs `run` until it succeeds, for as long as the database is unavailable or its schema is outdated; there is no
+ * longest wait. Logs why it waits, at most every five seconds.
  * @throws the reason of the signal; any error that waiting does not change
  */
 export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal }: Waiting): Promise<T> {
@@ -30,12 +31,14 @@ export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal
     try {
       return await orAborted(run(), signal);
     } catch (error) {
-      if (signal.aborted || !isUnavailable(error)) throw error;
+      const isOutdated = error instanceof OutdatedSchema;
+      if (signal.aborted || !(isOutdated || isUnavailable(error))) throw error;
       const now = performance.now();
       if (now >= nextLine) {
         nextLine = now + LINE_MS;
         const waited = Math.round((now - since) / 1_000);
-        log.warn({ ...addressOf(url), reason: reasonOf(error), waited_s: waited }, WAITING);
+        const facts = { ...addressOf(url), reason: reasonOf(error), waited_s: waited };
+        log.warn(facts, isOutdated ? WAITING_FOR_SCHEMA : WAITING);
       }
     }
     await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal });
@@ -43,6 +46,7 @@ export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal
 }
 
 const WAITING = "waiting for the database; check DATABASE_URL, and that the server is running";
+const WAITING_FOR_SCHEMA = "waiting until the schema of the database is up to date";
 
 /** Rejects at once when the signal aborts, although `result` is still pending. */
 async function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -31,9 +31,17 @@ const NOT_PERMITTED = "42501";
  */
 const CANNOT_REPLACE = "42P13";
 
-interface Migration {
-  id: number;
-  sql: string;
+/** Migrations and functions that a database does not have yet, or did not have before `migrate`. */
+export interface Outstanding {
+  /** Numbers, in order. */
+  readonly migrations: readonly number[];
+  /** Names of functions to create, replace or drop. */
+  readonly functions: readonly string[];
+}
+
+/** The schema is older than this version of Chorus needs, and this process may not change it. */
+export class OutdatedSchema extends Error {
+  override name = "OutdatedSchema";
 }
 
 /**
@@ -47,15 +55,14 @@ interface Migration {
  *
  * Safe when several replicas start at once: one applies, the others wait for it for two seconds and then fail with an
  * error of `isUnavailable`.
+ * @returns what it applied
  * @throws Error when it has seen a breaking migration that this program does not know, or when the role may not create
  *   tables
  */
-export async function migrate(pool: Pool, folder: string = import.meta.dirname): Promise<void> {
-  const migrations = readMigrations(join(folder, "migrations"));
-  const functions = readFunctions(join(folder, "functions"));
-  const newest = migrations.at(-1)?.id ?? 0;
+export async function migrate(pool: Pool, folder: string = import.meta.dirname): Promise<Outstanding> {
+  const schema = readSchema(folder);
   try {
-    await pool.tx(
+    return await pool.tx(
       async (query) => {
         await query(`set local lock_timeout = ${LOCK_MS}`);
         await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
@@ -63,12 +70,10 @@ export async function migrate(pool: Pool, folder: string = import.meta.dirname):
         await query(`create table if not exists chorus_migrations (
           id integer primary key, breaking boolean not null, applied_at timestamptz not null default now())`);
         await query("create table if not exists chorus_functions (name text primary key, checksum text not null)");
-        const applied = await query<{ id: number; breaking: boolean }>("select id, breaking from chorus_migrations");
-        const unknown = applied.filter(({ id }) => id > newest);
-        checkKnown(unknown, newest);
-        const seen = new Set(applied.map(({ id }) => id));
-        for (const migration of migrations) if (!seen.has(migration.id)) await applyMigration(query, migration);
-        if (unknown.length === 0) await applyFunctions(query, functions);
+        const outstanding = await readOutstanding(query, schema);
+        for (const id of outstanding.migrations) await applyMigration(query, id, schema.migrations.get(id) ?? "");
+        await applyFunctions(query, outstanding.functions, schema.functions);
+        return outstanding;
       },
       { timeoutMs: TIMEOUT_MS },
     );
@@ -84,15 +89,61 @@ export async function migrate(pool: Pool, folder: string = import.meta.dirname):
   }
 }
 
-function readMigrations(folder: string): Migration[] {
-  const files = readdirSync(folder).filter((name) => /^\d{6}_\w+\.sql$/.test(name));
-  return files.sort().map((file) => ({ id: Number(file.slice(0, 6)), sql: readFileSync(join(folder, file), "utf8") }));
+/**
+ * Checks that nothing is outstanding, without a change.
+ * @throws OutdatedSchema that says what to do; Error as `migrate`
+ */
+export async function checkSchema(pool: Pool, folder: string = import.meta.dirname): Promise<void> {
+  const schema = readSchema(folder);
+  const [found] = await pool.query("select where to_regclass('chorus_migrations') is not null");
+  const { migrations, functions } = found
+    ? await readOutstanding(pool.query, schema)
+    : { migrations: [...schema.migrations.keys()], functions: [] };
+  if (migrations.length === 0 && functions.length === 0) return;
+  const missing = migrations.length > 0 ? `migration ${migrations.join(", ")}` : `function ${functions.join(", ")}`;
+  throw new OutdatedSchema(
+    `The database lacks ${missing}. Run "chorus migrate" of this version; CHORUS_MIGRATE=never forbids it here.`,
+  );
 }
 
-/** Texts of the functions by name. */
-function readFunctions(folder: string): Map<string, string> {
-  const files = readdirSync(folder).filter((name) => /^\w+\.sql$/.test(name));
-  return new Map(files.map((file) => [file.slice(0, -4), readFileSync(join(folder, file), "utf8")]));
+/** Texts of the migrations, in order, by number, and of the functions by name. */
+interface Schema {
+  readonly migrations: ReadonlyMap<number, string>;
+  readonly functions: ReadonlyMap<string, string>;
+}
+
+function readSchema(folder: string): Schema {
+  const read = (part: string, pattern: RegExp): [name: string, text: string][] => {
+    const files = readdirSync(join(folder, part)).filter((name) => pattern.test(name));
+    return files.sort().map((file) => [file, readFileSync(join(folder, part, file), "utf8")]);
+  };
+  const migrations = read("migrations", /^\d{6}_\w+\.sql$/).map(
+    ([file, sql]) => [Number(file.slice(0, 6)), sql] as const,
+  );
+  const functions = read("functions", /^\w+\.sql$/).map(([file, sql]) => [file.slice(0, -4), sql] as const);
+  return { migrations: new Map(migrations), functions: new Map(functions) };
+}
+
+/** @throws Error when the database has seen a breaking migration that this program does not know */
+async function readOutstanding(query: Query, { migrations, functions }: Schema): Promise<Outstanding> {
+  const applied = await query<{ id: number; breaking: boolean }>("select id, breaking from chorus_migrations");
+  const newest = Math.max(0, ...migrations.keys());
+  const unknown = applied.filter(({ id }) => id > newest);
+  checkKnown(unknown, newest);
+  const seen = new Set(applied.map(({ id }) => id));
+  const rows = await query<{ name: string; checksum: string }>("select name, checksum from chorus_functions");
+  const checksums = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  const names = new Set([...checksums.keys(), ...functions.keys()]);
+  const isOutstanding = (name: string) => checksums.get(name) !== checksumOf(functions.get(name));
+  return {
+    migrations: [...migrations.keys()].filter((id) => !seen.has(id)),
+    // The functions of a newer version stay as they are.
+    functions: unknown.length > 0 ? [] : [...names].filter(isOutstanding),
+  };
+}
+
+function checksumOf(sql: string | undefined): string | undefined {
+  return sql === undefined ? undefined : createHash("sha256").update(sql).digest("hex");
 }
 
 function checkKnown(unknown: { id: number; breaking: boolean }[], newest: number): void {
@@ -104,29 +155,30 @@ function checkKnown(unknown: { id: number; breaking: boolean }[], newest: number
   );
 }
 
-async function applyMigration(query: Query, { id, sql }: Migration): Promise<void> {
+async function applyMigration(query: Query, id: number, sql: string): Promise<void> {
   await query(sql);
   await query("insert into chorus_migrations (id, breaking) values ($1, $2)", [id, sql.startsWith(BREAKING)]);
 }
 
-async function applyFunctions(query: Query, functions: ReadonlyMap<string, string>): Promise<void> {
-  const rows = await query<{ name: string; checksum: string }>("select name, checksum from chorus_functions");
-  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+async function applyFunctions(
+  query: Query,
+  names: readonly string[],
+  functions: ReadonlyMap<string, string>,
+): Promise<void> {
   // A function may call one that is created after it.
   await query("set local check_function_bodies = off");
-  for (const name of applied.keys()) {
-    if (functions.has(name)) continue;
-    await dropFunctions(query, await signaturesOf(query, name));
-    await query("delete from chorus_functions where name = $1", [name]);
-  }
-  for (const [name, sql] of functions) {
-    const checksum = createHash("sha256").update(sql).digest("hex");
-    if (applied.get(name) === checksum) continue;
+  for (const name of names) {
+    const sql = functions.get(name);
+    if (sql === undefined) {
+      await dropFunctions(query, await signaturesOf(query, name));
+      await query("delete from chorus_functions where name = $1", [name]);
+      continue;
+    }
     await replaceFunction(query, name, sql);
     await query(
       `insert into chorus_functions (name, checksum) values ($1, $2)
        on conflict (name) do update set checksum = excluded.checksum`,
-      [name, checksum],
+      [name, checksumOf(sql)],
     );
   }
 }

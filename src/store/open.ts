@@ -2,7 +2,7 @@ import type { Log } from "../log.ts";
 import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
 import { createGate } from "./gate.ts";
-import { migrate } from "./migrate.ts";
+import { checkSchema, migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { checkServer, openPool, type Pool } from "./pool.ts";
 
@@ -27,7 +27,7 @@ export interface Store extends Pools, AsyncDisposable {
   /** Whether the pools accept statements. */
   readonly isOpen: boolean;
   /**
-   * Waits for the database for as long as it is unavailable, applies outstanding migrations and runs `prepare`.
+   * Waits for the database for as long as it is unavailable, brings the schema up to date and runs `prepare`.
    * @param prepare what must be in the database before the first request; gets pools that accept statements already
    * @throws Error naming DATABASE_URL when waiting cannot help; the reason of the signal
    */
@@ -43,6 +43,8 @@ export interface StoreOptions {
   /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
   databaseListenUrl: string | undefined;
   dataDir: string;
+  /** Whether to bring the schema up to date; if not, `open` waits until another process has done it. */
+  migrates: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export interface StoreOptions {
  * @param signal aborts `open`
  */
 export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
-  const { databaseUrl, databaseListenUrl, dataDir } = options;
+  const { databaseUrl, databaseListenUrl, dataDir, migrates } = options;
   const stack = new AsyncDisposableStack();
   const requests = createGate();
   const maintenance = createGate();
@@ -80,7 +82,9 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
       };
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });
       await repeat(() => checkServer(pools.maintenance));
-      await repeat(() => migrate(pools.maintenance));
+      await repeat(() =>
+        migrates ? migrate(pools.maintenance).then(() => undefined) : checkSchema(pools.maintenance),
+      );
       notifications.start(databaseListenUrl ?? url, pools.requests);
       stack.defer(() => notifications.stop());
       const result = await prepare(pools, repeat);

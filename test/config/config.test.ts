@@ -47,6 +47,7 @@ test("returns the documented defaults for an empty environment", () => {
       rpc: { host: "127.0.0.1", port: 8081, names: [] },
       databaseUrl: undefined,
       databaseListenUrl: undefined,
+      migrates: true,
       dataDir: resolve(".chorus"),
       bootstrapApiKey: undefined,
       operatorToken: undefined,
@@ -90,6 +91,7 @@ test("refuses an invalid value and names its variable and the expected values", 
   for (const value of ["mysql://host", "host:5432", "postgres:/host"]) refused({ DATABASE_URL: value }, "DATABASE_URL");
   refused({ DATABASE_LISTEN_URL: "direct:5432" }, "DATABASE_LISTEN_URL");
   for (const value of ["loud", "INFO"]) refused({ LOG_LEVEL: value }, "LOG_LEVEL", "info");
+  for (const value of ["false", "NEVER"]) refused({ CHORUS_MIGRATE: value }, "CHORUS_MIGRATE", "auto, never");
   for (const name of [
     "CHORUS_STREAM_MS",
     "CHORUS_BODY_MS",
