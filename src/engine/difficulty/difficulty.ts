@@ -23,6 +23,7 @@ export interface DifficultyRater {
 const KINDS: Record<Kind, string> = {
   closed: "a closed question",
   code: "a programming task",
+  output: "the result of a program",
   maths: "a calculation",
   prose: "a text or an explanation",
   extraction: "data to be picked out",

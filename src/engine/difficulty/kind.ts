@@ -1,7 +1,11 @@
 import { regex } from "../regex.ts";
 
-/** The kind of answer that a prompt asks for. */
-export type Kind = "closed" | "code" | "maths" | "prose" | "extraction" | "conversation";
+/**
+ * The kind of answer that a prompt asks for. `closed`, `maths`, `output` (what a given program returns or prints, as a
+ * literal) and `extraction` have one right answer, so answers of several models can be compared. `code` is a program to
+ * write, explain or repair; `prose` any other text, also a proof.
+ */
+export type Kind = "closed" | "code" | "output" | "maths" | "prose" | "extraction" | "conversation";
 
 /** Rules in order of precedence. The first one that matches gives the kind. */
 const RULES: ReadonlyArray<[kind: Kind, pattern: RegExp]> = [
@@ -11,6 +15,14 @@ const RULES: ReadonlyArray<[kind: Kind, pattern: RegExp]> = [
     regex("i")`
       \b(true or false|yes or no|answer (yes|no|true|false)|(letter|number) of the (right|correct)
       |which of the following)\b
+    `,
+  ],
+  [
+    "output",
+    regex("is")`
+      \b(what (does|do|will|would|is|are)\b.{0,60}\b(print(ed|s)?|output|returns?|log(ged|s)?|evaluates? to)\b
+      |complete the assertion|predict the (output|result)).*(\bdef \w|\bfunction\b.*[{]|\breturn\b|print\(
+      |console\.log|=>)
     `,
   ],
   ["code", /```|\b(def|class|const|import|public static) \w+|#include|\bSELECT\b.+\bFROM\b/],

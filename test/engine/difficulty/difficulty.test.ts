@@ -103,6 +103,8 @@ const KINDS: Array<[text: string, kind: Kind]> = [
   ["Is the Rhine longer than the Elbe?", "closed"],
   ["Write a Python function that reverses a list.", "code"],
   ["What does this do?\n```js\nfor (;;) {}\n```", "code"],
+  ["What does this print?\n```python\nprint(sorted([3, 1, 2])[-1])\n```", "output"],
+  ["Complete the assertion with a literal.\n\ndef f(n):\n    return n * 2\nassert f(3) == ??", "output"],
   ["Janet has 16 eggs and eats three. How many are left?", "maths"],
   ["What is 17 * 23 + 4?", "maths"],
   ["Extract the names and dates from this letter: …", "extraction"],
