@@ -6,45 +6,90 @@ export const NOT_NEEDED = new DOMException("The result is no longer needed.", "A
 
 const ONCE = { once: true } as const;
 
+/** The part of AbortSignal that this code uses. A LinkedAbort is one too, and cheaper. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  throwIfAborted(): void;
+  addEventListener(type: "abort", listener: () => void, options?: typeof ONCE): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /**
  * Calls `listener` when `signal` aborts, or at once if it has already aborted.
  * @returns a function that removes the listener; call it when the work ends, or a long-lived signal keeps the listener
  */
-export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+export function onAbort(signal: Signal | undefined, listener: () => void): () => void {
   if (!signal) return () => {};
   if (signal.aborted) listener();
   else signal.addEventListener("abort", listener, ONCE);
   return () => signal.removeEventListener("abort", listener);
 }
 
+/** Waits `ms` milliseconds. @throws the signal's reason when it aborts */
+export async function pause(ms: number, signal: Signal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const stopListening = onAbort(signal, resolve);
+  await promise;
+  clearTimeout(timer);
+  stopListening();
+  signal.throwIfAborted();
+}
+
 /**
  * An abort signal that aborts with its parent, after a timeout, or on `abort()`, whichever comes first. Disposing it
  * aborts work that still runs under it; `release()` leaves that work alone. Either one removes the listener from the
- * parent and clears the timer. It is cheaper than `AbortSignal.any`, which a long-lived parent also keeps in a list.
+ * parent and clears the timer. An AbortController costs five times as much time and memory, and a request has several
+ * links (docs/decisions/http.md).
  */
-export class LinkedAbort implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #parent: AbortSignal | undefined;
-  readonly #reason: ((parent: AbortSignal) => unknown) | undefined;
+export class LinkedAbort implements Signal, Disposable {
+  aborted = false;
+  reason: unknown;
+  readonly #parent: Signal | undefined;
+  readonly #mapReason: ((parent: Signal) => unknown) | undefined;
+  /** A list, because a signal has one or two. */
+  #listeners: Array<() => void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #released = false;
 
   /** @param reason gives the reason of the abort when the parent has aborted. Default: the parent's reason. */
-  constructor(parent: AbortSignal | undefined, reason?: (parent: AbortSignal) => unknown) {
+  constructor(parent: Signal | undefined, reason?: (parent: Signal) => unknown) {
     this.#parent = parent;
-    this.#reason = reason;
+    this.#mapReason = reason;
     if (parent?.aborted) this.#follow();
     else parent?.addEventListener("abort", this.#follow, ONCE);
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  /** This object, for those who may not abort it. */
+  get signal(): Signal {
+    return this;
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason;
+  }
+
+  addEventListener(_: "abort", listener: () => void): void {
+    if (this.aborted) return;
+    if (this.#listeners) this.#listeners.push(listener);
+    else this.#listeners = [listener];
+  }
+
+  removeEventListener(_: "abort", listener: () => void): void {
+    const at = this.#listeners?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#listeners?.splice(at, 1);
   }
 
   /** Aborts the signal, unless it has already aborted: the first reason stays. */
   abort(reason: unknown = NOT_NEEDED): void {
     this.release();
-    this.#controller.abort(reason);
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
+    for (const listener of listeners) listener();
   }
 
   /**
@@ -60,6 +105,7 @@ export class LinkedAbort implements Disposable {
 
   /** Ends the link to the parent and the timeout. The signal aborts only on `abort()` from now on. */
   release(): void {
+    if (this.#released) return;
     this.#released = true;
     clearTimeout(this.#timer);
     this.#parent?.removeEventListener("abort", this.#follow);
@@ -71,6 +117,6 @@ export class LinkedAbort implements Disposable {
 
   readonly #follow = (): void => {
     const parent = this.#parent;
-    if (parent) this.abort(this.#reason ? this.#reason(parent) : parent.reason);
+    if (parent) this.abort(this.#mapReason ? this.#mapReason(parent) : parent.reason);
   };
 }

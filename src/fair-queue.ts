@@ -1,4 +1,4 @@
-import { onAbort } from "./abort.ts";
+import { onAbort, type Signal } from "./abort.ts";
 
 export interface FairQueueOptions {
   /** Most permits that are held at one time; may be changed later. */
@@ -19,7 +19,7 @@ export interface FairQueueOptions {
 
 export interface AcquireOptions {
   /** Aborts the wait, which then rejects with the signal's reason. */
-  signal?: AbortSignal | undefined;
+  signal?: Signal | undefined;
   /** Latest time for the permit, as a value of `clock`. Absent: any. */
   deadline?: number | undefined;
 }

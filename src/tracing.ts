@@ -15,6 +15,7 @@ import {
 } from "@opentelemetry/api";
 import type { ExportResult } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
+import type { Signal } from "./abort.ts";
 import type { TracingConfig } from "./config/tracing.ts";
 import { Failure } from "./failure.ts";
 import type { InternalErrors } from "./internal-errors.ts";
@@ -40,7 +41,7 @@ export interface SpanOptions {
   kind?: "client" | "internal";
   attributes?: Attributes;
   /** If this signal has aborted, its reason is recorded as the error, and not what was thrown because of the abort. */
-  signal?: AbortSignal | undefined;
+  signal?: Signal | undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Transferable, Worker } from "node:worker_threads";
-import { onAbort } from "./abort.ts";
+import { onAbort, type Signal } from "./abort.ts";
 import { Failure } from "./failure.ts";
 import type { Report } from "./worker-job.ts";
 
@@ -34,7 +34,7 @@ interface Task<Job> {
   bytes: number;
   /** Whether the job can take long. */
   heavy: boolean;
-  signal: AbortSignal;
+  signal: Signal;
   /** The workspace of the job. Each has at most one running heavy job and a quarter of the waiting jobs. */
   owner: string;
 }

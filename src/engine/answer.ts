@@ -1,3 +1,4 @@
+import type { Signal } from "../abort.ts";
 import type { End, Step } from "../models/model.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
@@ -23,13 +24,13 @@ export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
  * validated object.
  * @throws Failure structured_output_failed or upstream_failed; the reason of `signal` when it aborts.
  */
-export function answer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+export function answer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   return question.shape === "json_schema"
     ? strictAnswer(engine, question, signal)
     : textAnswer(engine, question, signal);
 }
 
-async function* textAnswer(engine: Engine, question: Question, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+async function* textAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   const { stops, shape, maxTokens } = question;
   const plan = planOf(engine, question, new Steps(), (text) => extractObject(text).structured ?? undefined);
   const stopper = createStopper(stops);

@@ -1,3 +1,4 @@
+import type { Signal } from "../abort.ts";
 import type { Requester } from "../breaker.ts";
 import { searchQuery } from "../search/query.ts";
 import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.ts";
@@ -54,7 +55,7 @@ export async function* searchWeb(
   search: Search | undefined,
   conversation: Conversation,
   original: Conversation,
-  signal: AbortSignal,
+  signal: Signal,
   requester?: Requester,
 ): AsyncGenerator<{ type: "step"; step: ReportedStep }, Searched> {
   if (!search) return { conversation, outcome: "unavailable" };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Signal } from "../abort.ts";
 import type { Requester } from "../breaker.ts";
 import { Failure } from "../failure.ts";
 import type { Catalogue } from "../models/catalogue.ts";
@@ -95,7 +96,7 @@ export function planOf(
 }
 
 /** The call that every model of a plan gets. */
-export function modelCall(question: Question, signal: AbortSignal, prompt: Prompt): ModelCall {
+export function modelCall(question: Question, signal: Signal, prompt: Prompt): ModelCall {
   const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, requester, cacheKey, level } = question;
   const { temperature } = question;
   const format = formatOf(question);

@@ -1,3 +1,4 @@
+import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
@@ -24,11 +25,7 @@ import type { Validator } from "./structured/validate.ts";
  * which only valid drafts count; a retry with the validator's errors; the other tier. The syntax of each result is
  * repaired first.
  */
-export async function* strictAnswer(
-  engine: Engine,
-  question: Question,
-  signal: AbortSignal,
-): AsyncGenerator<EngineEvent> {
+export async function* strictAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   const schema = question.schema ?? "";
   const validator = engine.validators.get(schema);
   const validate: Validator = (text) => validator(withoutAddedNulls(text, schema));

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
-import { onAbort } from "../abort.ts";
+import { onAbort, type Signal } from "../abort.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { ModelError, notSent } from "./model-error.ts";
 
@@ -22,7 +22,7 @@ export interface HttpRequest {
   path: string;
   headers: Record<string, string>;
   body: string;
-  signal: AbortSignal;
+  signal: Signal;
   streamed: boolean;
 }
 
@@ -103,7 +103,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   #restBytes: number | undefined;
   #restTimer: NodeJS.Timeout | undefined;
 
-  constructor(signal: AbortSignal, maxBytes: number) {
+  constructor(signal: Signal, maxBytes: number) {
     this.#maxBytes = maxBytes;
     // A failure also rejects a pending read, and the caller awaits only one of the two.
     this.#opening.promise.catch(() => {});

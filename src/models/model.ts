@@ -1,3 +1,4 @@
+import type { Signal } from "../abort.ts";
 import type { Requester } from "../breaker.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
 import type { Level } from "../terms.ts";
@@ -35,7 +36,7 @@ export type Format = { readonly type: "json" } | { readonly type: "schema"; read
 export interface ModelCall {
   readonly prompt: Prompt;
   /** Aborts the call, which then throws the signal's reason. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** Value of `performance.now()` at which the completion should be whole. */
   readonly endsAt: number;
   /** Longest silence before the first text, in milliseconds. Absent: the configured one. */

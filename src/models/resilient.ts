@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause, type Signal } from "../abort.ts";
 import { type Attempt, Breaker, type BreakerOptions } from "../breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
 import type { CallLimit, Slot } from "./call-limit.ts";
@@ -132,9 +132,9 @@ function isBlamed({ signal, endsAt }: ModelCall, { hasBegun }: Progress): boolea
 }
 
 /** Waits before a retry. @returns false if the caller aborts */
-async function hasWaited(ms: number, signal: AbortSignal): Promise<boolean> {
+async function hasWaited(ms: number, signal: Signal): Promise<boolean> {
   try {
-    await sleep(ms, undefined, { signal });
+    await pause(ms, signal);
     return true;
   } catch {
     return false;

@@ -1,4 +1,4 @@
-import { LinkedAbort } from "../abort.ts";
+import { LinkedAbort, type Signal } from "../abort.ts";
 import { ModelError } from "./model-error.ts";
 
 /**
@@ -9,19 +9,19 @@ export class SilenceTimeout {
   /** Set when the model was silent for too long. */
   expired: ModelError | undefined;
   readonly #link: LinkedAbort;
-  readonly #caller: AbortSignal | undefined;
+  readonly #caller: Signal | undefined;
   #silenceMs: number;
   #timer: NodeJS.Timeout;
   #isPaused = false;
 
-  constructor(caller: AbortSignal | undefined, silenceMs: number) {
+  constructor(caller: Signal | undefined, silenceMs: number) {
     this.#caller = caller;
     this.#silenceMs = silenceMs;
     this.#link = new LinkedAbort(caller);
     this.#timer = setTimeout(this.#expire, silenceMs);
   }
 
-  get signal(): AbortSignal {
+  get signal(): Signal {
     return this.#link.signal;
   }
 

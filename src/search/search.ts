@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
-import { LinkedAbort } from "../abort.ts";
+import { LinkedAbort, pause, type Signal } from "../abort.ts";
 import { Breaker, type BreakerOptions, type Requester } from "../breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
@@ -16,7 +15,7 @@ export interface Search {
    * @throws SearchError when the search failed; the request can be answered without results then. The reason of
    *   `signal` when that has aborted.
    */
-  find(query: string, signal?: AbortSignal, requester?: Requester): Promise<SearchResult[]>;
+  find(query: string, signal?: Signal, requester?: Requester): Promise<SearchResult[]>;
   /** Closes all connections; running searches fail. */
   close(): Promise<void>;
 }
@@ -55,7 +54,7 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
   });
 
   /** Sends a request, and retries it once if the failure is retryable and there is time. */
-  async function sendWithRetry(request: SearchRequest, signal: AbortSignal, deadline: number): Promise<SearchResult[]> {
+  async function sendWithRetry(request: SearchRequest, signal: Signal, deadline: number): Promise<SearchResult[]> {
     try {
       return await send(agent, backend, request, results, signal);
     } catch (error) {
@@ -63,7 +62,7 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
       const wait =
         error.retryAfterMs ?? (error.status === 429 ? RATE_LIMIT_WAIT_MS : RETRY_WAIT_MS * (1 + Math.random()));
       if (performance.now() + wait >= deadline) throw error;
-      await sleep(wait, undefined, { signal });
+      await pause(wait, signal);
     }
     return send(agent, backend, request, results, signal);
   }
@@ -102,7 +101,7 @@ async function send(
   backend: Backend,
   { method, url, headers, body }: SearchRequest,
   results: number,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<SearchResult[]> {
   const { origin, pathname, search } = new URL(url);
   let response: Dispatcher.ResponseData;
@@ -114,7 +113,8 @@ async function send(
       method,
       headers: { "user-agent": "chorus", ...headers },
       body: body ?? null,
-      signal,
+      // undici uses no more of it than a Signal has.
+      signal: signal as AbortSignal,
     });
     if (response.statusCode === 200) text = await readText(response.body);
   } catch (error) {

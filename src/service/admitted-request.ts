@@ -1,4 +1,5 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
+import type { Signal } from "../abort.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { Trace } from "../engine/trace.ts";
 import type { Idempotency } from "./idempotency.ts";
@@ -21,7 +22,7 @@ export interface AdmittedRequest {
   /** Undefined for a stream, and for a request without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   /** Aborts with CallerGone or CutShort as its reason. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** `performance.now()` at which the answer must have ended. */
   readonly endsAt: number;
   /** Notices for the caller; the answer may add some. */

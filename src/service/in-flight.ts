@@ -1,11 +1,11 @@
-import { LinkedAbort } from "../abort.ts";
+import { LinkedAbort, type Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { CallerGone, CutShort } from "./request-context.ts";
 
 /** A running request. Disposing it ends its registration. */
 export interface Running extends Disposable {
   /** Aborts with CallerGone or CutShort as its reason. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** Aborts the request with CutShort after this many milliseconds. Call it at most once. */
   limit(deadlineMs: number): void;
 }
@@ -16,7 +16,7 @@ export interface InFlight {
    * Registers a request until it is disposed. Its signal aborts when `caller` aborts.
    * @throws Failure overloaded once the service is draining.
    */
-  begin(caller: AbortSignal): Running;
+  begin(caller: Signal): Running;
   /**
    * Refuses new requests, lets running ones finish for `graceMs`, then cuts the rest short. Resolves when no request
    * runs, or one second after the cut, because a reader that has stalled keeps its request running. Call it again after

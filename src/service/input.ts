@@ -1,4 +1,5 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
+import type { Signal } from "../abort.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
@@ -46,7 +47,7 @@ export async function readInput(
   { checked: { conversation, attachments }, textTokens }: ReadRequest,
   trace: Trace | undefined,
   owner: string,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<Input> {
   let inputTokens = textTokens;
   if (attachments.length === 0) return { conversation, inputTokens, notices: [] };

@@ -1,4 +1,5 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
+import type { Signal } from "../abort.ts";
 import type { Caller } from "../accounts/keys.ts";
 import { Failure } from "../failure.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
@@ -10,7 +11,7 @@ export interface RequestContext {
   requestId: string;
   caller: Caller;
   /** Aborts when the caller has closed the connection or stopped reading. */
-  signal: AbortSignal;
+  signal: Signal;
   /** `performance.now()` at the arrival of the request. */
   startedAt: number;
   /** For unary requests: the same key and request within 24 hours get the same answer, charged once. */

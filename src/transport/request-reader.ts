@@ -1,3 +1,4 @@
+import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import type { Blocks } from "./blocks.ts";
@@ -7,7 +8,7 @@ interface Source extends Omit<Job, "blocks"> {
   /** The workspace of the request. */
   readonly owner: string;
   /** Aborts when the caller leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /** Reads requests whose bodies are too large to decode on the event loop. */

@@ -1,4 +1,5 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
+import type { Signal } from "../abort.ts";
 import type { Actor } from "../accounts/audit.ts";
 import type { Caller } from "../accounts/keys.ts";
 import { Failure } from "../failure.ts";
@@ -67,7 +68,7 @@ export function actorOf({ actor }: Identity): Actor {
 export function contextOf(
   { requestId, startedAt, facts }: TrackedRequest,
   caller: Caller,
-  signal: AbortSignal,
+  signal: Signal,
   idempotencyKey: string | undefined,
   notices: Notice[] = [],
 ): RequestContext {

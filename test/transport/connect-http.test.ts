@@ -11,6 +11,7 @@ import {
   GenerationService,
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { onAbort } from "../../src/abort.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -317,7 +318,7 @@ async function* endless(_: unknown, call: RequestContext): AsyncGenerator<Genera
 
 async function waiting(_: unknown, { signal }: RequestContext): Promise<never> {
   started.resolve();
-  if (!signal.aborted) await once(signal, "abort");
+  await new Promise<void>((resolve) => onAbort(signal, resolve));
   ended.resolve("aborted");
   throw new CallerGone();
 }

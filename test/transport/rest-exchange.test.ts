@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { describe } from "vitest";
+import { onAbort } from "../../src/abort.ts";
 import type { Caller } from "../../src/accounts/keys.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
@@ -252,7 +253,7 @@ test("aborts every request of a closed connection, including a queued one", asyn
     generation: {
       async generateWhole(_, call) {
         calls.push(call);
-        await once(call.signal, "abort");
+        await new Promise<void>((resolve) => onAbort(call.signal, resolve));
         throw new CallerGone();
       },
     },
@@ -340,7 +341,7 @@ test("keeps connections for others while one workspace has most of them", async 
       generation: {
         async generateWhole(_, { signal }) {
           running++;
-          await once(signal, "abort");
+          await new Promise<void>((resolve) => onAbort(signal, resolve));
           throw new CallerGone();
         },
       },

@@ -1,3 +1,4 @@
+import type { Signal } from "../../abort.ts";
 import { invalid } from "../../failure.ts";
 import { ownBytes } from "../../worker-job.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
@@ -48,7 +49,7 @@ export interface Reader {
    * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while
    *   too many files are waiting and after `close`; the reason of `signal` when it aborts
    */
-  read(files: readonly Attachment[], budget: Budget, signal: AbortSignal): Promise<ReadFiles>;
+  read(files: readonly Attachment[], budget: Budget, signal: Signal): Promise<ReadFiles>;
   /** Ends the threads. Files that are being read fail. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { LinkedAbort } from "../../abort.ts";
+import { LinkedAbort, type Signal } from "../../abort.ts";
 import type { Model, ModelCall, Piece, Pieces } from "../../models/model.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { Steps, stepPiece } from "./step.ts";
@@ -54,7 +54,7 @@ export function hedge(options: HedgeOptions): Model {
   return { name: "hedge", ask };
 }
 
-async function isLate({ firstPiece }: Attempt, afterMs: number, signal: AbortSignal): Promise<boolean> {
+async function isLate({ firstPiece }: Attempt, afterMs: number, signal: Signal): Promise<boolean> {
   using timeout = new Timeout(afterMs, signal);
   const first = await Promise.race([firstPiece, timeout.reached]);
   signal.throwIfAborted();

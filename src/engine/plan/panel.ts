@@ -7,7 +7,7 @@
  *     const plan = cascade({ first: trio, next: () => strong });
  *     const { text, steps } = await complete(plan, call);
  */
-import { LinkedAbort } from "../../abort.ts";
+import { LinkedAbort, type Signal } from "../../abort.ts";
 import type { Model, ModelCall, Piece } from "../../models/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";
@@ -139,7 +139,7 @@ function* votePieces(steps: Steps, verdict: Verdict | undefined, drafts: number)
   }
 }
 
-function draftCall({ stops: _, ...call }: ModelCall, { temperature }: PanelMember, signal: AbortSignal): ModelCall {
+function draftCall({ stops: _, ...call }: ModelCall, { temperature }: PanelMember, signal: Signal): ModelCall {
   const cap = call.maxTokens ?? DRAFT_TOKENS;
   return {
     ...call,

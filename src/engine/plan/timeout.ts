@@ -1,4 +1,4 @@
-import { onAbort } from "../../abort.ts";
+import { onAbort, type Signal } from "../../abort.ts";
 
 /** Resolves `reached` after `ms` milliseconds, or earlier: when the time is shortened or a signal aborts. */
 export class Timeout implements Disposable {
@@ -8,7 +8,7 @@ export class Timeout implements Disposable {
   #timer: NodeJS.Timeout;
   #at: number;
 
-  constructor(ms: number, signal: AbortSignal | undefined) {
+  constructor(ms: number, signal: Signal | undefined) {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.reached = promise;
     this.#resolve = () => resolve(undefined);

@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { LinkedAbort, type Signal } from "../../abort.ts";
 import { Failure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { newRequestId } from "../request-id.ts";
@@ -18,7 +19,7 @@ const SPARE = 64;
 /** What the server knows of one connection. */
 export interface Connection {
   /** Aborts when the connection closes. It also reaches requests that still wait for their turn on the connection. */
-  readonly closed: AbortSignal;
+  readonly closed: Signal;
   /** Whether the limit on connections was reached when this one was opened, so its requests are refused. */
   readonly isExcess: boolean;
   /** Notes that a request begins. */
@@ -93,7 +94,7 @@ class Tracked implements Connection {
   readonly isExcess: boolean;
   /** The latest response. */
   response: ServerResponse | undefined;
-  readonly #controller = new AbortController();
+  readonly #abort = new LinkedAbort(undefined);
   readonly #idle: Map<string, Set<Tracked>>;
   /** Kept, because a closed socket has none. */
   readonly #address: string;
@@ -108,8 +109,8 @@ class Tracked implements Connection {
     this.#rest();
   }
 
-  get closed(): AbortSignal {
-    return this.#controller.signal;
+  get closed(): Signal {
+    return this.#abort.signal;
   }
 
   begin(response: ServerResponse): void {
@@ -125,7 +126,7 @@ class Tracked implements Connection {
 
   close(): void {
     this.#wake();
-    this.#controller.abort(GONE);
+    this.#abort.abort(GONE);
   }
 
   #rest(): void {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Signal } from "../../abort.ts";
 import type { Failure } from "../../failure.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { TrackedRequest } from "../tracked-request.ts";
@@ -12,7 +13,7 @@ export interface Exchange extends TrackedRequest {
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
   /** Aborts when the connection closes. */
-  readonly closed: AbortSignal;
+  readonly closed: Signal;
   /** The failure that a stream sent as its last event. */
   streamFailure?: Failure;
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Signal } from "../../abort.ts";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
@@ -20,7 +21,7 @@ const MAX_BATCH = 16_384;
 
 interface SseOptions extends Readonly<Config["stream"]> {
   /** Aborts when the connection closes. */
-  closed: AbortSignal;
+  closed: Signal;
   /** Returns the body of a failure as JSON text. */
   failureText(failure: Failure): string;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import type { Signal } from "../../../src/abort.ts";
 import { hedge } from "../../../src/engine/plan/hedge.ts";
 import { until } from "../../helpers/until.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
@@ -71,7 +72,7 @@ test("ends both calls when the caller aborts", async () => {
 
 test("ends the call when the reader leaves", async () => {
   const first = saying("one two three");
-  let signal: AbortSignal | undefined;
+  let signal: Signal | undefined;
   for await (const piece of hedged(first, saying("x"), { afterMs: 60_000 }).ask(call())) {
     if (piece.type !== "text") continue;
     signal = first.calls[0]?.signal;
