@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { GenerateRequest, GenerateResponse } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
 import type { Admission, Lease } from "../admission/lease.ts";
@@ -8,6 +7,7 @@ import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createTrace } from "../engine/trace.ts";
 import { Failure, toFailure } from "../failure.ts";
+import { randomHex } from "../random-hex.ts";
 import type { Search } from "../search/search.ts";
 import { MAX_OUTPUT_TOKENS } from "../terms.ts";
 import { traced } from "../tracing.ts";
@@ -150,7 +150,7 @@ async function prepare(
     },
   );
   return {
-    id: `gen_${randomUUID().replaceAll("-", "")}`,
+    id: `gen_${randomHex()}`,
     checked,
     context,
     streamed,
