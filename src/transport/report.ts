@@ -2,7 +2,7 @@ import { type Failure, toFailure } from "../failure.ts";
 import { errorFacts, type Log } from "../log.ts";
 import { CallerGone, type Facts } from "../service/request-context.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { annotate, annotateFailure, traceId } from "../tracing.ts";
+import { annotate, annotateFailure, isRecording, traceId } from "../tracing.ts";
 import type { TrackedRequest } from "./tracked-request.ts";
 
 /** Reports a request that has ended to the log, the metrics and the trace. It never throws. */
@@ -19,8 +19,10 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
     const seconds = (performance.now() - startedAt) / 1_000;
     const outcome = facts.outcome ?? failure?.kind ?? (error === undefined ? "ok" : "caller_gone");
     telemetry.request({ ...facts, transport, method, outcome, seconds });
-    annotate(attributesOf(requestId, facts, outcome, failure));
-    if (failure) annotateFailure(failure);
+    if (isRecording()) {
+      annotate(attributesOf(requestId, facts, outcome, failure));
+      if (failure) annotateFailure(failure);
+    }
     // JSON leaves out undefined members.
     log.info(
       {
