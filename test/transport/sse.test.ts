@@ -230,7 +230,8 @@ async function serve(
     }
     const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
     try {
-      await writeEvents(response, watched(), { ...LONG_TIMEOUTS, ...options, closed: connection.signal, failureText });
+      const exchange = { response, requestId: "req_1", closed: connection.signal };
+      await writeEvents(exchange, watched(), { ...LONG_TIMEOUTS, ...options, failureText });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

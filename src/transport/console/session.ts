@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { SESSION_MS, type Session } from "../../accounts/sessions.ts";
 import { invalid } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
@@ -32,11 +32,12 @@ export function createSessionHandlers({ services, budget, proxies, cookiePath }:
     ["DELETE", { run: signOut }],
   ]);
 
-  async function show({ request, response }: Exchange): Promise<void> {
-    sendSession(response, await sessions.authenticate(sessionSecret(request.headers.cookie)));
+  async function show(exchange: Exchange): Promise<void> {
+    sendSession(exchange, await sessions.authenticate(sessionSecret(exchange.request.headers.cookie)));
   }
 
-  async function signIn({ request, response, expectsContinue }: Exchange): Promise<void> {
+  async function signIn(exchange: Exchange): Promise<void> {
+    const { request, response, expectsContinue } = exchange;
     const { source, secure } = requireOwnPage(request);
     checkBodyHeaders(request);
     const proceed = () => expectsContinue && response.writeContinue();
@@ -46,7 +47,7 @@ export function createSessionHandlers({ services, budget, proxies, cookiePath }:
     if (typeof token !== "string" || token === "") throw invalid("token", "token must be the workspace's owner token.");
     const { session, secret } = await services.signIn(token, source);
     response.setHeader("Set-Cookie", cookie(secret, SESSION_MS / 1_000, secure));
-    sendSession(response, session);
+    sendSession(exchange, session);
   }
 
   async function signOut({ request, response }: Exchange): Promise<void> {
@@ -69,9 +70,9 @@ export function createSessionHandlers({ services, budget, proxies, cookiePath }:
   }
 }
 
-function sendSession(response: ServerResponse, { caller, expiresAt }: Session): void {
+function sendSession(exchange: Exchange, { caller, expiresAt }: Session): void {
   const { workspace, workspaceId } = caller;
-  sendJson(response, 200, JSON.stringify({ workspace, workspace_id: workspaceId, expires_at: expiresAt }));
+  sendJson(exchange, 200, JSON.stringify({ workspace, workspace_id: workspaceId, expires_at: expiresAt }));
 }
 
 /** Reads the secret of a session from the header `Cookie`. */

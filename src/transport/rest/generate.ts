@@ -26,7 +26,7 @@ interface Parts {
 /** Serves `POST /v1/generate`, or `POST /v1/generate:stream` when `streamed`. */
 export async function generate(parts: Parts, exchange: Exchange, caller: Caller, streamed: boolean): Promise<void> {
   const { services, stream } = parts;
-  const { request, response, closed } = exchange;
+  const { request, closed } = exchange;
   checkBodyHeaders(request);
   // The answer to a repeated request is free of limits.
   if (streamed || request.headers["idempotency-key"] === undefined) await services.generation.precheck(caller);
@@ -40,14 +40,13 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
         exchange.streamFailure = failure;
         return failureJson(failure, exchange.requestId);
       };
-      await writeEvents(response, services.generation.generate(received, context, true), {
+      await writeEvents(exchange, services.generation.generate(received, context, true), {
         ...stream,
-        closed,
         failureText,
       });
     } else {
       const answer = await services.generation.generateWhole(received, context);
-      sendJson(response, 200, encode(GenerateResponseSchema, answer));
+      sendJson(exchange, 200, encode(GenerateResponseSchema, answer));
     }
   } finally {
     release();

@@ -38,11 +38,11 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
     const verbs = paths.get(path) ?? new Map<string, Handler>();
     paths.set(path, verbs.set(verb, handler));
   };
-  add("/healthz", "GET", { run: ({ response }) => sendJson(response, 200, '{"status":"ok"}') });
+  add("/healthz", "GET", { run: (exchange) => sendJson(exchange, 200, '{"status":"ok"}') });
   add("/readyz", "GET", {
-    run({ response }) {
-      if (services.ready()) sendJson(response, 200, '{"status":"ok"}');
-      else sendJson(response, 503, '{"status":"unavailable"}');
+    run(exchange) {
+      if (services.ready()) sendJson(exchange, 200, '{"status":"ok"}');
+      else sendJson(exchange, 503, '{"status":"unavailable"}');
     },
   });
   for (const [path, send] of createDocs())
@@ -51,12 +51,12 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
   const methods: Record<keyof typeof GenerationService.method, Serve> = {
     generate: (exchange, caller) => generate(parts, exchange, caller, false),
     streamGenerate: (exchange, caller) => generate(parts, exchange, caller, true),
-    async quotas({ response }, caller) {
-      sendJson(response, 200, encode(QuotasResponseSchema, await services.quotas(caller)));
+    async quotas(exchange, caller) {
+      sendJson(exchange, 200, encode(QuotasResponseSchema, await services.quotas(caller)));
     },
-    async metrics({ response, query }, caller) {
-      const request = decodeQuery(MetricsRequestSchema, new URLSearchParams(query));
-      sendJson(response, 200, encode(MetricsResponseSchema, await services.metrics(request, caller)));
+    async metrics(exchange, caller) {
+      const request = decodeQuery(MetricsRequestSchema, new URLSearchParams(exchange.query));
+      sendJson(exchange, 200, encode(MetricsResponseSchema, await services.metrics(request, caller)));
     },
   };
   for (const [method, rule] of methodRules([GenerationService])) {

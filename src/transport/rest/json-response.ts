@@ -1,20 +1,29 @@
-import { type ServerResponse, STATUS_CODES } from "node:http";
+import { STATUS_CODES } from "node:http";
 import type { Failure } from "../../failure.ts";
 import { failureJson, retryAfterSeconds } from "../failure-body.ts";
+import type { Exchange } from "./handler.ts";
+
+type To = Pick<Exchange, "response" | "requestId">;
 
 /** Writes the headers of a response whose whole body is this JSON text. */
-export function writeJsonHeaders(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, {
-    "Content-Type": "application/json; charset=utf-8",
-    "Content-Length": Buffer.byteLength(text),
-    "Cache-Control": "no-store",
-  });
+export function writeJsonHeaders({ response, requestId }: To, status: number, text: string): void {
+  // Node writes a list as it is; an object, or headers that were set before, it copies first.
+  response.writeHead(status, [
+    "Content-Type",
+    "application/json; charset=utf-8",
+    "Content-Length",
+    String(Buffer.byteLength(text)),
+    "Cache-Control",
+    "no-store",
+    "X-Request-Id",
+    requestId,
+  ]);
 }
 
 /** Sends a response with JSON text. */
-export function sendJson(response: ServerResponse, status: number, text: string): void {
-  writeJsonHeaders(response, status, text);
-  response.end(text);
+export function sendJson(to: To, status: number, text: string): void {
+  writeJsonHeaders(to, status, text);
+  to.response.end(text);
 }
 
 /** The text of a response with a failure, for a connection on which Node can read no further request. */

@@ -1,17 +1,12 @@
-import type { ServerResponse } from "node:http";
 import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Signal } from "../../abort.ts";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
 import { encode } from "./encode.ts";
+import type { Exchange } from "./handler.ts";
 import { endIfStalled } from "./stall.ts";
 
-const HEADERS = {
-  "Content-Type": "text/event-stream",
-  "Cache-Control": "no-store",
-  "X-Accel-Buffering": "no",
-};
+const HEADERS = ["Content-Type", "text/event-stream", "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
 
 /** A comment, which clients ignore. */
 const COMMENT = ": \n\n";
@@ -20,8 +15,6 @@ const COMMENT = ": \n\n";
 const MAX_BATCH = 16_384;
 
 interface SseOptions extends Readonly<Config["stream"]> {
-  /** Aborts when the connection closes. */
-  closed: Signal;
   /** Returns the body of a failure as JSON text. */
   failureText(failure: Failure): string;
 }
@@ -34,14 +27,15 @@ interface SseOptions extends Readonly<Config["stream"]> {
  * @throws Failure
  */
 export async function writeEvents(
-  response: ServerResponse,
+  exchange: Pick<Exchange, "response" | "requestId" | "closed">,
   events: AsyncGenerator<GenerateEvent>,
   options: SseOptions,
 ): Promise<void> {
+  const { response, requestId } = exchange;
   let batch = "";
   let pending: NodeJS.Immediate | undefined;
   const open = () => {
-    if (!response.headersSent) response.writeHead(200, HEADERS);
+    if (!response.headersSent) response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
   };
   // Events of one turn of the event loop go out in one write, because each write is a system call.
   const flush = () => {
@@ -67,7 +61,7 @@ export async function writeEvents(
       keepAlive.refresh();
       if (response.writableNeedDrain) {
         flush();
-        await drained(response, options);
+        await drained(exchange, options.stallMs);
       }
     }
     flush();
@@ -104,7 +98,7 @@ function eventText(event: GenerateEvent): string {
  * Waits until the reader has taken what was written.
  * @throws CallerGone when the connection closes first
  */
-function drained(response: ServerResponse, { closed, stallMs }: SseOptions): Promise<void> {
+function drained({ response, closed }: Pick<Exchange, "response" | "closed">, stallMs: number): Promise<void> {
   endIfStalled(response, stallMs);
   return new Promise((resolve, reject) => {
     const end = () => {
