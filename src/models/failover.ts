@@ -105,10 +105,9 @@ async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGene
       tries.push(new Try(model, own));
       const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
       call.signal.throwIfAborted();
-      if (pieces) {
-        yield* pieces;
-        return;
-      }
+      if (!pieces) continue;
+      for (const piece of pieces) yield piece;
+      return;
     }
   } finally {
     for (const each of tries) each.end();
@@ -128,19 +127,22 @@ class Try {
   readonly #link: LinkedAbort;
   /** Undefined while the model works. */
   result: { pieces: readonly Piece[] } | { error: unknown } | undefined;
-  readonly done: Promise<void>;
+  /** Called when the result is set. */
+  onResult: () => void = () => undefined;
 
   constructor(model: Model, call: ModelCall) {
     this.model = model;
     this.#link = new LinkedAbort(call.signal);
-    this.done = collect(model.ask({ ...call, signal: this.#link.signal })).then(
-      (pieces) => {
-        this.result = { pieces };
-      },
-      (error: unknown) => {
-        this.result = { error };
-      },
-    );
+    void this.#run(model.ask({ ...call, signal: this.#link.signal }));
+  }
+
+  async #run(pieces: Pieces): Promise<void> {
+    try {
+      this.result = { pieces: await collect(pieces) };
+    } catch (error) {
+      this.result = { error };
+    }
+    this.onResult();
   }
 
   /** Aborts the call if it still runs. */
@@ -169,24 +171,38 @@ async function firstOf(
   candidates: Candidates,
   ms: number | undefined,
 ): Promise<readonly Piece[] | undefined> {
-  const timeout = Promise.withResolvers<"timeout">();
-  const timer = ms === undefined ? undefined : setTimeout(timeout.resolve, ms, "timeout");
+  let isUp = false;
+  let wake = () => {};
+  const expire = () => {
+    isUp = true;
+    wake();
+  };
+  const timer = ms === undefined ? undefined : setTimeout(expire, ms);
+  for (const one of tries) one.onResult = () => wake();
   try {
-    while (tries.length > 0) {
-      const first = await Promise.race([timeout.promise, ...tries.map(({ done }) => done)]);
-      for (const one of [...tries]) {
-        if (!one.result) continue;
-        if ("pieces" in one.result) return one.result.pieces;
-        candidates.fail(one.model, one.result.error);
-        tries.splice(tries.indexOf(one), 1);
-        one.end();
-      }
-      if (first === "timeout") return undefined;
+    for (;;) {
+      const pieces = takeResult(tries, candidates);
+      if (pieces || tries.length === 0 || isUp) return pieces;
+      // `Promise.race` would make four promises for each try.
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
-    return undefined;
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Moves failed tries from `tries` to `candidates`. @returns the pieces of a try that delivered */
+function takeResult(tries: Try[], candidates: Candidates): readonly Piece[] | undefined {
+  for (const one of [...tries]) {
+    if (!one.result) continue;
+    if ("pieces" in one.result) return one.result.pieces;
+    candidates.fail(one.model, one.result.error);
+    tries.splice(tries.indexOf(one), 1);
+    one.end();
+  }
+  return undefined;
 }
 
 function halfOfTheRest({ endsAt }: ModelCall): number {

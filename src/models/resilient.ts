@@ -61,7 +61,7 @@ export function resilient(model: Model, options: ResilientOptions): Model {
     try {
       for (;;) {
         const entered = limit?.enter(call, silenceMs);
-        using slot = entered instanceof Promise ? await entered : entered;
+        const slot = entered instanceof Promise ? await entered : entered;
         const timeout = new SilenceTimeout(call.signal, silenceMs + wholeMs);
         const progress = new Progress(slot);
         let failure: ModelError | undefined;
@@ -88,6 +88,9 @@ export function resilient(model: Model, options: ResilientOptions): Model {
           timeout.abort();
           // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
           if (hasReaderLeft && progress.received > 0) attempt.end("ok");
+          if (failure?.isCongestion && progress.received === 0 && !call.signal.aborted) slot?.reject();
+          // By hand, because `using` takes 0.8 µs.
+          slot?.[Symbol.dispose]();
           const outcome = hasReaderLeft ? "left" : timeout.outcome;
           if (failure?.refusal === undefined) onEnd?.({ call, ...progress.end(outcome) });
         }
@@ -95,8 +98,6 @@ export function resilient(model: Model, options: ResilientOptions): Model {
           attempt.end(isBlamed(call, progress) ? "failed" : "unknown");
           throw call.signal.reason;
         }
-        if (failure.isCongestion && progress.received === 0) slot?.reject();
-        slot?.[Symbol.dispose]();
         const wait = progress.received > 0 || !breaker.isClosed ? undefined : retries.next(failure);
         if (wait === undefined || !(await hasWaited(wait, call.signal))) {
           attempt.end(failure.blamesModel ? "failed" : "unknown");

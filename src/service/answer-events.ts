@@ -11,19 +11,18 @@ import type { GenerateEvent } from "./request-context.ts";
 import { stepMessage } from "./response.ts";
 
 /** The events that are known before the answer begins. */
-export function* openingEvents({ streamed, choice, trace }: AdmittedRequest): Generator<GenerateEvent> {
+export function openingEvents({ streamed, choice, trace }: AdmittedRequest): GenerateEvent[] {
+  const steps = trace?.steps.map((step): GenerateEvent => ({ type: "trace", step: stepMessage(step) })) ?? [];
   // The first text of several models can take long, so the response's headers go out at once.
-  if (streamed && choice.level === "high") yield { type: "open" };
-  for (const step of trace?.steps ?? []) yield { type: "trace", step: stepMessage(step) };
+  return streamed && choice.level === "high" ? [{ type: "open" }, ...steps] : steps;
 }
 
-/** Searches the web where the request asks for it. @returns the conversation with what was found */
+/** Searches the web. @returns the conversation with what was found */
 export async function* search(
   search: Search | undefined,
   request: AdmittedRequest,
 ): AsyncGenerator<GenerateEvent, Conversation> {
   const { checked, context, input, signal, trace, notices } = request;
-  if (!checked.webSearch) return input.conversation;
   const requester = { workspace: context.caller.workspaceId };
   const found = tracedParts("search", searchWeb(search, input.conversation, checked.conversation, signal, requester));
   for (;;) {

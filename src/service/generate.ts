@@ -16,7 +16,7 @@ import { answerEvents, openingEvents, search } from "./answer-events.ts";
 import { createCost } from "./costs.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { InFlight, Running } from "./in-flight.ts";
-import { readInput } from "./input.ts";
+import { type Input, readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
 import { OFFLINE } from "./notices.ts";
 import { type ReadRequest, readRequest } from "./read-request.ts";
@@ -84,41 +84,51 @@ async function* generate(
   context: RequestContext,
   streamed: boolean,
 ): AsyncGenerator<GenerateEvent> {
-  using running = parts.inFlight.begin(context.signal);
-  const admitted = await prepare(parts, request, context, streamed, running);
-  const opened = await traced("admission", () => openLease(parts.admission, admitted));
-  if ("replay" in opened) {
-    if (admitted.idempotency) yield* replay(admitted.idempotency.open(opened.replay), context);
-    return;
-  }
-  await using lease = opened;
-  Object.assign(context.facts, { generationId: admitted.id, level: admitted.choice.level });
-  const cost = createCost();
-  const settlement = createSettlement(admitted, lease, cost, parts.engine.tokenizer);
+  const running = parts.inFlight.begin(context.signal);
+  let lease: Lease | undefined;
+  // With `finally`, because `using` takes 0.8 µs in V8.
   try {
-    yield* openingEvents(admitted);
-    const conversation = yield* search(parts.search, admitted);
-    for await (const event of answerEvents(parts.engine, admitted, conversation, cost)) {
-      if (event.type === "text") {
-        yield { type: "delta", text: event.text };
-        // The generator resumes only after the caller has taken the text.
-        admitted.delivered += event.text;
-      } else if (event.type === "finish") admitted.finish = event;
-      else if (admitted.trace) yield { type: "trace", step: stepMessage(admitted.trace.add(event.step)) };
-    }
-    if (context.signal.aborted) throw new CallerGone();
-    yield { type: "done", done: await settlement.conclude() };
-  } catch (error) {
-    if (error instanceof CutShort && admitted.delivered !== "") {
-      yield { type: "done", done: await settlement.conclude() };
+    const admitted = await prepare(parts, request, context, streamed, running);
+    const opened = await traced("admission", () => openLease(parts.admission, admitted));
+    if ("replay" in opened) {
+      if (admitted.idempotency) yield* replay(admitted.idempotency.open(opened.replay), context);
       return;
     }
-    const visible = visibleError(error);
-    if (!(visible instanceof CallerGone)) await settlement.settle(toFailure(visible).kind);
-    throw visible;
+    lease = opened;
+    context.facts.generationId = admitted.id;
+    context.facts.level = admitted.choice.level;
+    const cost = createCost();
+    const settlement = createSettlement(admitted, lease, cost, parts.engine.tokenizer);
+    try {
+      for (const event of openingEvents(admitted)) yield event;
+      const { conversation } = admitted.input;
+      const grounded = admitted.checked.webSearch ? yield* search(parts.search, admitted) : conversation;
+      for await (const event of answerEvents(parts.engine, admitted, grounded, cost)) {
+        if (event.type === "text") {
+          yield { type: "delta", text: event.text };
+          // The generator resumes only after the caller has taken the text.
+          admitted.delivered += event.text;
+        } else if (event.type === "finish") admitted.finish = event;
+        else if (admitted.trace) yield { type: "trace", step: stepMessage(admitted.trace.add(event.step)) };
+      }
+      if (context.signal.aborted) throw new CallerGone();
+      yield { type: "done", done: await settlement.conclude() };
+    } catch (error) {
+      if (error instanceof CutShort && admitted.delivered !== "") {
+        yield { type: "done", done: await settlement.conclude() };
+        return;
+      }
+      const visible = visibleError(error);
+      if (!(visible instanceof CallerGone)) await settlement.settle(toFailure(visible).kind);
+      throw visible;
+    } finally {
+      // The caller has left. An answer that the service had already cut short is free.
+      if (!settlement.hasBegun)
+        await settlement.settle(running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
+    }
   } finally {
-    // Takes effect only when the caller has left. An answer that the service had already cut short is free.
-    await settlement.settle(running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
+    await lease?.[Symbol.asyncDispose]();
+    running[Symbol.dispose]();
   }
 }
 
@@ -144,11 +154,12 @@ async function prepare(
 
   const trace = checked.trace ? createTrace() : undefined;
   const owner = context.caller.workspaceId;
-  const input = await traced("input", () => readInput(engine, parts.reader, read, trace, owner, running.signal)).catch(
-    (error) => {
-      throw visibleError(error);
-    },
-  );
+  let input: Input;
+  try {
+    input = await traced("input", () => readInput(engine, parts.reader, read, trace, owner, running.signal));
+  } catch (error) {
+    throw visibleError(error);
+  }
   return {
     id: `gen_${randomHex()}`,
     checked,

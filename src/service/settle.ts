@@ -19,6 +19,8 @@ export interface Settlement {
   conclude(): Promise<StreamGenerateResponse_Done>;
   /** Settles any other end. Admission derives from the outcome whether the request is charged. */
   settle(outcome: Outcome): Promise<void>;
+  /** Whether an end has come. */
+  readonly hasBegun: boolean;
 }
 
 /** What an answer came to. */
@@ -48,6 +50,9 @@ export function createSettlement(
     async settle(outcome) {
       await settle(outcome);
     },
+    get hasBegun() {
+      return settled !== undefined;
+    },
   };
 
   function settle(outcome: Outcome): Promise<Settled> {
@@ -73,13 +78,12 @@ export function createSettlement(
         : {}),
     });
     const { inputTokens } = input;
-    Object.assign(context.facts, {
-      outcome,
-      inputTokens,
-      outputTokens,
-      cachedTokens: cachedTokens(request),
-      credits,
-    });
+    const { facts } = context;
+    facts.outcome = outcome;
+    facts.inputTokens = inputTokens;
+    facts.outputTokens = outputTokens;
+    facts.cachedTokens = cachedTokens(request);
+    facts.credits = credits;
     return { credits, outputTokens, cost: total };
   }
 }
