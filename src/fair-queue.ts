@@ -48,6 +48,8 @@ export class QueueRefusal extends Error {
 interface Share {
   readonly key: string;
   held: number;
+  /** Number of its latest permit, in the order of all permits; 0 before the first. */
+  served: number;
   /** In the order of arrival. */
   readonly waiters: Waiter[];
 }
@@ -84,7 +86,8 @@ const HOLD_WEIGHT = 0.05;
 
 /**
  * Shares a number of permits between keys, such as workspaces, by max-min fairness: a free permit goes to the waiting
- * key that holds the fewest, of several to the one that has waited longest. Requests of one key are served in order.
+ * key that holds the fewest, of several to the one whose latest permit is the oldest. Requests of one key are served in
+ * order.
  * The number of waiting requests is bounded; beyond it the newest request of the key with the most is refused, so a
  * key cannot fill the queue for others. Nothing is stored for a key that neither holds a permit nor waits.
  *
@@ -100,6 +103,7 @@ export class FairQueue {
   #held = 0;
   #waiting = 0;
   #arrivals = 0;
+  #grants = 0;
   /** Mean time for which a permit is held, in milliseconds; undefined before the first release. */
   #holdMs: number | undefined;
 
@@ -173,13 +177,14 @@ export class FairQueue {
   }
 
   #add(key: string): Share {
-    const share: Share = { key, held: 0, waiters: [] };
+    const share: Share = { key, held: 0, served: 0, waiters: [] };
     this.#shares.set(key, share);
     return share;
   }
 
   #grant(share: Share): Permit {
     share.held += 1;
+    share.served = ++this.#grants;
     this.#held += 1;
     return new HeldPermit(this.#release, share, this.#options.clock());
   }
@@ -253,7 +258,9 @@ export class FairQueue {
 
 /** Whether `a` is served before `b`. */
 function isBefore(a: Share, b: Share): boolean {
-  return a.held < b.held || (a.held === b.held && (a.waiters[0]?.order ?? 0) < (b.waiters[0]?.order ?? 0));
+  if (a.held !== b.held) return a.held < b.held;
+  if (a.served !== b.served) return a.served < b.served;
+  return (a.waiters[0]?.order ?? 0) < (b.waiters[0]?.order ?? 0);
 }
 
 /** Whether `a` has more waiters than `b`, or as many with the newest among them. */

@@ -38,7 +38,7 @@ test("gives free permits at once and up to the capacity", () => {
   assert.deepEqual(queue.size, { held: 0, waiting: 0, keys: 0 }, "a second disposal has no effect");
 });
 
-test("gives the next permit to the key that holds the fewest, then to the one that waits longest", async () => {
+test("gives the next permit to the key that holds the fewest, then to the one that got its last before", async () => {
   const queue = new FairQueue({ capacity: 4 });
   const [a1, a2, a3, b1] = [...take(queue, "a", 3), ...take(queue, "b", 1)];
   const log: string[] = [];
@@ -48,10 +48,22 @@ test("gives the next permit to the key that holds the fewest, then to the one th
     release(permit ? [permit] : []);
     await nextTurn();
   }
-  // c holds none; then all hold one each, and a, b and c have waited in this order.
+  // c holds none; then all hold one each, and a, b and c got theirs in this order.
   assert.deepEqual(log, ["c1", "a4", "b2", "c2"]);
   release(await (waiting[0] ?? []));
   release((await Promise.all(waiting)).flat());
+});
+
+test("serves keys in turn when each has one permit at a time", async () => {
+  const queue = new FairQueue({ capacity: 1 });
+  const held = take(queue, "a", 1);
+  const log: string[] = [];
+  const ask = observe(queue, log);
+  const all = [ask("a", "a1"), ask("a", "a2"), ask("a", "a3"), ask("b", "b1"), ask("b", "b2"), ask("c", "c1")];
+  for (const each of all) each.then(release);
+  release(held);
+  await Promise.all(all);
+  assert.deepEqual(log, ["b1", "c1", "a1", "b2", "a2", "a3"]);
 });
 
 test("keeps a part free for other keys", () => {
@@ -78,8 +90,8 @@ test("refuses the newest request of the key with the most when the queue is full
   await nextTurn();
   assert.deepEqual(log.splice(0), ["a4: full", "a3: full", "b2: full"], "no key has more than b would have");
   release(held);
-  for (const each of [waiting[0], waiting[1], waiting[4], waiting[5]]) release((await each) ?? []);
-  assert.deepEqual(log, ["a1", "a2", "b1", "c1"]);
+  for (const each of [waiting[4], waiting[5], waiting[0], waiting[1]]) release((await each) ?? []);
+  assert.deepEqual(log, ["b1", "c1", "a1", "a2"]);
   assert.deepEqual(queue.size, { held: 0, waiting: 0, keys: 0 });
 });
 
@@ -152,6 +164,8 @@ class Reference {
   held: Request[] = [];
   waiting: Request[] = [];
   refused: Request[] = [];
+  /** The order in which the keys with held or waiting requests last got a permit. */
+  served: string[] = [];
   readonly options: Required<Omit<FairQueueOptions, "clock">>;
 
   constructor(options: Reference["options"]) {
@@ -159,6 +173,7 @@ class Reference {
   }
 
   ask(request: Request): void {
+    this.forget();
     this.waiting.push(request);
     this.serve();
     const most = Math.max(...KEYS.map((key) => this.of(this.waiting, key)));
@@ -175,15 +190,25 @@ class Reference {
   }
 
   serve(): void {
+    this.forget();
     for (;;) {
       const free = this.options.capacity - this.held.length;
       const [next] = this.waiting.toSorted(
-        (a, b) => this.of(this.held, a.key) - this.of(this.held, b.key) || a.id - b.id,
+        (a, b) =>
+          this.of(this.held, a.key) - this.of(this.held, b.key) ||
+          this.served.lastIndexOf(a.key) - this.served.lastIndexOf(b.key) ||
+          a.id - b.id,
       );
       if (!next || free <= 0 || this.of(this.held, next.key) + 1 > free * this.options.perFree) return;
       this.waiting.splice(this.waiting.indexOf(next), 1);
       this.held.push(next);
+      this.served.push(next.key);
     }
+  }
+
+  forget(): void {
+    const known = new Set([...this.held, ...this.waiting].map(({ key }) => key));
+    this.served = this.served.filter((key) => known.has(key));
   }
 
   of(list: readonly Request[], key: string): number {
