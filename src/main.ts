@@ -36,6 +36,7 @@ import { createStore, type Store } from "./store/open.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { createTelemetry } from "./telemetry/create.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
+import { lowerEngineThreads } from "./thread-priority.ts";
 import { startTracing } from "./tracing.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
@@ -201,6 +202,7 @@ async function main(): Promise<number> {
     const processLog = openLog(config.logLevel, process.stderr);
     for (const warning of resourceWarnings(resources)) processLog.log.warn(warning);
     handleErrors(process, processLog);
+    lowerEngineThreads();
     stopping = stopSignal(process, processLog.log);
     running = await start(config, processLog, stopping);
   } catch (error) {

@@ -1,5 +1,6 @@
-import { parentPort, type Transferable } from "node:worker_threads";
+import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { Failure, type FailureKind } from "./failure.ts";
+import { lowerThread } from "./thread-priority.ts";
 
 /** What a thread sends to its pool: the part of the job that begins now, or the end of the job. */
 export type Report<Result> =
@@ -19,6 +20,7 @@ export function serveJobs<Job, Result>(
     begin: (part: number | undefined) => void,
   ) => Promise<{ result: Result; transfer?: readonly Transferable[] }>,
 ): void {
+  lowerThread(workerData);
   const report = (message: Report<Result>, transfer: readonly Transferable[] = []) =>
     parentPort?.postMessage(message, transfer);
   parentPort?.on("message", async (job: Job) => {

@@ -1,19 +1,22 @@
+import { availableParallelism } from "node:os";
 import { type Transferable, Worker } from "node:worker_threads";
-import { onAbort, type Signal } from "./abort.ts";
+import { LinkedAbort, onAbort, type Signal } from "./abort.ts";
 import { Failure } from "./failure.ts";
+import { FairQueue, type Permit, QueueRefusal } from "./fair-queue.ts";
+import { NICENESS } from "./thread-priority.ts";
 import type { Report } from "./worker-job.ts";
 
 /** The limit that a job exceeded. */
 export type JobLimit = "time" | "memory";
 
 export interface WorkerPoolOptions {
-  /** Most threads; they start on demand. One of several is reserved for light jobs. */
+  /** Most threads for heavy jobs, and as many for light ones; they start on demand. */
   threads: number;
   /** Timeout of a job between two reports of progress, in milliseconds. */
   milliseconds: number;
   /** Most memory of a thread, in bytes: heap and external memory. */
   memory: number;
-  /** Most jobs that may wait for a thread. */
+  /** Most jobs of each kind that may wait for a thread; a quarter of them of one owner. */
   waiting: number;
   /** Most bytes of jobs that may wait for a thread. */
   waitingBytes: number;
@@ -26,6 +29,9 @@ export interface WorkerPoolOptions {
   exceeded(limit: JobLimit, part: number | undefined): Failure;
 }
 
+/** One core is left for the event loop. More threads would only use more memory. */
+export const WORKER_THREADS = Math.min(2, Math.max(1, availableParallelism() - 1));
+
 interface Task<Job> {
   job: Job;
   /** Buffers of the job that move to the thread. All others are copied. */
@@ -35,36 +41,48 @@ interface Task<Job> {
   /** Whether the job can take long. */
   heavy: boolean;
   signal: Signal;
-  /** The workspace of the job. Each has at most one running heavy job and a quarter of the waiting jobs. */
+  /** The workspace of the job. */
   owner: string;
 }
 
-interface Waiting<Job, Result> extends Task<Job> {
-  resolve(result: Result): void;
-  reject(error: unknown): void;
-}
-
-interface Thread<Job, Result> {
-  worker: Worker;
+interface Thread<Result> {
+  readonly worker: Worker;
+  readonly lane: Lane<Result>;
   /** The job that runs, whose memory and time are checked. */
-  running?: { task: Waiting<Job, Result>; part: number | undefined; since: number; watch: NodeJS.Timeout };
+  running?: { done: PromiseWithResolvers<Result>; part: number | undefined; since: number; watch: NodeJS.Timeout };
   /** Highest memory that was measured, in bytes. */
   peak: number;
+}
+
+/** The threads for heavy or for light jobs. */
+interface Lane<Result> {
+  readonly niceness: number;
+  /** Shares the threads between owners. */
+  readonly queue: FairQueue;
+  readonly threads: Set<Thread<Result>>;
 }
 
 /** Interval of the checks of memory and time, in which unpacking can fill 50 MB. */
 const WATCH_MS = 50;
 
-/** Runs jobs in threads. A job that takes too much time or memory ends its thread, never the process. */
+/**
+ * Runs jobs in threads, which are shared fairly between owners. Heavy jobs have threads apart from light ones, with a
+ * lower priority, and one thread stays free while one owner has heavy jobs. A job that takes too much time or memory
+ * ends its thread, never the process.
+ */
 export class WorkerPool<Job, Result> {
   readonly #options: WorkerPoolOptions;
-  readonly #threads = new Set<Thread<Job, Result>>();
-  readonly #waiting: Waiting<Job, Result>[] = [];
+  readonly #heavy: Lane<Result>;
+  readonly #light: Lane<Result>;
+  readonly #closing = new AbortController();
   #waitingBytes = 0;
-  #closed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    const { threads: capacity, waiting: maxWaiting } = options;
+    const bounds = { capacity, maxWaiting, maxWaitingPerKey: Math.ceil(maxWaiting / 4) };
+    this.#heavy = { niceness: NICENESS.heavy, queue: new FairQueue({ ...bounds, perFree: 1 }), threads: new Set() };
+    this.#light = { niceness: NICENESS.light, queue: new FairQueue(bounds), threads: new Set() };
   }
 
   /**
@@ -72,69 +90,57 @@ export class WorkerPool<Job, Result> {
    * @throws Failure of the job; `overloaded` while too much is waiting and after `close`; `internal` if the thread
    *   crashed for another reason; the reason of the signal when it aborts
    */
-  run(task: Task<Job>): Promise<Result> {
-    const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    if (task.signal.aborted) throw task.signal.reason;
-    const ofOwner = this.#waiting.filter(({ owner }) => owner === task.owner).length;
-    const isFull =
-      this.#waiting.length >= this.#options.waiting ||
-      ofOwner >= this.#options.waiting / 4 ||
-      this.#waitingBytes + task.bytes > this.#options.waitingBytes;
-    if (this.#closed || isFull) throw new Failure("overloaded", { retryAfterMs: 1000 });
-    const waiting: Waiting<Job, Result> = { ...task, resolve, reject };
-    this.#waiting.push(waiting);
-    this.#waitingBytes += task.bytes;
-    const stopListening = onAbort(task.signal, () => this.#cancel(waiting));
-    this.#next();
-    return promise.finally(stopListening);
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    for (const task of this.#waiting.splice(0)) task.reject(new Failure("overloaded"));
-    await Promise.all([...this.#threads].map((thread) => this.#end(thread, new Failure("overloaded"))));
-  }
-
-  #next(): void {
-    for (;;) {
-      const task = this.#first();
-      const thread = task && this.#idle();
-      if (!thread) return;
-      this.#waiting.splice(this.#waiting.indexOf(task), 1);
-      this.#waitingBytes -= task.bytes;
-      this.#begin(thread, task);
+  async run(task: Task<Job>): Promise<Result> {
+    const lane = task.heavy ? this.#heavy : this.#light;
+    using _ = await this.#wait(lane, task);
+    const thread = this.#idle(lane);
+    const done = this.#begin(thread, task);
+    const stopListening = onAbort(task.signal, () => void this.#end(thread, task.signal.reason));
+    try {
+      return await done;
+    } finally {
+      stopListening();
     }
   }
 
-  /**
-   * The job to start next: of the owner with the fewest running jobs, and of those the one that waits longest. Heavy
-   * jobs leave one thread for light ones, and one owner runs one heavy job at a time.
-   */
-  #first(): Waiting<Job, Result> | undefined {
-    const running = [...this.#threads].flatMap((thread) => thread.running?.task ?? []);
-    const heavy = running.filter((task) => task.heavy);
-    const isFree = heavy.length < Math.max(1, this.#options.threads - 1);
-    const load = (owner: string) => running.filter((task) => task.owner === owner).length;
-    return this.#waiting
-      .filter((task) => !task.heavy || (isFree && !heavy.some(({ owner }) => owner === task.owner)))
-      .reduce<Waiting<Job, Result> | undefined>(
-        (first, task) => (first && load(first.owner) <= load(task.owner) ? first : task),
-        undefined,
-      );
+  async close(): Promise<void> {
+    this.#closing.abort(overloaded());
+    const threads = [...this.#heavy.threads, ...this.#light.threads];
+    await Promise.all(threads.map((thread) => this.#end(thread, overloaded())));
   }
 
-  #idle(): Thread<Job, Result> | undefined {
-    const idle = [...this.#threads].find(({ running }) => !running);
-    if (idle || this.#threads.size >= this.#options.threads) return idle;
+  /** Waits for a thread. @throws Failure overloaded; the reason of the signal */
+  async #wait({ queue }: Lane<Result>, { owner, bytes, signal }: Task<Job>): Promise<Permit> {
+    signal.throwIfAborted();
+    this.#closing.signal.throwIfAborted();
+    const permit = queue.tryAcquire(owner);
+    if (permit) return permit;
+    if (this.#waitingBytes + bytes > this.#options.waitingBytes) throw overloaded();
+    this.#waitingBytes += bytes;
+    using abort = new LinkedAbort(signal);
+    const stopListening = onAbort(this.#closing.signal, () => abort.abort(overloaded()));
+    try {
+      return await queue.acquire(owner, { signal: abort.signal });
+    } catch (error) {
+      throw error instanceof QueueRefusal ? overloaded() : error;
+    } finally {
+      stopListening();
+      this.#waitingBytes -= bytes;
+    }
+  }
+
+  #idle(lane: Lane<Result>): Thread<Result> {
+    for (const thread of lane.threads) if (!thread.running) return thread;
     // The heap limit stops growth between two checks. The output of libraries is discarded: the streams are never read,
     // because reading them would keep the process alive.
     const worker = new Worker(this.#options.script, {
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#options.memory / 1024 / 1024) },
+      workerData: lane.niceness,
       stdout: true,
       stderr: true,
     });
-    const thread: Thread<Job, Result> = { worker, peak: 0 };
-    this.#threads.add(thread);
+    const thread: Thread<Result> = { worker, lane, peak: 0 };
+    lane.threads.add(thread);
     let cause: unknown;
     worker.on("message", (report: Report<Result>) => this.#receive(thread, report));
     worker.on("error", (error) => {
@@ -144,15 +150,17 @@ export class WorkerPool<Job, Result> {
     return thread;
   }
 
-  #begin(thread: Thread<Job, Result>, task: Waiting<Job, Result>): void {
+  #begin(thread: Thread<Result>, { job, transfer }: Task<Job>): Promise<Result> {
     const watch = setInterval(() => void this.#check(thread), WATCH_MS);
-    thread.running = { task, part: undefined, since: performance.now(), watch };
+    const done = Promise.withResolvers<Result>();
+    thread.running = { done, part: undefined, since: performance.now(), watch };
     // A thread keeps the process alive only while a job runs.
     thread.worker.ref();
-    thread.worker.postMessage(task.job, task.transfer);
+    thread.worker.postMessage(job, transfer);
+    return done.promise;
   }
 
-  #receive(thread: Thread<Job, Result>, report: Report<Result>): void {
+  #receive(thread: Thread<Result>, report: Report<Result>): void {
     const { running } = thread;
     if (!running) return;
     if (report.kind === "progress") {
@@ -161,15 +169,14 @@ export class WorkerPool<Job, Result> {
       return;
     }
     thread.worker.unref();
-    const task = this.#take(thread);
-    if (report.kind === "done") task?.resolve(report.result);
-    else task?.reject(new Failure(report.failure, report));
+    const done = this.#take(thread);
+    if (report.kind === "done") done?.resolve(report.result);
+    else done?.reject(new Failure(report.failure, report));
     // Replaces a thread after a large job, because an idle thread does not return its memory.
     if (thread.peak > this.#options.memory / 3) void this.#end(thread);
-    else this.#next();
   }
 
-  async #check(thread: Thread<Job, Result>): Promise<void> {
+  async #check(thread: Thread<Result>): Promise<void> {
     const { running } = thread;
     if (!running) return;
     const { milliseconds, memory, exceeded } = this.#options;
@@ -184,39 +191,29 @@ export class WorkerPool<Job, Result> {
     if (used > memory) await this.#end(thread, exceeded("memory", running.part));
   }
 
-  /** Ends a thread, rejects its job with `error`, and starts the next job in another thread. */
-  async #end(thread: Thread<Job, Result>, error?: unknown): Promise<void> {
-    this.#threads.delete(thread);
+  /** Ends a thread and rejects its job with `error`. The next job starts another thread. */
+  async #end(thread: Thread<Result>, error?: unknown): Promise<void> {
+    thread.lane.threads.delete(thread);
     this.#take(thread)?.reject(error);
-    const ended = thread.worker.terminate();
-    this.#next();
-    await ended;
+    await thread.worker.terminate();
   }
 
-  #handleExit(thread: Thread<Job, Result>, cause: unknown): void {
-    this.#threads.delete(thread);
+  #handleExit(thread: Thread<Result>, cause: unknown): void {
+    thread.lane.threads.delete(thread);
     const part = thread.running?.part;
     const isMemory = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
     const failure = () => (isMemory ? this.#options.exceeded("memory", part) : new Failure("internal", { cause }));
     this.#take(thread)?.reject(failure());
-    this.#next();
   }
 
-  #cancel(task: Waiting<Job, Result>): void {
-    const at = this.#waiting.indexOf(task);
-    if (at >= 0) {
-      this.#waiting.splice(at, 1);
-      this.#waitingBytes -= task.bytes;
-    }
-    task.reject(task.signal.reason);
-    const thread = [...this.#threads].find(({ running }) => running?.task === task);
-    if (thread) void this.#end(thread, task.signal.reason);
-  }
-
-  #take(thread: Thread<Job, Result>): Waiting<Job, Result> | undefined {
+  #take(thread: Thread<Result>): PromiseWithResolvers<Result> | undefined {
     const { running } = thread;
     delete thread.running;
     clearInterval(running?.watch);
-    return running?.task;
+    return running?.done;
   }
+}
+
+function overloaded(): Failure {
+  return new Failure("overloaded", { retryAfterMs: 1_000 });
 }

@@ -22,6 +22,7 @@ const LEAVES = new Set([
   "resources",
   "telemetry",
   "terms",
+  "thread-priority",
   "tracing",
   "worker-job",
   "worker-pool",

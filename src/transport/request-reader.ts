@@ -1,6 +1,6 @@
 import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import type { Blocks } from "./blocks.ts";
 import type { Job, Result } from "./request-worker.ts";
 
@@ -29,7 +29,7 @@ export const MAX_INLINE = 16 * 1024;
 const HEAVY = 512 * 1024;
 
 const OPTIONS: WorkerPoolOptions = {
-  threads: 3,
+  threads: WORKER_THREADS,
   milliseconds: 20_000,
   memory: 512 * 1024 * 1024,
   waiting: 256,

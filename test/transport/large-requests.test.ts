@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { GenerationService, Role } from "../../gen/chorus/v1/generation_pb.js";
@@ -66,6 +67,19 @@ describe("a large body over REST", () => {
     assert.equal((await ask(`${LONG}?`)).code, "idempotency_key_reused");
     assert.equal(vendor.calls.length, calls);
   });
+});
+
+test.runIf(process.platform === "linux")("large bodies are read in threads of lower priority", async ({ service }) => {
+  for (const count of [1, 20]) await (await service.post("/v1/generate", { prompt: LONG.repeat(count) })).text();
+  const tasks = `/proc/${service.process.pid}/task`;
+  const threads = readdirSync(tasks).map((id) => {
+    const [, name = "", fields = ""] = /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${id}/stat`, "utf8")) ?? [];
+    return { id: Number(id), name, niceness: Number(fields.split(" ")[16]) };
+  });
+  const own = threads.find(({ id }) => id === service.process.pid)?.niceness ?? 0;
+  const of = (name: string) => threads.filter((one) => one.name === name).map(({ niceness }) => niceness - own);
+  assert.deepEqual(new Set(of("WorkerThread")), new Set([5, Math.min(19, own + 15) - own]), "for light and for heavy bodies");
+  assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 5));
 });
 
 describe("a large body over RPC", () => {

@@ -1,7 +1,7 @@
 import type { Signal } from "../../abort.ts";
 import { invalid } from "../../failure.ts";
 import { ownBytes } from "../../worker-job.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
@@ -59,7 +59,7 @@ const HEAVY = /^application\/(pdf|vnd\.)/;
 const HEAVY_BYTES = 1024 * 1024;
 
 const DEFAULTS: WorkerPoolOptions = {
-  threads: 3,
+  threads: WORKER_THREADS,
   milliseconds: 10_000,
   memory: 384 * 1024 * 1024,
   waiting: 64,

@@ -197,7 +197,7 @@ describe("threads", () => {
   });
 
   it("keep one free for small files, in any order of files", async () => {
-    await using busy = closing(createReader({ script, threads: 2 }));
+    await using busy = closing(createReader({ script, threads: 1 }));
     const caller = new AbortController();
     const hanging = [1, 2].map(() =>
       assert.rejects(read([file(PDF, "hang")], BUDGET, busy.reader, caller.signal), /gone/),
@@ -209,7 +209,7 @@ describe("threads", () => {
   });
 
   it("are shared by owners: large files of one do not delay files of another", async () => {
-    await using busy = closing(createReader({ script, threads: 3, waiting: 8 }));
+    await using busy = closing(createReader({ script, threads: 2, waiting: 8 }));
     const caller = new AbortController();
     const hanging = [1, 2, 3].map(() =>
       assert.rejects(read([file(PDF, "hang")], { owner: "one" }, busy.reader, caller.signal), /gone/),
