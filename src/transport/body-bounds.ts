@@ -1,10 +1,14 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { Failure } from "../failure.ts";
 import { type BodyHold, MAX_BODY } from "./body-budget.ts";
+import { awaitTurn, leaveTurns } from "./body-turns.ts";
 import type { ValueCounter } from "./value-count.ts";
 
 /** Most values in a body. A body with so many is parsed in 50 ms. */
 const MAX_VALUES = 100_000;
+
+/** Bytes of a body that are read without pauses. */
+const UNPACED = 256 * 1024;
 
 interface Bounds {
   readonly hold: BodyHold;
@@ -22,15 +26,20 @@ interface BodyMeter {
    * @throws Failure request_too_large or overloaded
    */
   start(): void;
-  /** @throws Failure request_too_large or overloaded; CallerGone after the release of the hold */
+  /**
+   * Pauses a large body until its next turn.
+   * @throws Failure request_too_large or overloaded; CallerGone after the release of the hold
+   */
   add(chunk: Uint8Array): void;
   /** @throws Failure request_too_large when the chunks so far hold too many values */
   checkValues(): void;
+  /** Call it when the body is not read any further. */
+  end(): void;
 }
 
-export function meterBody(headers: IncomingHttpHeaders, bounds: Bounds): BodyMeter {
+export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
   const { hold, maxBytes, prefixBytes = 0, count } = bounds;
-  const stated = headers["content-length"];
+  const stated = request.headers["content-length"];
   let size = 0;
   let values = 0;
   return {
@@ -44,12 +53,14 @@ export function meterBody(headers: IncomingHttpHeaders, bounds: Bounds): BodyMet
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
       hold.take(chunk.length);
       values = count(chunk);
+      if (size > UNPACED) awaitTurn(request);
     },
     checkValues() {
       if (values <= MAX_VALUES) return;
       const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
       throw new Failure("request_too_large", { message });
     },
+    end: () => leaveTurns(request),
   };
 }
 

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
-import type { IncomingMessage } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, vi } from "vitest";
 import { createCredit } from "../../src/accounts/credit.ts";
@@ -171,6 +175,41 @@ test("refuses invalid UTF-8 for any split into chunks", async () => {
       (error) => error instanceof Failure && error.kind === "invalid_json" && /UTF-8/.test(error.message),
     );
   }
+});
+
+test("reads large bodies a chunk at a time, with other work between the chunks", async ({ onTestFinished }) => {
+  const budget = createBodyBudget(256 * MB, TIMEOUTS);
+  const size = 8 * MB;
+  const read: Body[] = [];
+  const server = createServer(async (request, response) => {
+    read.push(await readBody(request, budget, WORKSPACE, () => undefined));
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  let most = 0;
+  let done = false;
+  const observe = async () => {
+    for (let last = 0; !done; last = budget.used) {
+      await setImmediate();
+      // Each body may be small, so its first bytes are read at once.
+      if (last > 8 * 512 * 1024) most = Math.max(most, budget.used - last);
+    }
+  };
+  const observed = observe();
+  // In a thread, because it must send while this one reads.
+  const send = `for (let i = 0; i < 8; i++)
+    fetch("http://127.0.0.1:${port}", { method: "POST", body: Buffer.alloc(${size}, 32) })`;
+  await once(new Worker(send, { eval: true }), "exit");
+  done = true;
+  await observed;
+  assert.deepEqual(
+    read.map(({ blocks }) => blocks.size),
+    Array(8).fill(size),
+  );
+  assert.ok(most <= 512 * 1024, `${most} bytes in one turn of the event loop`);
 });
 
 test("rejects at once when the sender has already left", async () => {

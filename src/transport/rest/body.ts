@@ -45,7 +45,10 @@ export function readBody(
 ): Promise<Body> {
   return new Promise((resolve, reject) => {
     const blocks = new Blocks();
-    const stop = () => request.off("data", onData).off("end", onEnd).off("close", onClose);
+    const stop = () => {
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      meter.end();
+    };
     const fail = (error: unknown) => {
       stop();
       request.pause();
@@ -53,7 +56,7 @@ export function readBody(
       reject(error);
     };
     const hold = budget.open(sender, fail);
-    const meter = meterBody(request.headers, { hold, maxBytes, count: createJsonCounter() });
+    const meter = meterBody(request, { hold, maxBytes, count: createJsonCounter() });
     const onData = (chunk: Buffer) => {
       try {
         meter.add(chunk);

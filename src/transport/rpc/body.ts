@@ -60,6 +60,7 @@ function readBody(
     const blocks = new Blocks();
     const stop = () => {
       request.off("data", onData).off("end", onEnd);
+      meter.end();
       signal.removeEventListener("abort", onAbort);
     };
     const fail = (error: unknown) => {
@@ -69,7 +70,7 @@ function readBody(
       reject(error);
     };
     const hold = budget.open(senderOf(identity), fail);
-    const meter = meterBody(request.headers, { hold, maxBytes, prefixBytes, count });
+    const meter = meterBody(request, { hold, maxBytes, prefixBytes, count });
     const onAbort = () => fail(new CallerGone());
     const onData = (chunk: Buffer) => {
       try {
