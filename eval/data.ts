@@ -61,8 +61,9 @@ function contents(path: string): string {
   }
 }
 
-/** Default models by file: the pairs of the published reference figures. */
-const KNOWN = [
+/** Default models: the pairs of the published reference figures. With `file` only for the file of that name. */
+const KNOWN: ReadonlyArray<{ file?: string; weak: string[]; strong: string }> = [
+  { file: "crux", weak: ["gemini-1.5-flash-exp-0827", "gpt-4o-mini-2024-07-18"], strong: "gpt-4o-2024-08-06" },
   { weak: ["mixtral-8x7b"], strong: "gpt-4-1106" },
   { weak: ["gemini-1.5-flash-002", "Meta-Llama-3_1-70B-Instruct"], strong: "gpt-4o-2024-05-13" },
   { weak: ["gemini-1.5-flash", "gpt-4o-mini-2024-07-18"], strong: "gpt-4o-2024-08-06" },
@@ -91,7 +92,9 @@ export function choose(
   const unknown = [...requested.weak, requested.strong].find((name) => name !== undefined && !all.has(name));
   if (unknown !== undefined)
     return `${file.name} has no scores of "${unknown}". It has ${[...all.keys()].join(", ") || "none"}.`;
-  const known = KNOWN.find(({ weak, strong }) => all.has(weak[0] ?? "") && all.has(strong));
+  const known = KNOWN.find(
+    (pair) => (pair.file ?? file.name) === file.name && all.has(pair.weak[0] ?? "") && all.has(pair.strong),
+  );
   const usual = [...all].filter(([, { rows }]) => rows * 2 >= file.rows.length);
   const strong =
     requested.strong ??
@@ -188,11 +191,16 @@ function recorded(value: unknown): Recording | undefined {
   if (score === undefined || Math.abs(score) > LARGEST_SCORE) return undefined;
   const [cost, tokens] = [number(value.cost_usd), number(value.output_tokens)];
   return {
-    answer: text(value.answer) ?? null,
+    answer: notBlank(text(value.answer)),
     score,
     ...(cost !== undefined && { cost_usd: cost }),
     ...(tokens !== undefined && { output_tokens: tokens }),
   };
+}
+
+/** A blank answer counts as none: models never deliver one, and the service treats one as a failure. */
+function notBlank(answer: string | undefined): string | null {
+  return answer === undefined || answer.trim() === "" ? null : answer;
 }
 
 function parse(line: string): Record<string, unknown> | undefined {

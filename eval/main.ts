@@ -1,20 +1,37 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { cardPart, cardSection } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
 import { difficultyPart, type Routed, routed, shippedScorer } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
+import { missedGates } from "./gates.ts";
+import { raterOf } from "./held-out-rater.ts";
 import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
 import { section } from "./report.ts";
+import { servedPart } from "./served.ts";
 import { votePart } from "./vote.ts";
 
 const USAGE =
-  "npm run eval -- [--weak NAME[,NAME]] [--strong NAME] [--panel NAME,NAME,…] [--shipped] [--json] FILE.jsonl …";
+  "npm run eval -- [--weak NAME[,NAME]] [--strong NAME] [--panel NAME,NAME,…] [--shipped] [--json] [--write] " +
+  "FILE.jsonl …";
 
-/** Measures the parts that apply to each file, prints the figures and writes them to eval/results.md. */
+const HELP = `${USAGE}
+
+Measures the engine on files of recorded answers and prints the figures. Exits with 1 if a file misses its gate.
+
+  --weak NAME[,NAME]  fast models; default: chosen by cost and accuracy
+  --strong NAME       strong model; default: the most accurate one
+  --panel NAME,…      members of the vote; default: three models below the strong one
+  --shipped           rates difficulty with the committed weights, which may have been trained on these files
+  --json              prints JSON instead of Markdown
+  --write             writes the figures to eval/results.md
+  --help              prints this text`;
+
+/** Measures the parts that apply to each file and prints the figures. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -24,18 +41,23 @@ async function main(): Promise<void> {
       panel: { type: "string" },
       shipped: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
     },
   });
+  if (values.help) return console.log(HELP);
   if (positionals.length === 0) throw new Error(`Name at least one file of recorded answers: ${USAGE}`);
   const requested = { weak: names(values.weak), strong: values.strong, panel: names(values.panel) };
   const files = positionals.map(readRecorded);
   const sets = new Map<RecordedFile, Routed | string>(files.map((file) => [file, routed(file, requested)]));
   const results: Array<Record<string, unknown>> = [];
   const sections: string[] = [];
+  const missed: string[] = [];
   for (const file of files) {
-    const { parts, notes } = await measure(file, { requested, files, sets, shipped: values.shipped });
+    const { parts, notes, served } = await measure(file, { requested, files, sets, shipped: values.shipped });
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
+    missed.push(...missedGates(file.name, served));
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
   }
@@ -43,6 +65,12 @@ async function main(): Promise<void> {
   sections.push(cardSection(card));
   if (!values.json) console.log(sections.at(-1));
   else console.log(JSON.stringify(files.length > 1 ? [...results, { file: "card", card }] : { ...results[0], card }));
+  for (const gate of missed) console.error(gate);
+  if (missed.length > 0) process.exitCode = 1;
+  if (values.write) write(sections);
+}
+
+function write(sections: readonly string[]): void {
   const command = process.argv.slice(2).map((word) => word.replace(/^.*\//, ""));
   const intro = `# Results
 
@@ -73,7 +101,7 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   };
   if (file.raw.length > 0) {
     keep("repair", repairPart(file.raw, originOf(file, files)));
-    return { parts, notes };
+    return { parts, notes, served: [] };
   }
   const set = sets.get(file) ?? "";
   const others = new Map(
@@ -93,11 +121,13 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
     panel: typeof panel === "string" ? [] : panel,
     ...(typeof rated !== "string" && { difficulty: rated.difficulty }),
   };
+  const served = await servedPart(file.rows, choice, shipped ? loadDifficultyRater() : raterOf([...others.values()]));
+  keep("served", served);
   keep("cascade", await cascadePart(file.rows, choice));
   keep("vote", await votePart(file.rows, choice));
   keep("field_vote", await fieldVotePart(file.rows, choice));
   keep("cost", await costPart(file.rows, choice));
-  return { parts, notes };
+  return { parts, notes, served: served ?? [] };
 }
 
 function names(list: string | undefined): string[] {

@@ -24,8 +24,9 @@ export interface Outcome {
   calls: string[];
 }
 
-/** A question and the options of its plan. */
-export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> & { prompt: string };
+/** A question and the options of its plan. Default: a closed question of unknown difficulty. */
+export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> &
+  Partial<Pick<PlanCriteria, "kind" | "difficulty">> & { prompt: string };
 
 /**
  * Answers a question with recorded models and the plan that the service would choose. A recorded model gives the same
@@ -44,9 +45,8 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
   const plan = choosePlan(
     { members, offline: false, tier },
     {
-      ...asked,
       kind: "closed",
-      difficulty: undefined,
+      ...asked,
       streamed: false,
       continues: false,
       hasImages: false,

@@ -2,6 +2,7 @@ import type { RecordedFile } from "./data.ts";
 
 const TITLES: Record<string, string> = {
   difficulty: "Difficulty",
+  served: "As served",
   cascade: "Cascade",
   vote: "Vote",
   field_vote: "Field vote",
@@ -16,8 +17,23 @@ export function section(
   notes: readonly string[],
 ): string {
   const rows = `${file.rows.length > 0 ? `${file.rows.length} rows` : `${file.raw.length} raw outputs`}.`;
-  const tables = Object.entries(parts).map(([key, part]) => `### ${TITLES[key] ?? key}\n\n${table(part)}`);
+  const tables = Object.entries(parts).map(
+    ([key, part]) => `### ${TITLES[key] ?? key}\n\n${Array.isArray(part) ? list(part) : table(part)}`,
+  );
   return [`## ${file.name}`, rows, ...notes, ...tables].join("\n\n").concat("\n");
+}
+
+/** A table with a row for each item and a column for each of its figures. */
+function list(items: ReadonlyArray<Record<string, unknown>>): string {
+  const names = Object.keys(items[0] ?? {});
+  return grid(
+    names.map((name) => name.replaceAll("_", " ")),
+    items.map((item) => names.map((name) => cell(item[name]))),
+  );
+}
+
+function grid(header: readonly string[], lines: ReadonlyArray<readonly string[]>): string {
+  return [header, header.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 function table(part: unknown): string {
@@ -40,7 +56,7 @@ function table(part: unknown): string {
     name.replaceAll("_", " "),
     ...columns.map((column) => cell(of.get(column)?.get(name))),
   ]);
-  return [header, header.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  return grid(header, lines);
 }
 
 function cell(value: unknown): string {
