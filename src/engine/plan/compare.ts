@@ -46,10 +46,16 @@ const sum = (drafts: readonly Draft[]): number => drafts.reduce((total, draft) =
 const hasCanonical = ({ canonical }: Draft): boolean => canonical !== undefined;
 const isEnough = (share: Share, part: number): boolean => part > (share === "all" ? 1 - EPSILON : 0.5 + EPSILON);
 
-/** Compares closed answers by their canonical form. */
-export function compareAnswers(share: Share): Comparison {
+/**
+ * Compares answers by a canonical form.
+ * @param canonicalise gives the form of the answer in a text, or undefined when there is none
+ */
+export function compareAnswers(
+  share: Share,
+  canonicalise: (text: string) => string | undefined = closedAnswer,
+): Comparison {
   return {
-    canonicalise: closedAnswer,
+    canonicalise,
     settle(drafts, outstanding) {
       const count = tally(
         drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
