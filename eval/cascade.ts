@@ -66,19 +66,22 @@ export async function cascadePart(all: readonly Row[], choice: Choice): Promise<
   return { ...figures(cascaded), all_answered: figures(cascaded.filter(({ row }) => isAnswered(row, names))) };
 }
 
-/** Runs each question through the plan. Also yields the name of the weak model that is better on other folds. */
+/**
+ * Runs each question through the plan, without accuracies in the catalogue, so that no model is asked alone. Also
+ * yields the name of the weak model that is better on other folds.
+ */
 export async function* cascade(
   rows: readonly Row[],
   weak: readonly string[],
   strong: string,
 ): AsyncGenerator<[row: Row, outcome: Outcome, better: string]> {
-  const known = new Map([...weak, strong].map((name) => [name, knownAccuracy(rows, name)]));
+  const known = new Map(weak.map((name) => [name, knownAccuracy(rows, name)]));
   for (const [index, row] of rows.entries()) {
     const accuracy = (name: string) => known.get(name)?.(index);
     const crew = [...weak, strong].map((name) => ({
       name,
       tier: name === strong ? ("strong" as const) : ("fast" as const),
-      accuracy: accuracy(name),
+      accuracy: undefined,
       recording: row.models[name],
     }));
     const outcome = await replay(crew, { prompt: row.prompt, level: "medium", shape: "text", read: () => undefined });

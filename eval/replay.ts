@@ -26,7 +26,7 @@ export interface Outcome {
 
 /** A question and the options of its plan. Default: a closed question of unknown difficulty. */
 export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> &
-  Partial<Pick<PlanCriteria, "kind" | "difficulty">> & { prompt: string };
+  Partial<Pick<PlanCriteria, "effort" | "kind" | "difficulty">> & { prompt: string };
 
 /**
  * Answers a question with recorded models and the plan that the service would choose. A recorded model gives the same

@@ -50,7 +50,7 @@ export async function servedPart(
   for (const effort of EFFORTS) {
     await add(effort, ({ prompt }) => {
       const conversation = { system: [], turns: [{ role: "user" as const, text: prompt }], continues: false };
-      return chooseLevel(rater, levels, { effort, conversation, trace: false });
+      return { effort, ...chooseLevel(rater, levels, { effort, conversation, trace: false }) };
     });
   }
   await add("cascade for all", () => ({ level: "medium", kind: "closed" }));

@@ -6,7 +6,7 @@ import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Format, Model, ModelCall, Prompt, Step } from "../models/model.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
-import { type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
+import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
@@ -23,6 +23,8 @@ export interface Question {
   /** The caller's JSON Schema; only with shape `json_schema`. */
   schema: string | undefined;
   level: Level;
+  /** What the caller asked for. Default: the level. */
+  effort?: Effort;
   kind: Kind;
   /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;

@@ -20,6 +20,33 @@ export function peers<T extends { accuracy?: number | undefined; tier: Tier }>(
   return { voters: unsurpassed(members.filter((member) => member !== dominant)), dominant };
 }
 
+/**
+ * Difference in log-odds of accuracy from which a cascade loses more than 2 points to its strong model
+ * (docs/decisions/fusion.md).
+ */
+const DOMINANCE = 0.8;
+
+/**
+ * Whether one of `members` is so much more accurate than the better of `pair` that it must not be replaced by two that
+ * agree. False where accuracies are unknown.
+ */
+export function isDominated(pair: readonly Rated[], members: readonly Rated[]): boolean {
+  const accuracies = pair.flatMap(({ accuracy }) => accuracy ?? []);
+  if (accuracies.length < pair.length) return false;
+  const best = logOdds(Math.max(...accuracies));
+  return members.some(({ accuracy }) => accuracy !== undefined && logOdds(accuracy) - best > DOMINANCE + EPSILON);
+}
+
+/** Natural logarithm of p / (1 − p), for accuracies from .01 to .99. */
+function logOdds(accuracy: number): number {
+  const p = Math.min(0.99, Math.max(0.01, accuracy));
+  return Math.log(p / (1 - p));
+}
+
+interface Rated {
+  accuracy?: number | undefined;
+}
+
 function unsurpassed<T extends { accuracy?: number | undefined; tier: Tier }>(members: readonly T[]): T[] {
   return members.filter((member) => !members.some((other) => isSuperior(other, member)));
 }

@@ -1,9 +1,10 @@
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
 import type { Model } from "../../models/model.ts";
-import type { Level, Shape, Tier } from "../../terms.ts";
+import type { Effort, Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
-import { peers } from "../fuse/peers.ts";
+import { exactAnswer } from "../fuse/exact-answer.ts";
+import { isDominated, peers } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";
 import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
 import { withStep } from "./composite.ts";
@@ -17,6 +18,8 @@ import { synthesis } from "./synthesis.ts";
 /** What determines the plan of an answer. */
 export interface PlanCriteria {
   level: Level;
+  /** What the caller asked for. Default: the level. */
+  effort?: Effort;
   kind: Kind;
   shape: Shape;
   /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
@@ -37,8 +40,8 @@ export interface PlanCriteria {
   read: (text: string) => string | undefined;
 }
 
-/** Kinds of prompts with one correct answer, on which drafts can be compared. */
-const CLOSED: ReadonlySet<Kind> = new Set<Kind>(["closed", "maths", "extraction"]);
+/** Kinds of prompts with one right answer, on which drafts can be compared. */
+const ONE_ANSWER: ReadonlySet<string> = new Set(["closed", "maths", "output", "extraction"]);
 /**
  * Difficulty from which level `medium` uses a strong model: the median of the recorded prompts that `auto` takes to
  * `medium` (docs/decisions/difficulty.md).
@@ -60,6 +63,9 @@ const CONTEXT_SHARE = 0.8;
  * Chooses the plan for an answer by level, kind and available models. The plan is itself a model; it reports its
  * steps as pieces.
  *
+ * - effort auto, one right answer: two fast models of different vendors at every level; if they disagree, a strong
+ *   model answers. Whether two models agree predicts a mistake better than the wording of the prompt does
+ *   (docs/decisions/plans.md).
  * - low: one fast model.
  * - medium, closed or JSON: two fast models of different vendors; if they disagree, a strong model answers. Other
  *   prompts: one model, by difficulty.
@@ -74,22 +80,25 @@ export function choosePlan(
   criteria: PlanCriteria,
   steps: Steps,
 ): Model {
-  const { level, kind, shape, streamed } = criteria;
+  const { level, kind, shape, streamed, effort = level } = criteria;
   const members = eligible(models.members, criteria);
   const single = (kind: string, role: Tier) => {
     const order = inOrder(members, role);
     const model = members === models.members ? models.tier(role) : failover(modelsOf(order));
     return withStep(streamed ? hedged(model, order, steps) : model, { kind, role, streamed }, steps);
   };
-  if (level === "low" || models.offline || criteria.continues) return single("answer", tierOf(criteria));
+  if (models.offline || criteria.continues) return single("answer", tierOf(criteria));
 
-  const isClosed = shape !== "text" || CLOSED.has(kind);
-  if (level === "high") return highPlan(members, isClosed, criteria, steps);
-
+  const asksForOne = ONE_ANSWER.has(kind);
+  const isClosed = shape !== "text" || asksForOne;
   const pair = ofDifferentVendors(members.filter(({ tier }) => tier === "fast")).slice(0, 2);
-  if (!isClosed || pair.length < 2) return single("answer", isClosed ? "strong" : tierOf(criteria));
-  const compare = comparison("all", criteria);
-  return panelThen(() => single("escalate", "strong"), pair.map(asPanelMember), compare, criteria, steps);
+  const checks = (effort === "auto" && asksForOne) || (level === "medium" && isClosed);
+  if (checks && pair.length === 2 && (level === "low" || !isDominated(pair, members))) {
+    const compare = comparison("all", criteria);
+    return panelThen(() => single("escalate", "strong"), pair.map(asPanelMember), compare, criteria, steps);
+  }
+  if (level === "high") return highPlan(members, isClosed, criteria, steps);
+  return single("answer", level === "medium" && isClosed ? "strong" : tierOf(criteria));
 }
 
 function highPlan(members: readonly Member[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
@@ -130,8 +139,10 @@ function panelThen(
   });
 }
 
-function comparison(share: Share, { shape, read }: PlanCriteria): Comparison {
-  return shape === "text" ? compareAnswers(share) : compareObjects(share, read);
+function comparison(share: Share, { kind, shape, read }: PlanCriteria): Comparison {
+  if (shape !== "text") return compareObjects(share, read);
+  const kinds: string = kind;
+  return kinds === "output" ? compareAnswers(share, exactAnswer) : compareAnswers(share);
 }
 
 function tierOf({ level, difficulty = 1 }: PlanCriteria): Tier {
