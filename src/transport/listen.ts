@@ -3,6 +3,7 @@ import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { type ConnectionLimit, limitConnections } from "./connection-limit.ts";
 import { HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
+import { beginInTurns } from "./http2-turns.ts";
 
 export interface Listener {
   /** Base address, such as `http://127.0.0.1:8080`. */
@@ -52,7 +53,7 @@ export async function listenBoth(
   limit?: ConnectionLimit,
 ): Promise<Listener> {
   const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, handler).on("checkContinue", handler);
-  const onHttp2 = handler as unknown as Parameters<typeof createHttp2>[1];
+  const onHttp2 = beginInTurns(handler as unknown as Parameters<typeof beginInTurns>[0]);
   const http2 = createHttp2(HTTP2_OPTIONS, onHttp2).on("checkContinue", onHttp2 as never);
   const closeSessions = limitSessions(http2);
 

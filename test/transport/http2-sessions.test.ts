@@ -4,32 +4,23 @@ import { type ClientHttp2Session, connect, constants, createServer } from "node:
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
 import { test } from "vitest";
 import { HTTP2_OPTIONS, limitSessions, type SessionLimits } from "../../src/transport/http2-sessions.ts";
+import { beginInTurns } from "../../src/transport/http2-turns.ts";
+import { FLAG, FRAME, field, frame, PREFACE, SETTINGS } from "../helpers/http2-frames.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
 
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const LIMITS: SessionLimits = { sessions: 100, firstRequestMs: 60_000, idleMs: 60_000, controlFrames: 200 };
-const GOAWAY = 7;
-
-function frame(type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-const SETTINGS = frame(4, 0, 0);
-
 /** Serves "ok", and counts the requests that reach the handler. */
 async function serve(t: Lifetime, limits: Partial<SessionLimits> = {}) {
   const served = { requests: 0, port: 0, url: "" };
-  const server = createServer(HTTP2_OPTIONS, (request, response) => {
-    served.requests++;
-    if (request.url === "/held") response.write("held");
-    else response.end("ok");
-  });
+  const server = createServer(
+    HTTP2_OPTIONS,
+    beginInTurns((request, response) => {
+      served.requests++;
+      if (request.url === "/held") response.write("held");
+      else response.end("ok");
+    }),
+  );
   limitSessions(server, { ...LIMITS, ...limits });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -65,7 +56,7 @@ async function openFrames(
 /** The error code of the GOAWAY frame among the frames that were received; undefined when there is none. */
 function goawayCode(bytes: Buffer): number | undefined {
   for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
-    if (bytes[at + 3] === GOAWAY) return bytes.readUInt32BE(at + 13);
+    if (bytes[at + 3] === FRAME.goaway) return bytes.readUInt32BE(at + 13);
   return undefined;
 }
 
@@ -95,6 +86,41 @@ test("refuses headers above the limit and keeps serving the connection", async (
   assert.equal(await answer(session), "ok");
 });
 
+/** A request without a body, in one frame. */
+function requestFrame(stream: number): Buffer {
+  const fields = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "a" };
+  const headers = Object.entries(fields).map(([name, value]) => field(name, value));
+  return frame(FRAME.headers, FLAG.endStream | FLAG.endHeaders, stream, Buffer.concat(headers));
+}
+
+test("begins a few requests of a burst in each turn of the event loop, and of all connections in turn", async (t) => {
+  const served = await serve(t);
+  const { socket } = await openFrames(t, served.port);
+  const turns: number[] = [];
+  const watch = () => {
+    const before = turns.reduce((sum, count) => sum + count, 0);
+    turns.push(served.requests - before);
+    if (before < 500) setImmediate(watch);
+  };
+  watch();
+  socket.write(Buffer.concat(Array.from({ length: 500 }, (_, i) => requestFrame(2 * i + 1))));
+  await until(() => served.requests >= 250);
+  const other = await answer(open(t, served.url));
+  assert.deepEqual([other, served.requests < 501], ["ok", true], "the other connection waits for a turn, not for all");
+  await until(() => served.requests === 501);
+  assert.ok(Math.max(...turns) <= 32, `${Math.max(...turns)} requests began in one turn`);
+});
+
+test("does not begin requests that are reset before their turn", async (t) => {
+  const served = await serve(t);
+  const { socket } = await openFrames(t, served.port);
+  const reset = (stream: number) => frame(FRAME.reset, 0, stream, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL]));
+  const streams = Array.from({ length: 150 }, (_, i) => 2 * i + 1);
+  socket.write(Buffer.concat(streams.flatMap((stream) => [requestFrame(stream), reset(stream)])));
+  assert.equal(await answer(open(t, served.url)), "ok");
+  assert.ok(served.requests <= 33, `${served.requests} requests began`);
+});
+
 test("ends a connection that resets its requests in a flood", async (t) => {
   const { url } = await serve(t);
   const session = open(t, url);
@@ -110,7 +136,7 @@ test("ends a connection that resets its requests in a flood", async (t) => {
 });
 
 for (const [name, flood] of [
-  ["PING", frame(6, 0, 0, Buffer.alloc(8))],
+  ["PING", frame(FRAME.ping, 0, 0, Buffer.alloc(8))],
   ["SETTINGS", SETTINGS],
 ] as const) {
   test(`ends a connection that floods it with ${name} frames`, async (t) => {
@@ -129,15 +155,9 @@ for (const [name, flood] of [
 test("ends a connection whose headers never end", async (t) => {
   const { port, url } = await serve(t);
   const { socket, end } = await openFrames(t, port);
-  // A literal header field without indexing: name and value of 100 bytes.
-  const field = Buffer.concat([
-    Buffer.from([0, 100]),
-    Buffer.alloc(100, "a"),
-    Buffer.from([100]),
-    Buffer.alloc(100, "b"),
-  ]);
-  const more = frame(9, 0, 1, Buffer.concat(Array.from({ length: 40 }, () => field)));
-  socket.write(frame(1, 0, 1, field));
+  const large = field("a".repeat(100), "b".repeat(100));
+  const more = frame(FRAME.continuation, 0, 1, Buffer.concat(Array.from({ length: 40 }, () => large)));
+  socket.write(frame(FRAME.headers, 0, 1, large));
   for (let i = 0; i < 100 && !socket.destroyed; i++) socket.write(more);
   await end;
   assert.equal(await answer(open(t, url)), "ok");
@@ -147,7 +167,7 @@ test("ends a session without a first request, and one that stops within a frame"
   const { port } = await serve(t, { firstRequestMs: 1 });
   const silent = await openFrames(t, port);
   const stopped = await openFrames(t, port);
-  stopped.socket.write(frame(1, 0, 1).subarray(0, 4));
+  stopped.socket.write(frame(FRAME.headers, 0, 1).subarray(0, 4));
   await Promise.all([silent.end, stopped.end]);
 });
 
