@@ -45,8 +45,8 @@ export async function startHostedService(
     databaseUrl: database.url,
     dataDir,
     launcher: [...limit, ...placement("server")],
-    // Empty: the default tiers.
-    env: { ...vendorEnv, CHORUS_TIERS: "", LOG_LEVEL: "info", ...env },
+    // Empty: the default, which is not that of tests.
+    env: { ...vendorEnv, CHORUS_TIERS: "", CHORUS_MAX_LOOP_DELAY_MS: "", LOG_LEVEL: "info", ...env },
   });
 }
 
