@@ -9,8 +9,9 @@ import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { Model } from "./model.ts";
 import type { CallRefusal } from "./model-error.ts";
-import { type CallEnd, type ResilientOptions, resilient } from "./resilient.ts";
+import { type ResilientOptions, resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
+import type { CallEnd } from "./try.ts";
 import { createVendorModel } from "./vendor.ts";
 
 /** One model of the catalogue. */

@@ -1,4 +1,5 @@
 import { LinkedAbort } from "../abort.ts";
+import { HandOver } from "./hand-over.ts";
 import type { EndReason, Model, ModelCall, Piece, Pieces } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 
@@ -44,7 +45,8 @@ export class UpstreamError extends Error {
 export function failover(models: readonly Model[]): Model {
   return {
     name: models.map(({ name }) => name).join(","),
-    ask: (call) => (call.streamed || models.length === 1 ? inTurn(models, call) : sideBySide(models, call)),
+    ask: (call) =>
+      call.streamed || models.length === 1 ? new HandOver(inTurn(models, call)) : sideBySide(models, call),
   };
 }
 
@@ -77,24 +79,59 @@ class Candidates {
   }
 }
 
-async function* inTurn(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
+async function* inTurn(
+  models: readonly Model[],
+  call: ModelCall,
+): AsyncGenerator<Piece, Pieces | undefined, undefined> {
   const candidates = new Candidates(models);
   for (const { model, call: own, isLast } of candidates.next(call)) {
-    let hasText = false;
+    const pieces = model.ask(isLast ? own : hurried(own));
+    let isHandedOver = false;
     try {
-      for await (const piece of model.ask(isLast ? own : hurried(own))) {
-        if (piece.type === "text") hasText = true;
-        else if (piece.type === "end" && !hasText) demandText(piece.reason);
-        yield piece;
+      for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+        if (next.value.type === "end") demandText(next.value.reason);
+        yield next.value;
+        if (next.value.type !== "text") continue;
+        isHandedOver = true;
+        return new LastTry(pieces, (error) => {
+          call.signal.throwIfAborted();
+          candidates.fail(model, error);
+          throw new UpstreamError(candidates.causes);
+        });
       }
-      return;
+      return undefined;
     } catch (error) {
       call.signal.throwIfAborted();
       candidates.fail(model, error);
-      if (hasText) break;
+    } finally {
+      if (!isHandedOver) await pieces.return?.();
     }
   }
   throw new UpstreamError(candidates.causes);
+}
+
+/** The rest of a completion whose first text was delivered, so no other model can take over. */
+class LastTry implements Pieces {
+  readonly #pieces: Pieces;
+  readonly #fail: (error: unknown) => never;
+
+  constructor(pieces: Pieces, fail: (error: unknown) => never) {
+    this.#pieces = pieces;
+    this.#fail = fail;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Piece, void>> {
+    return this.#pieces.next().catch(this.#fail);
+  }
+
+  async return(): Promise<IteratorResult<Piece, void>> {
+    await this.#pieces.return?.();
+    return { done: true, value: undefined };
+  }
 }
 
 async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {

@@ -12,7 +12,8 @@ export class SilenceTimeout {
   readonly #caller: Signal | undefined;
   #silenceMs: number;
   #timer: NodeJS.Timeout;
-  #isPaused = false;
+  /** Whether the reader works on a part, so the time does not count. */
+  isPaused = false;
 
   constructor(caller: Signal | undefined, silenceMs: number) {
     this.#caller = caller;
@@ -32,12 +33,12 @@ export class SilenceTimeout {
 
   /** Stops counting while the reader works on a part. */
   pause(): void {
-    this.#isPaused = true;
+    this.isPaused = true;
   }
 
   /** Starts to count again from zero; from now on up to `silenceMs` if that is given. */
   restart(silenceMs = this.#silenceMs): void {
-    this.#isPaused = false;
+    this.isPaused = false;
     // `refresh` is cheaper than a new timer, and this runs for each part of a stream.
     if (silenceMs === this.#silenceMs) {
       this.#timer.refresh();
@@ -48,12 +49,6 @@ export class SilenceTimeout {
     this.#timer = setTimeout(this.#expire, silenceMs);
   }
 
-  /** Stops the timeout and the link to the caller; the call is not aborted. */
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#link.release();
-  }
-
   /** Stops the timeout and aborts the call if it still runs. */
   abort(): void {
     clearTimeout(this.#timer);
@@ -61,7 +56,7 @@ export class SilenceTimeout {
   }
 
   readonly #expire = (): void => {
-    if (this.#isPaused) {
+    if (this.isPaused) {
       this.#timer.refresh();
       return;
     }

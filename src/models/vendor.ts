@@ -127,10 +127,8 @@ class VendorStream implements Pieces {
         this.#response = await this.#open();
         this.#isStream = isStream(this.#call, this.#response);
       }
-      return {
-        done: false,
-        value: await (this.#isStream ? this.#read(this.#response) : this.#readWhole(this.#response)),
-      };
+      if (!this.#isStream) return { done: false, value: await this.#readWhole(this.#response) };
+      return { done: false, value: this.#read(await this.#response.read()) };
     } catch (error) {
       this.#leave();
       throw error;
@@ -142,8 +140,7 @@ class VendorStream implements Pieces {
     return { done: true, value: undefined };
   }
 
-  async #read(response: HttpResponse): Promise<Piece> {
-    const chunk = await response.read();
+  #read(chunk: string | undefined): Piece {
     try {
       if (chunk === undefined) this.#events.end();
       else this.#events.push(chunk);

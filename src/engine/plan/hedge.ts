@@ -1,6 +1,6 @@
 import { LinkedAbort, type Signal } from "../../abort.ts";
+import { HandOver } from "../../models/hand-over.ts";
 import type { Model, ModelCall, Piece, Pieces } from "../../models/model.ts";
-import type { PieceGenerator } from "./composite.ts";
 import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 
@@ -32,26 +32,30 @@ interface Attempt {
 export function hedge(options: HedgeOptions): Model {
   const { first, second, afterMs, mayHedge, role, steps = new Steps() } = options;
 
-  async function* ask(call: ModelCall): PieceGenerator {
+  async function* begin(call: ModelCall): AsyncGenerator<Piece, Pieces | undefined, undefined> {
     const one = start(first, call);
-    const attempts = [one];
+    const attempts = new Set([one]);
     try {
       let winner = one;
       if ((await isLate(one, afterMs, call.signal)) && mayHedge()) {
         const step = steps.begin("hedge", role);
         yield stepPiece(step);
         const other = start(second(), call);
-        attempts.push(other);
-        winner = await Promise.any(attempts.map((each) => each.firstPiece.then(() => each))).catch(() => one);
+        attempts.add(other);
+        winner = await Promise.any([one, other].map((each) => each.firstPiece.then(() => each))).catch(() => one);
         cancel(winner === one ? other : one);
         yield stepPiece({ ...step, outcome: winner === one ? "dropped" : "ok" });
       }
-      for (let next = await winner.firstPiece; !next.done; next = await winner.pieces.next()) yield next.value;
+      const { done, value } = await winner.firstPiece;
+      if (done) return undefined;
+      yield value;
+      attempts.delete(winner);
+      return winner.pieces;
     } finally {
       for (const attempt of attempts) cancel(attempt);
     }
   }
-  return { name: "hedge", ask };
+  return { name: "hedge", ask: (call) => new HandOver(begin(call)) };
 }
 
 async function isLate({ firstPiece }: Attempt, afterMs: number, signal: Signal): Promise<boolean> {
