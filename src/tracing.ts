@@ -96,17 +96,17 @@ async function recorded<T>(name: string, run: () => Promise<T>, options: SpanOpt
  */
 export function tracedParts<T, R>(
   name: string,
-  parts: AsyncGenerator<T, R>,
+  parts: AsyncIterableIterator<T, R, undefined>,
   options: SpanOptions = {},
-): AsyncGenerator<T, R> {
+): AsyncIterableIterator<T, R, undefined> {
   return isRecording() ? recordParts(name, parts, options) : parts;
 }
 
 async function* recordParts<T, R>(
   name: string,
-  parts: AsyncGenerator<T, R>,
+  parts: AsyncIterableIterator<T, R, undefined>,
   options: SpanOptions,
-): AsyncGenerator<T, R> {
+): AsyncGenerator<T, R, undefined> {
   const span = startChild(name, options);
   // A generator runs in the context of the code that requests its next part.
   const inner = trace.setSpan(context.active(), span);
@@ -120,7 +120,7 @@ async function* recordParts<T, R>(
     fail(span, error, options);
     throw error;
   } finally {
-    await context.with(inner, () => parts.return(undefined as never));
+    await context.with(inner, () => parts.return?.());
     end(span);
   }
 }

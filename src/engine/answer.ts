@@ -32,7 +32,12 @@ export function answer(engine: Engine, question: Question, signal: Signal): Asyn
 
 async function* textAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   const { stops, shape, maxTokens } = question;
-  const plan = planOf(engine, question, new Steps(), (text) => extractObject(text).structured ?? undefined);
+  const plan = planOf(
+    engine,
+    question,
+    new Steps(question.trace),
+    (text) => extractObject(text).structured ?? undefined,
+  );
   const stopper = createStopper(stops);
   const meter = engine.tokenizer.meter(outputCeiling(question));
   /** Steps that have begun but not ended. */

@@ -43,6 +43,8 @@ export interface Question {
   onUsed?: (used: CallRecord) => void;
   /** Absent: a request of no workspace. */
   requester?: Requester;
+  /** Whether the steps are read. Default true. */
+  trace?: boolean;
   /** Same text for requests whose prompts share a long prefix. */
   cacheKey?: string;
 }

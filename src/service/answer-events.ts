@@ -43,7 +43,7 @@ export function answerEvents(
   request: AdmittedRequest,
   conversation: Conversation,
   cost: Cost,
-): AsyncGenerator<EngineEvent> {
+): AsyncIterableIterator<EngineEvent, void, undefined> {
   const { checked, choice, context, input, signal } = request;
   const { kind, difficulty } = choice;
   const question = {

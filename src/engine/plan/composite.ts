@@ -27,7 +27,7 @@ export function withStep(model: Model, options: StepOptions, steps: Steps): Mode
     const step = steps.begin(kind, role);
     yield stepPiece(step);
     try {
-      for await (const piece of model.ask(call.streamed === streamed ? call : { ...call, streamed })) {
+      for await (const piece of model.ask(call)) {
         if (piece.type === "end") yield stepPiece({ ...step, outcome: "ok" });
         yield piece;
       }
@@ -38,6 +38,11 @@ export function withStep(model: Model, options: StepOptions, steps: Steps): Mode
   }
   return {
     name: model.name,
-    ask: (call) => tracedParts(kind, ask(call), { attributes: { "chorus.role": role }, signal: call.signal }),
+    ask(call) {
+      const own = call.streamed === streamed ? call : { ...call, streamed };
+      // A generator that only passes pieces on takes time and memory.
+      const pieces = steps.areRead ? ask(own) : model.ask(own);
+      return tracedParts(kind, pieces, { attributes: { "chorus.role": role }, signal: call.signal });
+    },
   };
 }

@@ -2,7 +2,13 @@ import type { Piece, Step } from "../../models/model.ts";
 
 /** Numbers the steps of one answer in the order in which they begin. */
 export class Steps {
+  /** Whether anyone reads the steps. */
+  readonly areRead: boolean;
   #last = 0;
+
+  constructor(areRead = true) {
+    this.areRead = areRead;
+  }
 
   begin(kind: string, role: string): Step {
     this.#last += 1;
