@@ -6,13 +6,16 @@ export const NOT_NEEDED = new DOMException("The result is no longer needed.", "A
 
 const ONCE = { once: true } as const;
 
+/** An object as a listener needs no closure for each signal. */
+type Listener = (() => void) | { handleEvent(): void };
+
 /** The part of AbortSignal that this code uses. A LinkedAbort is one too, and cheaper. */
 export interface Signal {
   readonly aborted: boolean;
   readonly reason: unknown;
   throwIfAborted(): void;
-  addEventListener(type: "abort", listener: () => void, options?: typeof ONCE): void;
-  removeEventListener(type: "abort", listener: () => void): void;
+  addEventListener(type: "abort", listener: Listener, options?: typeof ONCE): void;
+  removeEventListener(type: "abort", listener: Listener): void;
 }
 
 /**
@@ -40,8 +43,8 @@ export async function pause(ms: number, signal: Signal): Promise<void> {
 /**
  * An abort signal that aborts with its parent, after a timeout, or on `abort()`, whichever comes first. Disposing it
  * aborts work that still runs under it; `release()` leaves that work alone. Either one removes the listener from the
- * parent and clears the timer. An AbortController costs five times as much time and memory, and a request has several
- * links (docs/decisions/http.md).
+ * parent and clears the timer. An AbortController takes eight times as long, and a request has several links
+ * (docs/decisions/http.md).
  */
 export class LinkedAbort implements Signal, Disposable {
   aborted = false;
@@ -49,7 +52,7 @@ export class LinkedAbort implements Signal, Disposable {
   readonly #parent: Signal | undefined;
   readonly #mapReason: ((parent: Signal) => unknown) | undefined;
   /** A list, because a signal has one or two. */
-  #listeners: Array<() => void> | undefined;
+  #listeners: Listener[] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #released = false;
 
@@ -57,8 +60,8 @@ export class LinkedAbort implements Signal, Disposable {
   constructor(parent: Signal | undefined, reason?: (parent: Signal) => unknown) {
     this.#parent = parent;
     this.#mapReason = reason;
-    if (parent?.aborted) this.#follow();
-    else parent?.addEventListener("abort", this.#follow, ONCE);
+    if (parent?.aborted) this.handleEvent();
+    else parent?.addEventListener("abort", this, ONCE);
   }
 
   /** This object, for those who may not abort it. */
@@ -70,13 +73,13 @@ export class LinkedAbort implements Signal, Disposable {
     if (this.aborted) throw this.reason;
   }
 
-  addEventListener(_: "abort", listener: () => void): void {
+  addEventListener(_: "abort", listener: Listener): void {
     if (this.aborted) return;
     if (this.#listeners) this.#listeners.push(listener);
     else this.#listeners = [listener];
   }
 
-  removeEventListener(_: "abort", listener: () => void): void {
+  removeEventListener(_: "abort", listener: Listener): void {
     const at = this.#listeners?.indexOf(listener) ?? -1;
     if (at >= 0) this.#listeners?.splice(at, 1);
   }
@@ -89,7 +92,10 @@ export class LinkedAbort implements Signal, Disposable {
     this.reason = reason;
     const listeners = this.#listeners ?? [];
     this.#listeners = undefined;
-    for (const listener of listeners) listener();
+    for (const listener of listeners) {
+      if (typeof listener === "function") listener();
+      else listener.handleEvent();
+    }
   }
 
   /**
@@ -108,15 +114,16 @@ export class LinkedAbort implements Signal, Disposable {
     if (this.#released) return;
     this.#released = true;
     clearTimeout(this.#timer);
-    this.#parent?.removeEventListener("abort", this.#follow);
+    this.#parent?.removeEventListener("abort", this);
   }
 
   [Symbol.dispose](): void {
     this.abort();
   }
 
-  readonly #follow = (): void => {
+  /** The parent has aborted. */
+  handleEvent(): void {
     const parent = this.#parent;
     if (parent) this.abort(this.#mapReason ? this.#mapReason(parent) : parent.reason);
-  };
+  }
 }

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
-import { onAbort, type Signal } from "../abort.ts";
+import type { Signal } from "../abort.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { ModelError, notSent } from "./model-error.ts";
 
@@ -87,10 +87,12 @@ export function createHttpClient(options: HttpOptions): HttpClient {
 class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   status = 0;
   headers: HttpResponse["headers"] = {};
-  readonly #opening = Promise.withResolvers<HttpResponse>();
+  readonly opened: Promise<HttpResponse>;
+  /** Settles `opened`; undefined after that. */
+  #opening: PromiseWithResolvers<HttpResponse> | undefined;
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxBytes: number;
-  #unlink: () => void = () => {};
+  readonly #signal: Signal;
   #controller: Dispatcher.DispatchController | undefined;
   #lane: Lane | undefined;
   #received = 0;
@@ -105,13 +107,18 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   constructor(signal: Signal, maxBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#opening = Promise.withResolvers();
+    this.opened = this.#opening.promise;
     // A failure also rejects a pending read, and the caller awaits only one of the two.
-    this.#opening.promise.catch(() => {});
-    this.#unlink = onAbort(signal, () => this.#stop(signal.reason));
+    this.opened.catch(() => {});
+    this.#signal = signal;
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this);
   }
 
-  get opened(): Promise<HttpResponse> {
-    return this.#opening.promise;
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.#stop(this.#signal.reason);
   }
 
   /** Sends the request, and gives its place in the lane back when it has ended. */
@@ -135,7 +142,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
       this.#stop(new ModelError("The vendor compressed its answer, which was not asked for.", { retryable: false }));
       return;
     }
-    this.#opening.resolve(this);
+    this.#opening?.resolve(this);
+    this.#opening = undefined;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -215,7 +223,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (this.#failure || this.#isEnded) return;
     this.#failure = { error };
     this.#release();
-    this.#opening.reject(error);
+    this.#opening?.reject(error);
+    this.#opening = undefined;
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.reject(error);
@@ -223,7 +232,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   #release(): void {
     clearTimeout(this.#restTimer);
-    this.#unlink();
+    this.#signal.removeEventListener("abort", this);
     if (this.#lane) this.#lane.running -= 1;
     this.#lane = undefined;
   }

@@ -27,6 +27,37 @@ export interface InFlight {
   readonly count: number;
 }
 
+class Run implements Running {
+  readonly link: LinkedAbort;
+  readonly #end: (link: LinkedAbort) => void;
+
+  constructor(caller: Signal, end: (link: LinkedAbort) => void) {
+    this.link = new LinkedAbort(caller, callerGone);
+    this.#end = end;
+  }
+
+  get signal(): Signal {
+    return this.link;
+  }
+
+  limit(deadlineMs: number): void {
+    this.link.abortAfter(deadlineMs, cutAtDeadline);
+  }
+
+  [Symbol.dispose](): void {
+    this.link.release();
+    this.#end(this.link);
+  }
+}
+
+function callerGone(): CallerGone {
+  return new CallerGone();
+}
+
+function cutAtDeadline(): CutShort {
+  return new CutShort("deadline");
+}
+
 /** Time for requests to end after they were cut short, in milliseconds. */
 const CUT_MS = 1_000;
 
@@ -34,6 +65,10 @@ export function createInFlight(): InFlight {
   const running = new Set<LinkedAbort>();
   let draining = false;
   let idle: (() => void) | undefined;
+  const end = (link: LinkedAbort) => {
+    running.delete(link);
+    if (running.size === 0) idle?.();
+  };
 
   return {
     get draining() {
@@ -44,19 +79,9 @@ export function createInFlight(): InFlight {
     },
     begin(caller) {
       if (draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
-      const link = new LinkedAbort(caller, () => new CallerGone());
-      running.add(link);
-      return {
-        signal: link.signal,
-        limit(deadlineMs) {
-          link.abortAfter(deadlineMs, () => new CutShort("deadline"));
-        },
-        [Symbol.dispose]() {
-          link.release();
-          running.delete(link);
-          if (running.size === 0) idle?.();
-        },
-      };
+      const run = new Run(caller, end);
+      running.add(run.link);
+      return run;
     },
     async drain(graceMs) {
       draining = true;
