@@ -189,7 +189,8 @@ class BodyPool {
 class Hold implements BodyHold {
   readonly #pool: BodyPool;
   readonly #share: Share;
-  readonly #abort: (failure: Failure) => void;
+  /** Undefined once the body is complete, because it refers to the body. */
+  #abort: ((failure: Failure) => void) | undefined;
   held = 0;
   #isReleased = false;
   readonly #startedAt = performance.now();
@@ -213,6 +214,7 @@ class Hold implements BodyHold {
   }
 
   complete(): void {
+    this.#abort = undefined;
     this.#pool.complete(this.#share, this);
   }
 
@@ -224,7 +226,7 @@ class Hold implements BodyHold {
 
   abort(failure: Failure): void {
     this.release();
-    this.#abort(failure);
+    this.#abort?.(failure);
   }
 
   isLate(now: number, { idleMs, totalMs }: BodyTimeouts): boolean {

@@ -158,8 +158,8 @@ test("reads the same text for any split into chunks, and releases the budget onc
       );
       assert.equal(textOf(body), text.replace(/^\ufeff/, ""));
       assert.equal(budget.used, bytes.length);
-      body.release();
-      body.release();
+      body.hold.release();
+      body.hold.release();
       assert.equal(budget.used, 0);
     }),
   );

@@ -41,8 +41,8 @@ export function createSessionHandlers({ services, budget, proxies, cookiePath }:
     const { source, secure } = requireOwnPage(request);
     checkBodyHeaders(request);
     const proceed = () => expectsContinue && response.writeContinue();
-    const { blocks, release } = await readBody(request, budget, { admin: `sign-in ${source}` }, proceed, MAX_SIGN_IN);
-    release();
+    const { blocks, hold } = await readBody(request, budget, { admin: `sign-in ${source}` }, proceed, MAX_SIGN_IN);
+    hold.release();
     const { token } = parseBody(decodeText(blocks.join())) as { token?: unknown };
     if (typeof token !== "string" || token === "") throw invalid("token", "token must be the workspace's owner token.");
     const { session, secret } = await services.signIn(token, source);

@@ -3,13 +3,13 @@ import { Failure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
 import { checkStatedLength, meterBody } from "../body-bounds.ts";
-import { type BodyBudget, type BodySender, MAX_BODY } from "../body-budget.ts";
+import { type BodyBudget, type BodyHold, type BodySender, MAX_BODY } from "../body-budget.ts";
 import { createJsonCounter } from "../value-count.ts";
 
 export interface Body {
   blocks: Blocks;
-  /** Gives the body's memory back to the budget. Call it when the request has ended. */
-  release(): void;
+  /** The body's memory. Release it when the request has ended. */
+  hold: Pick<BodyHold, "release">;
 }
 
 /**
@@ -70,7 +70,7 @@ export function readBody(
         meter.checkValues();
         stop();
         hold.complete();
-        resolve({ blocks, release: () => hold.release() });
+        resolve({ blocks, hold });
       } catch (error) {
         fail(error);
       }

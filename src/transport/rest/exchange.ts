@@ -30,7 +30,7 @@ type ServeExchange = (request: IncomingMessage, response: ServerResponse, expect
  * response.
  */
 export function createServeExchange({ router, report, connectionOf, ready, stallMs }: Parts): ServeExchange {
-  return async (request, response, expectsContinue) => {
+  return (request, response, expectsContinue) => {
     const requestId = newRequestId();
     const connection = connectionOf(request.socket);
     connection.begin(response);
@@ -42,14 +42,10 @@ export function createServeExchange({ router, report, connectionOf, ready, stall
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const exchange: Exchange = { ...tracked, request, response, query, expectsContinue, closed: connection.closed };
     const name = router.spanName(path, request.method);
-    if (name === undefined) await serve(exchange, path, connection);
-    else {
-      await traceRequest(name, request.headers, { "http.request.method": request.method }, async () => {
-        await serve(exchange, path, connection);
-        annotate({ "http.response.status_code": response.headersSent ? response.statusCode : undefined });
-      });
-    }
-    if (response.writableEnded && !response.writableFinished) endIfStalled(response, stallMs);
+    const run = () => serve(exchange, path, connection);
+    // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` does.
+    if (name === undefined) return run();
+    return traceRequest(name, request.headers, { "http.request.method": request.method }, run);
   };
 
   async function serve(exchange: Exchange, path: string, connection: Connection): Promise<void> {
@@ -66,9 +62,11 @@ export function createServeExchange({ router, report, connectionOf, ready, stall
       if (label) report(exchange, exchange.streamFailure);
     } catch (error) {
       report(exchange, error);
-      if (error instanceof CallerGone) exchange.response.destroy();
+      if (error instanceof CallerGone) response.destroy();
       else await refuse(exchange, toFailure(error));
     }
+    annotate({ "http.response.status_code": response.headersSent ? response.statusCode : undefined });
+    if (response.writableEnded && !response.writableFinished) endIfStalled(response, stallMs);
   }
 }
 

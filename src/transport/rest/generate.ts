@@ -30,7 +30,7 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
   checkBodyHeaders(request);
   // The answer to a repeated request is free of limits.
   if (streamed || request.headers["idempotency-key"] === undefined) await services.generation.precheck(caller);
-  const { received, notices, release } = await receive(parts, exchange, caller, streamed);
+  const { received, notices, hold } = await receive(parts, exchange, caller, streamed);
   try {
     // Node joins repeated headers with a comma and a space, which are not valid in a key.
     const idempotencyKey = request.headers["idempotency-key"]?.toString();
@@ -49,14 +49,14 @@ export async function generate(parts: Parts, exchange: Exchange, caller: Caller,
       sendJson(exchange, 200, encode(GenerateResponseSchema, answer));
     }
   } finally {
-    release();
+    hold.release();
   }
 }
 
 async function receive({ budget, reader }: Parts, exchange: Exchange, caller: Caller, streamed: boolean) {
   const { request, response, expectsContinue, closed } = exchange;
   const proceed = () => expectsContinue && response.writeContinue();
-  const { blocks, release } = await readBody(request, budget, caller, proceed);
+  const { blocks, hold } = await readBody(request, budget, caller, proceed);
   try {
     const isRepeatable = !streamed && request.headers["idempotency-key"] !== undefined;
     const source = { owner: caller.workspaceId, signal: closed, streamed, isRepeatable };
@@ -67,9 +67,9 @@ async function receive({ budget, reader }: Parts, exchange: Exchange, caller: Ca
     } = blocks.size <= MAX_INLINE
       ? decodeRequest(blocks.join(), "rest")
       : await reader.read(blocks, { format: "rest", isWrapped: false, ...source });
-    return { received, notices: unknownFieldNotices(unknown, more), release };
+    return { received, notices: unknownFieldNotices(unknown, more), hold };
   } catch (error) {
-    release();
+    hold.release();
     throw closed.aborted ? new CallerGone() : error;
   }
 }

@@ -35,6 +35,7 @@ export async function writeEvents(
   let batch = "";
   let pending: NodeJS.Immediate | undefined;
   const open = () => {
+    clearTimeout(headersTimer);
     if (!response.headersSent) response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
   };
   // Events of one turn of the event loop go out in one write, because each write is a system call.
