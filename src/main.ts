@@ -38,6 +38,7 @@ import { createTelemetry } from "./telemetry/create.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { lowerEngineThreads } from "./thread-priority.ts";
 import { startTracing } from "./tracing.ts";
+import type { ConnectionOptions } from "./transport/connections.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
 import { withMetrics } from "./transport/prometheus.ts";
 import { createRequestReader } from "./transport/request-reader.ts";
@@ -172,8 +173,8 @@ async function startServers(
   stack.defer(() => rest.destroy());
   const rpcHandler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
   const handler = requireKnownHost(config, rpcHandler);
-  const rpcLimit = { most: config.connections.internal, onRefused: () => telemetry.requestShed("connections") };
-  const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, rpcLimit).catch((error) => {
+  const connections: ConnectionOptions = { max: config.connections.internal, onShed: telemetry.requestShed };
+  const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, connections).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
   });
   stack.defer(() => drainServers([rest, rpc], inFlight, config.drainMs));

@@ -27,6 +27,14 @@ export const HTTP2: readonly AttackScenario[] = [
     seconds: 10,
     attack: idleSessions,
   },
+  {
+    name: "idle-sessions-full",
+    what: "the same, while the internal listener may have 226 connections",
+    seconds: 10,
+    openFiles: 2_000,
+    mostSockets: 400,
+    attack: idleSessions,
+  },
 ];
 
 async function rapidReset(attack: Attack): Promise<void> {

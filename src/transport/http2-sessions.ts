@@ -14,8 +14,6 @@ export const HTTP2_OPTIONS: ServerOptions = {
 
 /** What ends sessions that only cost. */
 export interface SessionLimits {
-  /** Most sessions. A further one replaces the session that has been idle for longest. */
-  readonly sessions: number;
   /** Time in which the first request must begin, in milliseconds. */
   readonly firstRequestMs: number;
   /** Longest time without an open request after that, in milliseconds. */
@@ -24,7 +22,7 @@ export interface SessionLimits {
   readonly controlFrames: number;
 }
 
-const LIMITS: SessionLimits = { sessions: 4_000, firstRequestMs: 20_000, idleMs: 300_000, controlFrames: 200 };
+const LIMITS: SessionLimits = { firstRequestMs: 20_000, idleMs: 300_000, controlFrames: 200 };
 
 /** Time between two searches for idle sessions, in milliseconds. */
 const SWEEP_MS = 1_000;
@@ -43,8 +41,6 @@ interface State {
  */
 export function limitSessions(server: Http2Server, limits: SessionLimits = LIMITS): () => void {
   const sessions = new Map<ServerHttp2Session, State>();
-  /** Sessions without an open request. The one that has been idle for longest is the first. */
-  const idle = new Set<ServerHttp2Session>();
   let sweeping: NodeJS.Timeout | undefined;
 
   const sweep = () => {
@@ -56,13 +52,7 @@ export function limitSessions(server: Http2Server, limits: SessionLimits = LIMIT
   };
   const add = (session: ServerHttp2Session) => {
     const state: State = { open: 0, endsAt: performance.now() + limits.firstRequestMs, frames: 0 };
-    if (sessions.size >= limits.sessions) {
-      const [longest] = idle;
-      if (longest) longest.close();
-      else endCalmly(session);
-    }
     sessions.set(session, state);
-    idle.add(session);
     sweeping ??= setInterval(sweep, SWEEP_MS).unref();
     const countFrame = () => {
       if (++state.frames > limits.controlFrames) endCalmly(session);
@@ -70,16 +60,12 @@ export function limitSessions(server: Http2Server, limits: SessionLimits = LIMIT
     session.on("ping", countFrame).on("remoteSettings", countFrame);
     session.on("stream", (stream) => {
       state.open++;
-      idle.delete(session);
       stream.once("close", () => {
-        if (--state.open > 0 || session.destroyed) return;
-        state.endsAt = performance.now() + limits.idleMs;
-        idle.add(session);
+        if (--state.open === 0) state.endsAt = performance.now() + limits.idleMs;
       });
     });
     session.once("close", () => {
       sessions.delete(session);
-      idle.delete(session);
       if (sessions.size > 0) return;
       clearInterval(sweeping);
       sweeping = undefined;

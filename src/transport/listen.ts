@@ -1,7 +1,7 @@
 import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
-import { type ConnectionLimit, limitConnections } from "./connection-limit.ts";
+import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
 import { HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 import { beginInTurns } from "./http2-turns.ts";
 
@@ -28,9 +28,8 @@ const FIRST_BYTES_MS = 20_000;
  */
 export const SOCKET_TIMEOUTS = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000 };
 
-/** Lets an HTTP server listen. Port 0 selects a free port. @param limit default: any number of connections */
-export async function listen(server: Server, host: string, port: number, limit?: ConnectionLimit): Promise<Listener> {
-  if (limit) limitConnections(server, limit);
+/** Lets an HTTP server listen. Port 0 selects a free port. */
+export async function listen(server: Server, host: string, port: number): Promise<Listener> {
   const url = await bind(server, host, port);
   return {
     url,
@@ -45,15 +44,22 @@ export async function listen(server: Server, host: string, port: number, limit?:
 /**
  * Serves HTTP/1.1 and cleartext HTTP/2 on one port. It selects the version by the first bytes of a connection: HTTP/2
  * begins with `PRI` (RFC 9113, section 3.4), which is not a method of HTTP/1.1.
+ * @param connections default: any number of connections
  */
 export async function listenBoth(
   handler: RequestListener,
   host: string,
   port: number,
-  limit?: ConnectionLimit,
+  connections?: ConnectionOptions,
 ): Promise<Listener> {
-  const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, handler).on("checkContinue", handler);
-  const onHttp2 = beginInTurns(handler as unknown as Parameters<typeof beginInTurns>[0]);
+  const serve: RequestListener = (request, response) => {
+    const connection = connectionOf(request);
+    connection.begin(request.httpVersionMajor === 1 ? response : undefined);
+    response.once("close", () => connection.end());
+    handler(request, response);
+  };
+  const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, serve).on("checkContinue", serve);
+  const onHttp2 = beginInTurns(serve as unknown as Parameters<typeof beginInTurns>[0]);
   const http2 = createHttp2(HTTP2_OPTIONS, onHttp2).on("checkContinue", onHttp2 as never);
   const closeSessions = limitSessions(http2);
 
@@ -61,7 +67,9 @@ export async function listenBoth(
   const sockets = new Set<Socket>();
   const unread = new Set<Socket>();
   const serveHttp1 = http1.listeners("connection");
-  http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
+  http1.removeAllListeners("connection");
+  if (connections) trackConnections(http1, connections);
+  http1.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
@@ -74,11 +82,12 @@ export async function listenBoth(
       if (bytes === "PRI") {
         // The HTTP/1.1 server lets callers close their half. HTTP/2 would keep such a connection for ever.
         socket.allowHalfOpen = false;
+        http2.once("session", (session) => joinSession(socket, session));
         http2.emit("connection", socket);
       } else for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
-  const listener = await listen(http1, host, port, limit);
+  const listener = await listen(http1, host, port);
   return {
     url: listener.url,
     drain() {

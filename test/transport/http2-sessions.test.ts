@@ -9,7 +9,7 @@ import { FLAG, FRAME, field, frame, PREFACE, SETTINGS } from "../helpers/http2-f
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
 
-const LIMITS: SessionLimits = { sessions: 100, firstRequestMs: 60_000, idleMs: 60_000, controlFrames: 200 };
+const LIMITS: SessionLimits = { firstRequestMs: 60_000, idleMs: 60_000, controlFrames: 200 };
 /** Serves "ok", and counts the requests that reach the handler. */
 async function serve(t: Lifetime, limits: Partial<SessionLimits> = {}) {
   const served = { requests: 0, port: 0, url: "" };
@@ -182,25 +182,4 @@ test("ends an idle session, but none with an open request", async (t) => {
   assert.equal(await answer(idle), "ok");
   await once(idle, "close");
   assert.equal(busy.closed, false);
-});
-
-test("replaces the session that has been idle for longest by a new one", async (t) => {
-  const { url } = await serve(t, { sessions: 2 });
-  const busy = open(t, url);
-  const held = busy.request({ ":path": "/held" });
-  held.on("error", () => undefined);
-  await once(held, "response");
-  const idle = open(t, url);
-  assert.equal(await answer(idle), "ok");
-  const third = open(t, url);
-  assert.equal(await answer(third), "ok");
-  await until(() => idle.destroyed);
-  assert.equal(busy.destroyed, false);
-  // A further session is refused when every other one has an open request.
-  const also = third.request({ ":path": "/held" });
-  also.on("error", () => undefined);
-  await once(also, "response");
-  const refused = open(t, url);
-  await until(() => refused.destroyed);
-  assert.deepEqual([busy.destroyed, third.destroyed], [false, false]);
 });

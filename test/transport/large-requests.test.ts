@@ -78,7 +78,11 @@ test.runIf(process.platform === "linux")("large bodies are read in threads of lo
   });
   const own = threads.find(({ id }) => id === service.process.pid)?.niceness ?? 0;
   const of = (name: string) => threads.filter((one) => one.name === name).map(({ niceness }) => niceness - own);
-  assert.deepEqual(new Set(of("WorkerThread")), new Set([5, Math.min(19, own + 15) - own]), "for light and for heavy bodies");
+  assert.deepEqual(
+    new Set(of("WorkerThread")),
+    new Set([5, Math.min(19, own + 15) - own]),
+    "for light and for heavy bodies",
+  );
   assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 5));
 });
 

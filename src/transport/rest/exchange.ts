@@ -3,11 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
+import { connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
 import { failureJson, retryAfterSeconds } from "../failure-body.ts";
 import type { Report } from "../report.ts";
 import { newRequestId } from "../request-id.ts";
-import type { Connection } from "./connections.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson, writeJsonHeaders } from "./json-response.ts";
 import { type Router, splitTarget } from "./routes.ts";
@@ -16,7 +16,6 @@ import { endIfStalled } from "./stall.ts";
 interface Parts {
   readonly router: Router;
   readonly report: Report;
-  connectionOf(socket: IncomingMessage["socket"]): Connection;
   /** Whether the service takes new requests. */
   ready(): boolean;
   /** Time after which a reader that takes nothing of a response counts as gone, in milliseconds. */
@@ -29,10 +28,10 @@ type ServeExchange = (request: IncomingMessage, response: ServerResponse, expect
  * Creates the function that serves each request: it finds the handler, runs it, and turns what it throws into a
  * response.
  */
-export function createServeExchange({ router, report, connectionOf, ready, stallMs }: Parts): ServeExchange {
+export function createServeExchange({ router, report, ready, stallMs }: Parts): ServeExchange {
   return (request, response, expectsContinue) => {
     const requestId = newRequestId();
-    const connection = connectionOf(request.socket);
+    const connection = connectionOf(request);
     connection.begin(response);
     // First, because Node's own listener gives the socket to the next response, which may set a timeout.
     response.prependOnceListener("finish", () => connection.end());
@@ -42,16 +41,16 @@ export function createServeExchange({ router, report, connectionOf, ready, stall
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const exchange: Exchange = { ...tracked, request, response, query, expectsContinue, closed: connection.closed };
     const name = router.spanName(path, request.method);
-    const run = () => serve(exchange, path, connection);
+    const run = () => serve(exchange, path);
     // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` does.
     if (name === undefined) return run();
     return traceRequest(name, request.headers, { "http.request.method": request.method }, run);
   };
 
-  async function serve(exchange: Exchange, path: string, connection: Connection): Promise<void> {
+  async function serve(exchange: Exchange, path: string): Promise<void> {
     const { request, response } = exchange;
     try {
-      if (connection.isExcess) throw refuseExcess(response);
+      refuseExcess(request, response);
       checkHead(request);
       const { label, run } = router.find(path, exchange);
       exchange.method = label ?? "none";
@@ -89,14 +88,6 @@ function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
     throw new Failure("malformed_request", { message: "The request must have exactly one header Host." });
   if (types > 1)
     throw new Failure("malformed_request", { message: "The request may have only one header Content-Type." });
-}
-
-function refuseExcess(response: ServerResponse): Failure {
-  response.setHeader("Connection", "close");
-  return new Failure("overloaded", {
-    message: "The service has no more connections. Send the request again after the stated time.",
-    retryAfterMs: 1_000,
-  });
 }
 
 /** Drops the body of a request that needs none. Closes the connection if the body is large or slow. */

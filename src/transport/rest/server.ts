@@ -4,12 +4,12 @@ import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createBodyBudget } from "../body-budget.ts";
+import { trackConnections } from "../connections.ts";
 import { createConsole } from "../console/routes.ts";
 import { createConsoleRpc } from "../console/rpc.ts";
 import { SOCKET_TIMEOUTS } from "../listen.ts";
 import { createReport } from "../report.ts";
 import type { RequestReader } from "../request-reader.ts";
-import { trackConnections } from "./connections.ts";
 import { createServeExchange } from "./exchange.ts";
 import { createHandlers } from "./handlers.ts";
 import { createRouter } from "./routes.ts";
@@ -44,13 +44,10 @@ export function createRestServer(
   });
   const max = config.connections.public;
   const open = createWorkspaceRequests(max, () => telemetry.requestShed("workspace_connections"));
+  trackConnections(server, { max, onShed: (cause) => telemetry.requestShed(cause) });
   const serve = createServeExchange({
     router: createRouter(createHandlers({ services, stream: config.stream, budget, reader, open }), console.find),
     report: createReport(log, telemetry),
-    connectionOf: trackConnections(server, {
-      max,
-      onShed: (cause) => telemetry.requestShed(cause),
-    }),
     ready: services.ready,
     stallMs: config.stream.stallMs,
   });

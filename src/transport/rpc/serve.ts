@@ -3,6 +3,7 @@ import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
 import { checkStatedLength } from "../body-bounds.ts";
+import { connectionOf, refuseExcess } from "../connections.ts";
 import type { Requirement } from "../methods.ts";
 import type { Report } from "../report.ts";
 import type { Identity } from "../tracked-request.ts";
@@ -64,7 +65,10 @@ export function createServeMethod({ protocols, authenticate, bodies, stallMs, re
     let reply: Reply;
     try {
       wire = selectWire(method, request, protocols);
-      call.identity = await authenticate(call, method.rule.requirement);
+      const { requirement } = method.rule;
+      if ("scope" in requirement) refuseExcess(request, response);
+      call.identity = await authenticate(call, requirement);
+      connectionOf(request).know(call.identity.actor?.kind === "operator" ? "operator" : "caller");
       checkStatedLength(request.headers["content-length"], method.maxBytes);
       const terms = readTerms(request, wire, protocols);
       if (terms.timeoutMs !== undefined)

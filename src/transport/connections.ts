@@ -1,0 +1,235 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+import { LinkedAbort, type Signal } from "../abort.ts";
+import { Failure } from "../failure.ts";
+import { CallerGone } from "../service/request-context.ts";
+import { newRequestId } from "./request-id.ts";
+import { rawResponse } from "./rest/json-response.ts";
+
+/**
+ * Time in which the caller must read a response and close its side, in milliseconds. Closing a connection with unread
+ * bytes resets it, and the caller would lose the response.
+ */
+const LINGER_MS = 1_000;
+
+/** Connections beyond the limit, for operators and for refusals. A further one replaces the oldest. */
+const SPARE = 32;
+
+/** Who uses a connection, as far as its requests have shown. */
+type User = "unknown" | "caller" | "operator";
+
+/** What a listener knows of one connection. */
+export interface Connection {
+  /** Aborts when the connection closes. It also reaches requests that still wait for their turn on the connection. */
+  readonly closed: Signal;
+  /** Whether the limit was reached when this connection was opened. Requests of callers on it are refused. */
+  readonly isExcess: boolean;
+  /** Notes that a request begins. */
+  begin(response?: ServerResponse): void;
+  /** Notes that a response has been sent, and whether others wait for their turn. */
+  end(): void;
+  /** Notes who has sent a request. Call it before the response ends. */
+  know(user: User): void;
+}
+
+/** Bounds of the connections of one listener. */
+export interface ConnectionOptions {
+  /** Most open connections. */
+  readonly max: number;
+  /** Called when a connection is closed or refused. */
+  onShed(cause: "idle_connection" | "connections"): void;
+}
+
+/** By socket, and by session for HTTP/2, because its requests have no socket. */
+const known = new WeakMap<object, Tracked>();
+
+/**
+ * Follows the connections of a server. Answers bytes that are not an HTTP request and requests that do not arrive in
+ * time, and closes their connections. When too many connections are open, it closes the one that has been idle for
+ * longest, of the address that has most of them; those of known callers last, those of operators never. When none is
+ * idle, only operators are served on new ones.
+ */
+export function trackConnections(server: Server, options: ConnectionOptions): void {
+  const { max, onShed } = options;
+  const table = new Table(options);
+  // Closed sockets count until the end of the turn.
+  server.maxConnections = max + 2 * SPARE;
+  server.on("drop", () => onShed("connections"));
+  server.on("connection", (socket) => table.add(socket));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const response = known.get(socket)?.response;
+    const isSending = response?.headersSent && !response.writableFinished;
+    if (error.code === "ECONNRESET" || isSending) socket.destroy();
+    // Further bytes of an invalid request raise this event again.
+    else if (socket.writable) closeWith(socket as Socket, new Failure(kindOf(error)));
+  });
+}
+
+/** The connection of a request. That of a server without `trackConnections` has no limits. */
+export function connectionOf(request: IncomingMessage): Connection {
+  const stream = (request as { stream?: { session?: object } }).stream;
+  return known.get(stream ? (stream.session ?? stream) : request.socket) ?? UNTRACKED;
+}
+
+/** Notes that a socket carries an HTTP/2 session. */
+export function joinSession(socket: Socket, session: ServerHttp2Session): void {
+  const connection = known.get(socket);
+  if (!connection) return;
+  connection.session = session;
+  known.set(session, connection);
+}
+
+/** @throws Failure overloaded when only operators and owners are served on the connection of a request */
+export function refuseExcess(request: IncomingMessage, response: ServerResponse): void {
+  if (!connectionOf(request).isExcess) return;
+  if (request.httpVersionMajor === 1) response.setHeader("Connection", "close");
+  throw new Failure("overloaded", {
+    message: "The service has no more connections. Send the request again after the stated time.",
+    retryAfterMs: 1_000,
+  });
+}
+
+/** Shared, because creating a reason costs more than closing a connection. */
+const GONE = new CallerGone();
+
+const UNTRACKED: Connection = {
+  closed: new AbortController().signal,
+  isExcess: false,
+  begin() {},
+  end() {},
+  know() {},
+};
+
+/** The connections of one listener. */
+class Table {
+  readonly #options: ConnectionOptions;
+  /** Connections within the limit, and the others in the order of their start. */
+  readonly #open = new Set<Tracked>();
+  readonly #excess = new Set<Tracked>();
+  /** Idle connections by user and address. In each set, the first has been idle for longest. */
+  readonly #idle = { unknown: new Map<string, Set<Tracked>>(), caller: new Map<string, Set<Tracked>>() };
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  add(socket: Socket): void {
+    const { max, onShed } = this.#options;
+    const isExcess = this.#open.size >= max && !this.#closeIdle();
+    if (isExcess) {
+      onShed("connections");
+      if (this.#excess.size >= SPARE) this.#closeExcess();
+    }
+    const connection = new Tracked(socket, isExcess, this);
+    (isExcess ? this.#excess : this.#open).add(connection);
+    known.set(socket, connection);
+    socket.once("close", () => this.#remove(connection));
+  }
+
+  rest(connection: Tracked): void {
+    const idle = connection.user === "operator" ? undefined : this.#idle[connection.user];
+    const those = idle?.get(connection.address);
+    if (those) those.add(connection);
+    else idle?.set(connection.address, new Set([connection]));
+  }
+
+  wake(connection: Tracked): void {
+    const idle = connection.user === "operator" ? undefined : this.#idle[connection.user];
+    const those = idle?.get(connection.address);
+    if (those?.delete(connection) && those.size === 0) idle?.delete(connection.address);
+  }
+
+  #closeIdle(): boolean {
+    let most: Set<Tracked> | undefined;
+    const idle = this.#idle.unknown.size > 0 ? this.#idle.unknown : this.#idle.caller;
+    for (const those of idle.values()) if (!most || those.size > most.size) most = those;
+    const [oldest] = most ?? [];
+    if (!oldest) return false;
+    this.#options.onShed("idle_connection");
+    this.#close(oldest);
+    return true;
+  }
+
+  #closeExcess(): void {
+    for (const connection of this.#excess) {
+      if (connection.user === "operator") continue;
+      this.#close(connection);
+      return;
+    }
+  }
+
+  #close(connection: Tracked): void {
+    this.#remove(connection);
+    // Tells the caller which of its requests were not served.
+    if (connection.session) connection.session.destroy();
+    else connection.socket.destroy();
+  }
+
+  #remove(connection: Tracked): void {
+    this.#open.delete(connection);
+    this.#excess.delete(connection);
+    connection.close();
+  }
+}
+
+class Tracked implements Connection {
+  readonly socket: Socket;
+  readonly isExcess: boolean;
+  /** Kept, because a closed socket has none. */
+  readonly address: string;
+  session: ServerHttp2Session | undefined;
+  /** The latest response, over HTTP/1. */
+  response: ServerResponse | undefined;
+  user: User = "unknown";
+  readonly #abort = new LinkedAbort(undefined);
+  readonly #table: Table;
+  /** Requests whose response has not been sent. */
+  #open = 0;
+
+  constructor(socket: Socket, isExcess: boolean, table: Table) {
+    this.socket = socket;
+    this.isExcess = isExcess;
+    this.address = socket.remoteAddress ?? "";
+    this.#table = table;
+    if (!isExcess) table.rest(this);
+  }
+
+  get closed(): Signal {
+    return this.#abort.signal;
+  }
+
+  begin(response?: ServerResponse): void {
+    this.response = response;
+    if (this.#open++ === 0) this.#table.wake(this);
+  }
+
+  end(): void {
+    // The time that a stalled reader had for the last response must not end the wait for the next one.
+    if (--this.#open > 0) {
+      if (!this.session) this.socket.setTimeout(0);
+    } else if (!this.socket.destroyed && !this.isExcess) this.#table.rest(this);
+  }
+
+  know(user: User): void {
+    // A connection of a proxy carries requests of both. An idle one is listed by its user.
+    if (this.user !== "operator" && this.#open > 0) this.user = user;
+  }
+
+  close(): void {
+    this.#table.wake(this);
+    this.#abort.abort(GONE);
+  }
+}
+
+function kindOf({ code }: NodeJS.ErrnoException) {
+  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_incomplete" : "malformed_request";
+}
+
+/** Sends a failure and closes the connection. Without the timer, a caller that keeps its side open would hold it. */
+function closeWith(socket: Socket, failure: Failure): void {
+  socket.end(rawResponse(failure, newRequestId()));
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
+}
