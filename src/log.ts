@@ -15,8 +15,13 @@ export interface ProcessLog {
 /**
  * Opens the structured log: one JSON line per record, in batches. Call `output.flush` before the process ends.
  * @param stream standard error; standard output has only the start-up lines
+ * @param facts members of every line
  */
-export function openLog(level: string, stream: { readonly fd: number }): ProcessLog {
+export function openLog(
+  level: string,
+  stream: { readonly fd: number },
+  facts: Readonly<Record<string, unknown>> | null = null,
+): ProcessLog {
   const output = new LogOutput(stream, {
     onError: (error) => errors.add("log", error),
     onDropped: (lines) => log.warn({ lines }, "log lines were dropped, because the reader of the log was too slow"),
@@ -27,23 +32,25 @@ export function openLog(level: string, stream: { readonly fd: number }): Process
       "caught an internal error; requests are not affected",
     ),
   );
-  const log: Log = createLog(level, output, errors);
+  const log: Log = createLog(level, output, errors, facts);
   return { log, errors, output };
 }
 
 /**
  * Creates a log. None of its methods throws.
  * @param errors counts log lines that could not be created or passed to `output`
+ * @param facts members of every line
  */
 export function createLog(
   level: string,
   output: DestinationStream = pino.destination(2),
   errors: InternalErrors = createInternalErrors(),
+  facts: Readonly<Record<string, unknown>> | null = null,
 ): Log {
   return pino(
     {
       level,
-      base: null,
+      base: facts,
       timestamp: pino.stdTimeFunctions.isoTime,
       hooks: {
         logMethod(line, method) {

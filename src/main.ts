@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createActivity } from "./accounts/activity.ts";
 import { bootstrap, checkSecrets, createSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
@@ -14,29 +13,28 @@ import { journalFolder } from "./admission/journal-folder.ts";
 import { type Admission, createAdmission } from "./admission/lease.ts";
 import { keepAlive } from "./admission/replica.ts";
 import { createSettlements, isSettlementRow } from "./admission/settle.ts";
-import { type Config, envToConfig } from "./config/config.ts";
+import { announce } from "./announce.ts";
+import type { Config } from "./config/config.ts";
 import { listenError } from "./config/listen-error.ts";
-import { keepRpcUrl, reachableUrl, writeDiscovery } from "./discovery.ts";
+import { reachableUrl } from "./discovery.ts";
 import { createReader } from "./engine/attachments/reader.ts";
 import { loadDifficultyRater } from "./engine/difficulty/difficulty.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
-import { greeting } from "./greeting.ts";
 import type { InternalErrors } from "./internal-errors.ts";
-import { errorFacts, type Log, openLog, type ProcessLog } from "./log.ts";
+import type { Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
-import { readResources, resourceWarnings } from "./resources.ts";
+import { run, type Start } from "./run.ts";
 import { createSearch } from "./search/search.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
 import { createShares } from "./service/shares.ts";
 import { startShedder } from "./service/shedding.ts";
-import { drainServers, handleErrors, stopSignal } from "./shutdown.ts";
+import { drainServers } from "./shutdown.ts";
 import { createStore, type Store } from "./store/open.ts";
 import { keepPartitions } from "./store/partitions.ts";
 import { createTelemetry } from "./telemetry/create.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
-import { lowerEngineThreads } from "./thread-priority.ts";
 import { startTracing } from "./tracing.ts";
 import type { ConnectionOptions } from "./transport/connections.ts";
 import { listen, listenBoth } from "./transport/listen.ts";
@@ -45,6 +43,10 @@ import { createRequestReader } from "./transport/request-reader.ts";
 import { createRestServer } from "./transport/rest/server.ts";
 import { requireKnownHost } from "./transport/rpc/known-host.ts";
 import { createRpcHandler } from "./transport/rpc/server.ts";
+import { linkToPrimary } from "./workers/link.ts";
+
+/** Undefined in a process that is the only one of its service. */
+const primary = linkToPrimary(process);
 
 /** What each step of the start needs. */
 interface Context {
@@ -57,13 +59,11 @@ interface Context {
 }
 
 /**
- * Starts everything in order. Disposing the result stops everything in reverse order. The listeners start before the
- * database is available, so that probes are answered; other requests are refused until the end of the start.
- * @param stopping aborts the start: what was started is stopped again, and the reason of the signal is thrown
+ * Starts a replica. The listeners start before the database is available, so that probes are answered; other requests
+ * are refused until the end of the start. Where other workers serve already, the listeners start last.
  */
-async function start(config: Config, processLog: ProcessLog, stopping: AbortSignal): Promise<AsyncDisposableStack> {
-  const { log, errors, output } = processLog;
-  const { bootstrapApiKey: apiKey, operatorToken, dataDir } = config;
+const start: Start = async (config, { log, errors, output }, stopping) => {
+  const { bootstrapApiKey: apiKey, operatorToken } = config;
   const given = { apiKey, operatorToken };
   checkSecrets(given);
   await using stack = new AsyncDisposableStack();
@@ -78,7 +78,7 @@ async function start(config: Config, processLog: ProcessLog, stopping: AbortSign
   const admission = await startAdmission(context, store, replica);
   const inFlight = createInFlight();
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
-  const { restUrl, rpcUrl } = await startServers(context, services, inFlight);
+  const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
 
   const secrets = await store.open(async (pools, repeat) => {
     await repeat(() => applyTiers(pools.maintenance, config.tiers));
@@ -90,11 +90,13 @@ async function start(config: Config, processLog: ProcessLog, stopping: AbortSign
     const offered = createSecrets();
     return repeat(() => bootstrap(pools.maintenance, given, offered));
   });
-  await announce(context, rpcUrl, secrets.operatorToken ?? operatorToken);
+  const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
   if (Object.keys(secrets).length === 0) stopping.throwIfAborted();
-  process.stdout.write(greeting({ restUrl, rpcUrl, dataDir, secrets, offline }));
+  const ready = { restUrl, rpcUrl, secrets, offline };
+  if (primary) primary.ready(ready);
+  else await announce(config, log, stack, ready);
   return stack.move();
-}
+};
 
 async function startAdmission(
   { config, log, telemetry, stack }: Context,
@@ -152,7 +154,7 @@ function createServiceParts(
     inFlight,
     deadlines: config.deadlines,
     levels: config.levels,
-    started: () => store.isOpen,
+    started: () => store.isOpen && (primary?.allReady ?? true),
   });
   return { services, offline: models.offline };
 }
@@ -171,7 +173,8 @@ async function startServers(
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
-  const rpcHandler = withMetrics(telemetry, createRpcHandler(services, config, log, telemetry, reader));
+  const metrics = primary?.metrics(telemetry) ?? telemetry;
+  const rpcHandler = withMetrics(metrics, createRpcHandler(services, config, log, telemetry, reader));
   const handler = requireKnownHost(config, rpcHandler);
   const connections: ConnectionOptions = { max: config.connections.internal, onShed: telemetry.requestShed };
   const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, connections).catch((error) => {
@@ -181,51 +184,4 @@ async function startServers(
   return { restUrl: reachableUrl(rest.url), rpcUrl: reachableUrl(rpc.url) };
 }
 
-/** Writes the address and the operator token where the command line on this machine finds them. */
-async function announce({ config, log, stack }: Context, rpcUrl: string, operatorToken?: string): Promise<void> {
-  try {
-    if (operatorToken) await writeDiscovery(config.dataDir, { operatorToken });
-    const address = await keepRpcUrl(config.dataDir, rpcUrl);
-    stack.defer(() => address.stop());
-  } catch (error) {
-    // A replica without a writable disk serves requests all the same.
-    log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");
-  }
-}
-
-/** Runs the service until a stop signal and returns the exit code. */
-async function main(): Promise<number> {
-  let stopping: AbortSignal | undefined;
-  let running: AsyncDisposableStack;
-  try {
-    const resources = readResources();
-    const config = envToConfig(process.env, resources);
-    const processLog = openLog(config.logLevel, process.stderr);
-    for (const warning of resourceWarnings(resources)) processLog.log.warn(warning);
-    handleErrors(process, processLog);
-    lowerEngineThreads();
-    stopping = stopSignal(process, processLog.log);
-    running = await start(config, processLog, stopping);
-  } catch (error) {
-    if (stopping?.aborted) return 0;
-    // Errors of the start are for the operator, so the full message is printed.
-    process.stderr.write(`Chorus cannot start. ${messageOf(error)}\n`);
-    return 1;
-  }
-  if (!stopping.aborted) await once(stopping, "abort");
-  try {
-    await running.disposeAsync();
-    return 0;
-  } catch (error) {
-    process.stderr.write(`Chorus did not stop cleanly. ${messageOf(error)}\n`);
-    return 1;
-  }
-}
-
-/** The message of an error; of several errors, which disposal nests, that of the first. */
-function messageOf(error: unknown): string {
-  if (error instanceof SuppressedError) return messageOf(error.suppressed);
-  return error instanceof Error ? error.message : String(error);
-}
-
-process.exit(await main());
+process.exit(await run(process, start, { worker: primary?.place, failed: primary?.failed }));

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import {
   bodyBudgetBytes,
@@ -53,6 +54,10 @@ export interface Config {
   deadlines: { low: number; medium: number; high: number };
   /** Time for requests in flight to finish after SIGTERM, in milliseconds. */
   drainMs: number;
+  /** Processes that serve requests on the same ports. Memory and connections below are those of one of them. */
+  workers: number;
+  /** Most connections of each of the two pools to the database. */
+  databaseConnections: number;
   /** Age at which records of requests and usage by minute are deleted, in days. */
   retentionDays: number;
   /** Most bytes of request bodies held in memory at one time, over all requests. */
@@ -88,6 +93,13 @@ export interface Config {
   tracing: TracingConfig | undefined;
 }
 
+/** Connections of each pool to the database, and the least where workers share them: reports use up to four. */
+const DATABASE_CONNECTIONS = 10;
+const MIN_DATABASE_CONNECTIONS = 5;
+
+/** Least memory for request bodies of one worker, in bytes: one body of the largest size needs it. */
+const LEAST_BODY_BYTES = 64 * 1024 * 1024;
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -96,6 +108,8 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @throws ConfigError naming the variable, what was expected and what to do
  */
 export function envToConfig(env: Env, resources: Resources = readResources()): Config {
+  const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
+  const { models, search } = readSources(env);
   return {
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
     rpc: {
@@ -109,7 +123,8 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     migrates: migrates(env),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
-    ...readSources(env),
+    models: models.map((entry) => shareOf(entry, workers)),
+    search,
     timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
       connectMs: 5_000,
       firstTokenMs: 60_000,
@@ -120,15 +135,23 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     levels: levels(env),
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
+    workers,
+    databaseConnections: Math.max(MIN_DATABASE_CONNECTIONS, Math.ceil(DATABASE_CONNECTIONS / workers)),
     retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
-    bodyBudgetBytes: integer(
-      env,
-      "CHORUS_BODY_BUDGET_BYTES",
-      bodyBudgetBytes(resources),
-      64 * 1024 * 1024,
-      Number.MAX_SAFE_INTEGER,
+    bodyBudgetBytes: Math.max(
+      LEAST_BODY_BYTES,
+      Math.floor(
+        integer(
+          env,
+          "CHORUS_BODY_BUDGET_BYTES",
+          bodyBudgetBytes(resources),
+          LEAST_BODY_BYTES,
+          Number.MAX_SAFE_INTEGER,
+        ) / workers,
+      ),
     ),
-    connections: connectionLimits(resources),
+    // The limit on open files is one of each process.
+    connections: connectionLimits({ ...resources, memoryBytes: resources.memoryBytes / workers }),
     maxLoopDelayMs: integer(env, "CHORUS_MAX_LOOP_DELAY_MS", 50, 0, 10_000),
     body: milliseconds(env, "CHORUS_BODY_MS", { idleMs: 10_000, totalMs: 300_000 }),
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
@@ -139,6 +162,13 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     tracing: readTracing(env),
   };
+}
+
+/** The part of a model's calls that each worker may make. */
+function shareOf(entry: ModelEntry, workers: number): ModelEntry {
+  const { maxConcurrency } = entry;
+  if (maxConcurrency === undefined) return entry;
+  return { ...entry, maxConcurrency: Math.max(1, Math.floor(maxConcurrency / workers)) };
 }
 
 /** Reads host names, separated by commas. */

@@ -45,6 +45,8 @@ export interface StoreOptions {
   dataDir: string;
   /** Whether to bring the schema up to date; if not, `open` waits until another process has done it. */
   migrates: boolean;
+  /** Most connections of each pool. */
+  databaseConnections: number;
 }
 
 /**
@@ -52,7 +54,7 @@ export interface StoreOptions {
  * @param signal aborts `open`
  */
 export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
-  const { databaseUrl, databaseListenUrl, dataDir, migrates } = options;
+  const { databaseUrl, databaseListenUrl, dataDir, migrates, databaseConnections: max } = options;
   const stack = new AsyncDisposableStack();
   const requests = createGate();
   const maintenance = createGate();
@@ -77,8 +79,8 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
       const url = await urlOfDatabase();
       signal.throwIfAborted();
       const pools = {
-        requests: stack.adopt(openPool(url, REQUEST_TIMEOUTS), (pool) => pool.end()),
-        maintenance: stack.adopt(openPool(url), (pool) => pool.end()),
+        requests: stack.adopt(openPool(url, { ...REQUEST_TIMEOUTS, max }), (pool) => pool.end()),
+        maintenance: stack.adopt(openPool(url, { max }), (pool) => pool.end()),
       };
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });
       await repeat(() => checkServer(pools.maintenance));

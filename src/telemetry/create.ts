@@ -4,7 +4,7 @@ import { journalMetrics, leaseMetrics, queueMetrics } from "./admission.ts";
 import { limitMetrics, modelMetrics } from "./models.ts";
 import { bodyMetrics, requestMetrics } from "./requests.ts";
 import { selfMetrics } from "./self.ts";
-import type { Telemetry } from "./telemetry.ts";
+import type { MetricSnapshot, Telemetry } from "./telemetry.ts";
 
 /** Media type of `Telemetry.text`. */
 export const TELEMETRY_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -27,7 +27,12 @@ export function createTelemetry(errors: InternalErrors = createInternalErrors())
     ...selfMetrics(registry, errors),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
   };
-  return { ...guarded(methods, errors), errors, text: () => registry.metrics() };
+  return {
+    ...guarded(methods, errors),
+    errors,
+    text: () => registry.metrics(),
+    snapshot: async () => (await registry.getMetricsAsJSON()) as object[] as MetricSnapshot[],
+  };
 }
 
 /** The same methods, which do not throw. */

@@ -90,4 +90,12 @@ export interface Telemetry {
   readonly errors: InternalErrors;
   /** All metrics in Prometheus' text format, version 0.0.4. */
   text(): Promise<string>;
+  /** All metrics, to be summed over processes. */
+  snapshot(): Promise<MetricSnapshot[]>;
+}
+
+/** One metric with its values, as prom-client writes it. It can be sent to another process. */
+export interface MetricSnapshot {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram" | "summary";
 }

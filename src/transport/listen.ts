@@ -1,6 +1,8 @@
+import cluster from "node:cluster";
 import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
+import { platform } from "node:os";
 import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
 import { HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 import { beginInTurns } from "./http2-turns.ts";
@@ -18,6 +20,12 @@ export interface Listener {
   /** Ends every connection at once. */
   destroy(): void;
 }
+
+/**
+ * Whether the kernel shares connections out between the workers (SO_REUSEPORT). Elsewhere than on Linux, Node's primary
+ * process accepts them and passes them on; a connection that it passes to a worker which just ends then hangs.
+ */
+const SHARES_PORT = cluster.isWorker && platform() === "linux";
 
 /** Time in which a new connection must send its first bytes, in milliseconds. */
 const FIRST_BYTES_MS = 20_000;
@@ -131,7 +139,7 @@ function readFirstBytes(socket: Socket, done: (bytes: string) => void): void {
 async function bind(server: NetServer, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen({ host, port, reusePort: SHARES_PORT }, () => {
       server.off("error", reject);
       resolve();
     });

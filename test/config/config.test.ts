@@ -48,6 +48,8 @@ test("returns the documented defaults for an empty environment", () => {
       databaseUrl: undefined,
       databaseListenUrl: undefined,
       migrates: true,
+      workers: 1,
+      databaseConnections: 10,
       dataDir: resolve(".chorus"),
       bootstrapApiKey: undefined,
       operatorToken: undefined,
@@ -281,4 +283,25 @@ test("reads the names of the internal listener", () => {
   ]);
   for (const RPC_NAMES of ["http://chorus.example.com", "chorus.example.com:8081", "a b", "a..b"])
     assert.throws(() => envToConfig({ RPC_NAMES }), /^ConfigError: RPC_NAMES must be host names separated by commas/);
+});
+
+test("divides memory, connections and calls among the workers, and gives each the least that it needs", () => {
+  const resources = { openFiles: 65_536, memoryBytes: 4 * 2 ** 30 };
+  const model = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
+  const models = catalogue({ models: [{ ...model, max_concurrency: 9 }] });
+  const read = (workers: string) => envToConfig({ ...models, CHORUS_WORKERS: workers }, resources);
+  const [one, two, many] = [read("1"), read("2"), read("64")];
+  assert.equal(two.bodyBudgetBytes, one.bodyBudgetBytes / 2);
+  assert.equal(many.bodyBudgetBytes, 64 * 2 ** 20);
+  assert.deepEqual(
+    [one, two, many].map(({ databaseConnections }) => databaseConnections),
+    [10, 5, 5],
+  );
+  assert.deepEqual(
+    [one, two, many].map((config) => config.models[0]?.maxConcurrency),
+    [9, 4, 1],
+  );
+  assert.ok(two.connections.public < one.connections.public);
+  assert.ok(read("auto").workers >= 1);
+  for (const value of ["0", "257", "all", "2.5"]) refused({ CHORUS_WORKERS: value }, "CHORUS_WORKERS");
 });

@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import { announce } from "../announce.ts";
+import { run, type Start } from "../run.ts";
+import { startEmbedded } from "../store/embedded/embedded.ts";
+import { checkPort } from "./ports.ts";
+import { createWorkers } from "./primary.ts";
+
+const REPLICA = join(import.meta.dirname, "../main.ts");
+
+/**
+ * Starts the embedded Postgres if it is used, and the workers. Workers take compiled code from a cache in DATA_DIR.
+ * Disposing the result stops everything in reverse order.
+ */
+const start: Start = async (config, processLog, stopping) => {
+  const { databaseUrl, dataDir, workers: count } = config;
+  const port = await checkPort("HOST and PORT", config.public);
+  const rpcPort = await checkPort("RPC_HOST and RPC_PORT", config.rpc);
+  await using stack = new AsyncDisposableStack();
+  const database = { url: databaseUrl };
+  if (!databaseUrl) {
+    const embedded = await startEmbedded(dataDir, (message) => processLog.log.info(message));
+    stack.defer(() => embedded.stop());
+    database.url = embedded.url;
+  }
+  const { NODE_COMPILE_CACHE: cache = join(dataDir, "compiled") } = process.env;
+  const env = {
+    PORT: port,
+    RPC_PORT: rpcPort,
+    DATABASE_URL: database.url,
+    NODE_COMPILE_CACHE: cache,
+    // npm is not the parent of the workers.
+    npm_lifecycle_event: undefined,
+  };
+  const workers = createWorkers({ exec: REPLICA, count, env }, processLog);
+  stack.defer(() => workers.stop());
+  const aborted = new Promise<never>((_, reject) =>
+    stopping.addEventListener("abort", () => reject(stopping.reason), { once: true }),
+  );
+  stopping.throwIfAborted();
+  const [first, ...others] = await Promise.race([workers.start(), aborted]);
+  if (!first) throw new Error("No worker has started.");
+  // Of several workers at a first start, one creates the secrets.
+  const secrets = Object.assign({}, first.secrets, ...others.map((other) => other.secrets));
+  await announce(config, processLog.log, stack, { ...first, secrets });
+  return stack.move();
+};
+
+/** Runs the workers until a stop signal. @returns the exit code */
+export function runWorkers(): Promise<number> {
+  return run(process, start);
+}
