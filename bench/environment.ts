@@ -29,6 +29,8 @@ export interface Environment extends AsyncDisposable {
   startRelay(): Promise<Contestant>;
   startPortkey(): Promise<Contestant>;
   startChorus(): Promise<RpcContestant>;
+  /** Chorus with that many workers, on all cores. */
+  startWorkers(count: number): Promise<Contestant>;
   startUngoverned(): Promise<Contestant>;
   /** An RPC library alone, or for unary calls HTTP and the codecs alone. They have no REST. */
   startEcho(script: "echo" | "bare"): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
@@ -67,6 +69,7 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
     startRelay: () => startRelay(places),
     startPortkey: () => startPortkey(places),
     startChorus: () => startChorus(places),
+    startWorkers: (count) => startChorus(places, count),
     startUngoverned: () => startUngoverned(places),
     startEcho: (script) => startEcho(places, script),
     startNginx: nginxVersion() ? () => startNginx(places) : undefined,
@@ -116,7 +119,11 @@ async function startUngoverned({ catalogue, signal }: Places): Promise<Contestan
   return contestant("Chorus ungoverned", server, (shape) => chorusTarget(port, shape));
 }
 
-async function startChorus({ folder, catalogue, databaseUrl, signal }: Places): Promise<RpcContestant> {
+/** @param workers undefined: one process with a core to itself */
+async function startChorus(
+  { folder, catalogue, databaseUrl, signal }: Places,
+  workers?: number,
+): Promise<RpcContestant> {
   const [port = 0, rpcPort = 0] = await freePorts(2);
   const env = {
     PORT: String(port),
@@ -131,15 +138,21 @@ async function startChorus({ folder, catalogue, databaseUrl, signal }: Places): 
     CHORUS_MODEL_TIMEOUTS_MS: JSON.stringify({ firstTokenMs: HOUR_MS, betweenChunksMs: HOUR_MS }),
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
+    CHORUS_WORKERS: String(workers ?? 1),
   };
-  const server = await startServer(node(here("../src/main.ts")), { port, place: "server", env, signal });
+  const place = workers === undefined ? "server" : "all";
+  const server = await startServer(node(here("../src/start.ts")), { port, place, env, signal });
   // Chorus creates the schema and the workspace after both ports are open.
   while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });
   const pool = openPool(databaseUrl, { max: 1 });
   await pool.query("select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces");
   await pool.end();
   return {
-    ...contestant("Chorus", server, (shape) => chorusTarget(port, shape, API_KEY)),
+    ...contestant(
+      workers === undefined ? "Chorus" : `${workers} ${workers === 1 ? "worker" : "workers"}`,
+      server,
+      (shape) => chorusTarget(port, shape, API_KEY),
+    ),
     rpcTarget: (protocol, shape) => rpcTarget(rpcPort, protocol, shape, API_KEY),
   };
 }

@@ -12,6 +12,7 @@ import { openAiTarget } from "./requests.ts";
 import { type Entry, type Rounds, takeTurns } from "./rounds.ts";
 import { measureRpc } from "./rpc.ts";
 import { pinSelf } from "./server.ts";
+import { measureWorkers } from "./workers.ts";
 
 const RESULTS = fileURLToPath(new URL("results.md", import.meta.url));
 /** Parts in which all servers take turns. */
@@ -49,6 +50,10 @@ async function measureServers(results: Results, options: Options, signal: AbortS
   if (runs("rpc")) {
     console.log("RPC, processor time per answer or token:");
     results.samples.push(...(await measureRpc(environment, how)));
+  }
+  if (runs("workers")) {
+    console.log("Workers, processor time per answer or token:");
+    results.samples.push(...(await measureWorkers(environment, how)));
   }
   if (!runs("memory")) return;
   console.log("Memory for an open stream:");

@@ -6,7 +6,7 @@ import type { LeaseLoad } from "./leases.ts";
 import type { MemoryUse } from "./memory.ts";
 import { methodText } from "./method.ts";
 import type { Options } from "./options.ts";
-import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS } from "./rounds.ts";
+import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS, WORKERS_STREAMS } from "./rounds.ts";
 import { cores } from "./server.ts";
 import { figure, percent, table } from "./tables.ts";
 import { targetsTable } from "./targets.ts";
@@ -24,6 +24,7 @@ better for A. "Time of A / time of B" is the opposite: smaller is better for A.`
     targetsTable(results),
     ...loadSections(results),
     ...rpcSections(results),
+    ...workersSections(results),
     memorySection(results.memory),
     leasesSection(results.leases),
     consoleSection(results.console),
@@ -106,6 +107,34 @@ function rpcSections(results: Results): string[] {
       make("rpc unary", "answer", "REST"),
     ),
     section(`RPC, ${streams}, \`StreamGenerate\` on HTTP/2:`, make("rpc paced", "token", "SSE")),
+  ];
+}
+
+function workersSections(results: Results): string[] {
+  const make = (kind: Kind, item: string) => {
+    const names = namesOf(results, kind);
+    const one = rowOf(results, kind, names[0] ?? "").rate;
+    const rows = names.map((name) => {
+      const { rate, cpuMicros, driverShare } = rowOf(results, kind, name);
+      const busy = rate === undefined || cpuMicros === undefined ? undefined : (rate * cpuMicros) / 1e6;
+      return [
+        name,
+        figure(rate),
+        figure(divide(rate, one), 2),
+        figure(cpuMicros, 1),
+        percent(busy),
+        percent(driverShare),
+      ];
+    });
+    const head = ["", `${item}s/s`, "÷ 1 worker", `CPU µs per ${item}`, "cores used", "load + upstream"];
+    return rows.length === 0 ? "" : table(head, rows);
+  };
+  return [
+    section(
+      "Workers, unary. All processes, Postgres too, share all cores, so what the load uses is missing for the workers:",
+      make("workers unary", "answer"),
+    ),
+    section(`Workers, ${WORKERS_STREAMS} paced streams at once:`, make("workers paced", "token")),
   ];
 }
 

@@ -3,7 +3,15 @@ import { type Load, load, type Plan, type Target } from "./load.ts";
 import type { Server } from "./server.ts";
 
 /** What is measured: kinds of requests, and for RPC two of them. */
-export type Kind = "unary" | "burst" | "paced" | "latency" | "rpc unary" | "rpc paced";
+export type Kind =
+  | "unary"
+  | "burst"
+  | "paced"
+  | "latency"
+  | "rpc unary"
+  | "rpc paced"
+  | "workers unary"
+  | "workers paced";
 
 /** One contestant in one round. */
 export interface Sample extends Load {
@@ -45,6 +53,8 @@ export const CONNECTIONS = 64;
 export const PACED_STREAMS = 300;
 /** Tokens per second that the upstream can send in these streams. */
 export const PACED_RATE = (PACED_STREAMS * 1_000) / SCRIPTS.paced.intervalMs;
+/** Paced streams that are open at once where workers are compared: more than one of them can keep up with. */
+export const WORKERS_STREAMS = 1_500;
 /** A rate far below the maximum of all servers, to measure the latency that each adds. */
 export const LATENCY_RATE = 200;
 /** In seconds. A server that has already been measured needs only a short warm-up. */
@@ -74,9 +84,10 @@ function planOf(kind: Kind, round: number, { seconds, signal }: Rounds): Plan {
   const warmUp = round === 0 ? Math.min(WARM_UP.first, seconds) : WARM_UP.later;
   const plan = { connections: CONNECTIONS, warmUp, measured: seconds, signal };
   if (kind === "latency") return { ...plan, perSecond: LATENCY_RATE };
-  if (kind !== "paced" && kind !== "rpc paced") return plan;
+  if (!kind.endsWith("paced")) return plan;
+  const connections = kind === "workers paced" ? WORKERS_STREAMS : PACED_STREAMS;
   // The streams start evenly over the length of one, so that their tokens do not arrive at the same time.
-  return { ...plan, connections: PACED_STREAMS, stagger: PACED_SECONDS, warmUp: PACED_SECONDS + WARM_UP.later };
+  return { ...plan, connections, stagger: PACED_SECONDS, warmUp: PACED_SECONDS + WARM_UP.later };
 }
 
 /** Measures one entry once. @throws Error if any response was wrong */
@@ -111,7 +122,7 @@ export async function measure(kind: Kind, entry: Entry, plan: Plan, { upstream }
 /** Streams are counted by their tokens, because many are incomplete at the start and the end of a measurement. */
 function itemsOf(kind: Kind, answers: number, tokens: number): number {
   if (kind === "burst") return tokens / SCRIPTS.burst.tokens.length;
-  return kind === "paced" || kind === "rpc paced" ? tokens : answers;
+  return kind.endsWith("paced") ? tokens : answers;
 }
 
 function difference(to: number | undefined, from: number | undefined): number | undefined {

@@ -24,12 +24,12 @@ export const cores = availableParallelism();
 /** Whether the server under test and the load get separate cores. Needs `taskset` (Linux) and at least two cores. */
 export const pinned = cores > 1 && hasTaskset();
 
-/** Cores of the server under test, and of all other processes. */
-const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1" };
+/** Cores of the server under test, of all other processes, and of a server that may use all. */
+const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1", all: `0-${cores - 1}` };
 
 export interface Server extends AsyncDisposable {
   port: number;
-  /** CPU time of the process so far, in microseconds; undefined on systems other than Linux. */
+  /** CPU time of the process and its children so far, in microseconds; undefined on systems other than Linux. */
   cpuMicros(): number | undefined;
   /** Resident memory of the process, in bytes; undefined on systems other than Linux. */
   residentBytes(): number | undefined;
@@ -67,7 +67,7 @@ export function openFilesLimit(): number {
  */
 export async function startServer(
   command: string[],
-  options: { port: number; place: "server" | "rest"; env?: Record<string, string>; signal: AbortSignal },
+  options: { port: number; place: keyof typeof CORES; env?: Record<string, string>; signal: AbortSignal },
 ): Promise<Server> {
   const { port, place, env = {}, signal } = options;
   signal.throwIfAborted();
@@ -141,9 +141,13 @@ function listens(port: number): Promise<boolean> {
 
 function cpuMicros({ pid }: ChildProcess): number | undefined {
   try {
-    // The command name may contain spaces. After it, utime and stime are the 12th and 13th field.
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+    const ticks = [pid, ...children].map((one) => {
+      // The command name may contain spaces. After it, utime and stime are the 12th and 13th field.
+      const fields = readFileSync(`/proc/${one}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+      return Number(fields[11]) + Number(fields[12]);
+    });
+    return ticks.reduce((sum, count) => sum + count, 0) * TICK_US;
   } catch {
     return undefined;
   }

@@ -1,0 +1,18 @@
+import type { Environment } from "./environment.ts";
+import { type Entry, type Rounds, type Sample, takeTurns } from "./rounds.ts";
+
+/** Numbers of workers that are compared. */
+const COUNTS = [1, 2] as const;
+
+/** Measures Chorus with one and with two workers, which may use all cores, beside load generator and upstream. */
+export async function measureWorkers({ startWorkers }: Environment, how: Rounds): Promise<Sample[]> {
+  await using stack = new AsyncDisposableStack();
+  const contestants = [];
+  for (const count of COUNTS) contestants.push(stack.use(await startWorkers(count)));
+  const samples: Sample[] = [];
+  for (const shape of ["unary", "paced"] as const) {
+    const entries = contestants.map(({ name, server, target }): Entry => ({ name, server, target: target(shape) }));
+    samples.push(...(await takeTurns(`workers ${shape}`, entries, how)));
+  }
+  return samples;
+}
