@@ -137,7 +137,7 @@ function wholeMajority(crew: readonly Player[]): string {
   });
   const count = tally(
     forms.map((answer) => ({ answer, weight: 1 })),
-    0,
+    [],
   );
   const strongest = crew.toSorted((a, b) => (b.accuracy ?? 0) - (a.accuracy ?? 0))[0];
   const chosen = count && count.agreement > 0.5 ? crew[count.leader] : strongest;

@@ -37,7 +37,7 @@ export function accuracyOf(rows: readonly Row[], name: string): number {
 
 /**
  * Accuracy of a model on the rows of the other folds, 0 to 1, by row index. It does not use the row that is scored.
- * Scores up to 10 count as tenths.
+ * Scores up to 10 count as tenths. Two further rows, one right and one wrong, keep few rows from giving 0 or 1.
  * @param block number of consecutive rows that share a fold
  */
 export function knownAccuracy(rows: readonly Row[], name: string, block = 1): (index: number) => number | undefined {
@@ -45,7 +45,8 @@ export function knownAccuracy(rows: readonly Row[], name: string, block = 1): (i
   const foldOf = (index: number) => Math.floor(index / block) % FOLDS;
   const byFold = Array.from({ length: FOLDS }, (_, fold) => {
     const others = rows.filter((_, index) => foldOf(index) !== fold);
-    return others.length > 0 ? accuracyOf(others, name) / scale : undefined;
+    const right = (accuracyOf(others, name) / scale) * others.length;
+    return others.length > 0 ? (right + 1) / (others.length + 2) : undefined;
   });
   return (index) => byFold[foldOf(index)];
 }

@@ -14,7 +14,7 @@ const MAX_ANSWER = 2_000;
  */
 export function exactAnswer(text: string): string | undefined {
   const found = finalText(text.slice(-4 * MAX_ANSWER).replace(/^[\r\n]+|\s*[\r\n]\s*$/g, ""));
-  if (found === undefined || found.trim() === "" || found.length > MAX_ANSWER || found.includes("\n")) return undefined;
+  if (found === undefined || found.trim() === "" || found.length > MAX_ANSWER) return undefined;
   return literal(found.trim()) ?? found;
 }
 

@@ -91,7 +91,7 @@ function mergeScalars(votes: readonly Vote<Extract<JsonNode, { kind: "scalar" }>
 /** The votes that agree with the winner of a plurality vote. */
 function winners<T extends JsonNode>(votes: readonly Vote<T>[], keyOf: (node: T) => string): Vote<T>[] {
   const ballots = votes.map(({ node, weight }) => ({ answer: keyOf(node), weight }));
-  const leader = ballots[tally(ballots, 0)?.leader ?? 0]?.answer;
+  const leader = ballots[tally(ballots, [])?.leader ?? 0]?.answer;
   return votes.filter((_, index) => ballots[index]?.answer === leader);
 }
 

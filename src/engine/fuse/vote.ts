@@ -2,12 +2,12 @@
 export interface Ballot {
   /** Canonical form of the answer; undefined: the candidate abstains. */
   answer: string | undefined;
-  /** 0 or more. */
+  /** 0 or more. See `voteWeight`. */
   weight: number;
 }
 
 interface Tally {
-  /** Index of the first ballot for the winning answer. */
+  /** Index of the first of the heaviest ballots for the winning answer. */
   leader: number;
   /** The winner's share of the weight of all ballots that do not abstain, 0 to 1. */
   agreement: number;
@@ -15,36 +15,81 @@ interface Tally {
   decided: boolean;
 }
 
+/**
+ * What a further ballot for an answer adds to the heaviest one, as a share of its weight. Below 1, because models make
+ * the same mistakes: their votes are not independent. Fitted with `OFFSET` on recorded panels
+ * (docs/decisions/fusion.md).
+ */
+const FURTHER = 0.3;
+/** Added to the log-odds of a model's accuracy: even a model that is wrong more often than right seldom errs alike. */
+const OFFSET = 0.8;
+/** Smallest weight of a vote. */
+const LEAST = 0.05;
 /** Relative tolerance for sums of weights such as .1 + .2. */
 const EPSILON = 1e-9;
 
+/** Constants of a vote, for measurements. */
+export interface VoteConstants {
+  further?: number;
+  offset?: number;
+}
+
+/** Weight of a model's vote for its share of right answers, 0 to 1. */
+export function voteWeight(accuracy: number, { offset = OFFSET }: VoteConstants = {}): number {
+  return Math.max(LEAST, logOdds(accuracy) + offset);
+}
+
+/** Natural logarithm of p / (1 − p), for accuracies from .01 to .99. */
+export function logOdds(accuracy: number): number {
+  const p = Math.min(0.99, Math.max(0.01, accuracy));
+  return Math.log(p / (1 - p));
+}
+
+/** Evidence for an answer: the heaviest of its ballots, and a share of each other. 0 without ballots. */
+export function support(weights: readonly number[], { further = FURTHER }: VoteConstants = {}): number {
+  const heaviest = Math.max(0, ...weights);
+  return heaviest + further * (weights.reduce((sum, weight) => sum + weight, 0) - heaviest);
+}
+
 /**
- * Counts a weighted plurality vote. Among answers with equal weight the one with the heaviest ballot leads, then the
- * first.
- * @param outstandingWeight weight of the votes to come, all of which may go to the runner-up
+ * Counts a vote: the answer with most support wins. Among answers with equal support the one with the heaviest ballot
+ * leads, then the first.
+ * @param outstanding weights of the votes to come, all of which may go to one other answer
  * @returns undefined if all abstain
  */
-export function tally(ballots: readonly Ballot[], outstandingWeight: number): Tally | undefined {
-  const answers = new Map<string, { leader: number; weight: number; heaviest: number }>();
+export function tally(
+  ballots: readonly Ballot[],
+  outstanding: readonly number[],
+  constants: VoteConstants = {},
+): Tally | undefined {
+  const answers = new Map<string, { leader: number; weights: number[] }>();
   let cast = 0;
   for (const [index, { answer, weight }] of ballots.entries()) {
     if (answer === undefined) continue;
     cast += weight;
     const votes = answers.get(answer);
-    if (!votes) answers.set(answer, { leader: index, weight, heaviest: weight });
+    if (!votes) answers.set(answer, { leader: index, weights: [weight] });
     else {
-      votes.weight += weight;
-      votes.heaviest = Math.max(votes.heaviest, weight);
+      if (weight > Math.max(...votes.weights)) votes.leader = index;
+      votes.weights.push(weight);
     }
   }
-  const tolerance = (cast + outstandingWeight) * EPSILON;
-  const [first, second] = [...answers.values()].sort((a, b) =>
-    Math.abs(a.weight - b.weight) > tolerance ? b.weight - a.weight : b.heaviest - a.heaviest || a.leader - b.leader,
-  );
+  const tolerance = (cast + outstanding.reduce((sum, weight) => sum + weight, 0)) * EPSILON;
+  const ranked = [...answers.values()]
+    .map(({ leader, weights }) => ({ leader, weights, total: support(weights, constants) }))
+    .sort((a, b) =>
+      Math.abs(a.total - b.total) > tolerance
+        ? b.total - a.total
+        : Math.max(...b.weights) - Math.max(...a.weights) || a.leader - b.leader,
+    );
+  const [first, ...others] = ranked;
   if (!first) return undefined;
+  const rivals = [[], ...others.map(({ weights }) => weights)].map((own) =>
+    support([...own, ...outstanding], constants),
+  );
   return {
     leader: first.leader,
-    agreement: cast > 0 ? Math.min(1, first.weight / cast) : 0,
-    decided: first.weight - (second?.weight ?? 0) > outstandingWeight + tolerance,
+    agreement: cast > 0 ? Math.min(1, first.weights.reduce((sum, weight) => sum + weight, 0) / cast) : 0,
+    decided: first.total - Math.max(...rivals) > tolerance,
   };
 }

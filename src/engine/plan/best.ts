@@ -1,5 +1,6 @@
 import { medoid } from "../fuse/medoid.ts";
-import { type Draft, strengthOf } from "./draft.ts";
+import { strengthOf } from "../fuse/peers.ts";
+import type { Draft } from "./draft.ts";
 
 /** A draft is an outlier when it is this many times shorter or longer than the median. */
 const OUTLIER_RATIO = 4;
@@ -31,5 +32,5 @@ export function bestDraft(drafts: readonly Draft[]): Draft | undefined {
 }
 
 function strength({ member }: Draft): number {
-  return strengthOf(member.role, member.accuracy);
+  return strengthOf({ tier: member.role, accuracy: member.accuracy });
 }

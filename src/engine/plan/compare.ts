@@ -22,10 +22,10 @@ export interface Comparison {
   canonicalise(text: string): string | undefined;
   /**
    * The answer, as soon as the outstanding drafts cannot change it.
-   * @param outstanding weight of the members that have not answered yet; 0 when no more drafts will come
+   * @param outstanding weights of the members that have not answered yet; empty when no more drafts will come
    * @returns undefined while the answer can still change, or finally when the drafts disagree
    */
-  settle(drafts: readonly Draft[], outstanding: number): Verdict | undefined;
+  settle(drafts: readonly Draft[], outstanding: readonly number[]): Verdict | undefined;
   /**
    * Combines disagreeing drafts with the text of a judge who saw them. Absent: the judge's text is the answer.
    * @returns undefined when the judge's text cannot be the answer but a draft can
@@ -33,7 +33,10 @@ export interface Comparison {
   join?(drafts: readonly Draft[], judgeText: string): string | undefined;
 }
 
-/** Share of the weight of all votes that the winner needs: more than half, or all of it. */
+/**
+ * What drafts need to settle an answer: most support of two or more (of JSON, more than half of the weight for each
+ * field), or the agreement of all.
+ */
 export type Share = "majority" | "all";
 
 /** Fewest drafts that can agree. */
@@ -64,8 +67,8 @@ export function compareAnswers(
       const chosen = count && drafts[count.leader];
       if (!chosen) return undefined;
       const agreeing = drafts.filter(({ canonical }) => canonical === chosen.canonical);
-      const guaranteed = sum(agreeing) / (sum(drafts.filter(hasCanonical)) + outstanding);
-      if (agreeing.length < MIN_DRAFTS || !isEnough(share, guaranteed)) return undefined;
+      const isSettled = share === "all" ? count.agreement > 1 - EPSILON && outstanding.length === 0 : count.decided;
+      if (agreeing.length < MIN_DRAFTS || !isSettled) return undefined;
       return { chosen, text: chosen.text, agreement: count.agreement };
     },
   };
@@ -87,7 +90,7 @@ export function compareObjects(share: Share, read: (text: string) => string | un
       const candidates = candidatesOf(valid);
       const merged = voteFields(candidates);
       const agreement = fieldAgreement(parseJson(merged), candidates);
-      const guaranteed = (agreement * sum(valid)) / (sum(valid) + outstanding);
+      const guaranteed = (agreement * sum(valid)) / (sum(valid) + outstanding.reduce((a, b) => a + b, 0));
       if (!isEnough(share, guaranteed)) return undefined;
       const chosen = valid[medoid(candidates)];
       if (!chosen) return undefined;

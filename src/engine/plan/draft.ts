@@ -66,11 +66,3 @@ export function* draftPieces({ end }: Draft, text: string): Generator<Piece> {
   for (let at = 0; at < text.length; at += PIECE) yield { type: "text", text: text.slice(at, at + PIECE) };
   yield end;
 }
-
-/** Accuracy assumed for a model whose accuracy is unknown. */
-const ASSUMED = { strong: 0.7, fast: 0.5 };
-
-/** The strength by which models are ranked: the known accuracy, or one assumed for the tier. */
-export function strengthOf(tier: Tier, accuracy: number | undefined): number {
-  return accuracy ?? ASSUMED[tier];
-}

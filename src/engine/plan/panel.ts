@@ -88,7 +88,7 @@ export function panel(options: PanelOptions): Model {
       ]),
     );
     /** If the comparison throws, the drafts settle nothing. */
-    const settle = (outstanding: number): Verdict | undefined => {
+    const settle = (outstanding: readonly number[]): Verdict | undefined => {
       try {
         return compare?.settle(inOrder(), outstanding);
       } catch (error) {
@@ -96,7 +96,11 @@ export function panel(options: PanelOptions): Model {
         return undefined;
       }
     };
-    const outstanding = () => pending.keys().reduce((sum, { weight = 1 }) => sum + weight, 0);
+    const outstanding = () =>
+      pending
+        .keys()
+        .map(({ weight = 1 }) => weight)
+        .toArray();
     let verdict: Verdict | undefined;
     while (pending.size > 0 && !verdict) {
       const arrival = await Promise.race([...pending.values(), timeout.reached]);
@@ -116,7 +120,7 @@ export function panel(options: PanelOptions): Model {
       const step = draftSteps.get(member);
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
-    verdict ??= settle(0);
+    verdict ??= settle([]);
     if (compare && drafts.size > 0) yield* votePieces(steps, verdict, drafts.size);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
     yield* draftPieces(verdict.chosen, verdict.text);

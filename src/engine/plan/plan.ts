@@ -4,11 +4,12 @@ import type { Model } from "../../models/model.ts";
 import type { Effort, Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { exactAnswer } from "../fuse/exact-answer.ts";
-import { isDominated, peers } from "../fuse/peers.ts";
+import { isDominated, peers, strengthOf } from "../fuse/peers.ts";
+import { voteWeight } from "../fuse/vote.ts";
 import { cascade } from "./cascade.ts";
 import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
 import { withStep } from "./composite.ts";
-import { type Draft, type PanelMember, strengthOf } from "./draft.ts";
+import type { Draft, PanelMember } from "./draft.ts";
 import { hedge } from "./hedge.ts";
 import { judge } from "./judge.ts";
 import { panel } from "./panel.ts";
@@ -103,7 +104,7 @@ export function choosePlan(
 
 function highPlan(members: readonly Member[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
   const { streamed, deadlineMs, generation } = criteria;
-  const ranked = members.toSorted((a, b) => strengthOf(b.tier, b.accuracy) - strengthOf(a.tier, a.accuracy));
+  const ranked = members.toSorted((a, b) => strengthOf(b) - strengthOf(a));
   const online = ranked.filter(isOnline);
   const panelMembers = isClosed ? voters(online) : drafters(online);
   const compare = isClosed ? comparison("majority", criteria) : undefined;
@@ -160,12 +161,12 @@ function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: Pl
 }
 
 function voters(ranked: readonly Member[]): PanelMember[] {
-  const { voters, dominant } = peers(ranked);
-  // An odd number, because an even number of votes can tie.
-  const count = voters.length > 2 ? Math.min(MAX.voters, voters.length - 1 + (voters.length % 2)) : voters.length;
+  const voters = peers(ranked);
   const isVaried = new Set(voters.map(({ vendor }) => vendor)).size > 1;
-  if (dominant || !isVaried) return samples(ranked);
-  return variedFirst(voters).slice(0, count).map(asPanelMember);
+  if (!isVaried) return samples(ranked);
+  return variedFirst(voters)
+    .slice(0, MAX.voters)
+    .map((one) => ({ ...asPanelMember(one), weight: voteWeight(strengthOf(one)) }));
 }
 
 function drafters(ranked: readonly Member[]): PanelMember[] {

@@ -23,18 +23,20 @@ function draft(compare: Comparison, text: string, more: Partial<Draft["member"]>
 function settle(compare: Comparison, texts: string[], outstanding = 0): string | undefined {
   return compare.settle(
     texts.map((text) => draft(compare, text)),
-    outstanding,
+    Array.from({ length: outstanding }, () => 1),
   )?.text;
 }
 
-test("settles an answer by a majority once the outstanding drafts cannot change it", () => {
+test("settles an answer by the most support once the outstanding drafts cannot change it", () => {
   const vote = compareAnswers("majority");
   assert.equal(settle(vote, ["A", "A", "B"]), "A");
   assert.equal(settle(vote, ["A", "A", "B", "B"]), undefined);
   assert.equal(settle(vote, ["A"]), undefined);
   assert.equal(settle(vote, ["A", "A"], 1), "A");
   assert.equal(settle(vote, ["A", "A"], 2), undefined);
-  assert.equal(settle(vote, ["A", "A", "B", "C"]), undefined);
+  // Two that agree settle an answer if all others differ.
+  assert.equal(settle(vote, ["A", "A", "B", "C"]), "A");
+  assert.equal(settle(vote, ["A", "A", "B", "C"], 1), undefined);
   // A draft without an answer has no vote.
   assert.equal(settle(vote, ["A", "A", "I do not know what to say to this long question.\nSorry."]), "A");
 });
