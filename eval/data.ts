@@ -49,6 +49,7 @@ export function readRecorded(path: string): RecordedFile {
     throw new Error(
       `${path}: no recorded answers. Expected one JSON object per line: {"id","group","prompt","gold","models"}.`,
     );
+  file.rows = asDelivered(file.rows);
   return file;
 }
 
@@ -191,16 +192,32 @@ function recorded(value: unknown): Recording | undefined {
   if (score === undefined || Math.abs(score) > LARGEST_SCORE) return undefined;
   const [cost, tokens] = [number(value.cost_usd), number(value.output_tokens)];
   return {
-    answer: notBlank(text(value.answer)),
+    answer: text(value.answer) ?? null,
     score,
     ...(cost !== undefined && { cost_usd: cost }),
     ...(tokens !== undefined && { output_tokens: tokens }),
   };
 }
 
-/** A blank answer counts as none: models never deliver one, and the service treats one as a failure. */
-function notBlank(answer: string | undefined): string | null {
-  return answer === undefined || answer.trim() === "" ? null : answer;
+/**
+ * Replaces answers that a model does not deliver as they are recorded. Where a blank answer can be right, the file has
+ * the values of literals: a blank one then gets its quotes, and a line break its escape. In any other file, a blank
+ * answer is a missing one.
+ */
+function asDelivered(rows: readonly Row[]): Row[] {
+  const isBlank = (answer: string) => answer.trim() === "";
+  const hasValues = rows.some(({ models }) =>
+    Object.values(models).some(({ answer, score }) => answer !== null && isBlank(answer) && score > 0),
+  );
+  const delivered = (answer: string): string | null => {
+    if (isBlank(answer)) return hasValues ? JSON.stringify(answer) : null;
+    return hasValues ? answer.replaceAll("\n", "\\n") : answer;
+  };
+  const replaced = (one: Recording) => (one.answer === null ? one : { ...one, answer: delivered(one.answer) });
+  return rows.map((row) => ({
+    ...row,
+    models: Object.fromEntries(Object.entries(row.models).map(([name, one]) => [name, replaced(one)])),
+  }));
 }
 
 function parse(line: string): Record<string, unknown> | undefined {

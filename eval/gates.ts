@@ -1,3 +1,4 @@
+import type { PanelsRow } from "./panels.ts";
 import type { ServedRow } from "./served.ts";
 
 /** A figure that a file of the published reference must reach. */
@@ -28,6 +29,24 @@ const GATES: readonly Gate[] = [
     isMet: (served) => (auto(served)?.accuracy ?? 0) >= (served.get("gpt-4o-2024-08-06")?.accuracy ?? 1) - 0.02,
   },
 ];
+
+/** Largest loss of the mean of near-peers to a plain plurality, in points: what the choice of 100 panels changes. */
+const PLURALITY_TOLERANCE = 0.2;
+/** Largest loss of a panel to its best member, in points, where the tiers are known. */
+const LARGEST_LOSS = 1;
+
+/** What random panels of a file miss, as sentences. */
+export function missedByPanels(file: string, panels: readonly PanelsRow[]): string[] {
+  return panels.flatMap((row) => {
+    const where = `${file} misses a gate. Panels (${row.panels}; known: ${row.knows})`;
+    if (row.panels === "near-peers" && row.knows === "accuracies")
+      return row.mean_gain < row.plain_plurality - PLURALITY_TOLERANCE || row.significantly_below > 0
+        ? [`${where}: expected the mean gain of a plain plurality, and none below its best member.`]
+        : [];
+    const isLoss = row.knows.startsWith("tiers") && row.worst_gain < -LARGEST_LOSS;
+    return isLoss ? [`${where}: expected at most ${LARGEST_LOSS} point of loss.`] : [];
+  });
+}
 
 /** The gates that a file misses, as sentences. Files without a gate miss none. */
 export function missedGates(file: string, served: readonly ServedRow[]): string[] {

@@ -7,13 +7,15 @@ import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
 import { difficultyPart, type Routed, routed, shippedScorer } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
-import { missedGates } from "./gates.ts";
+import { missedByPanels, missedGates } from "./gates.ts";
 import { raterOf } from "./held-out-rater.ts";
+import { otherAccuracies, panelsPart, votersOf } from "./panels.ts";
 import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
 import { section } from "./report.ts";
 import { servedPart } from "./served.ts";
 import { votePart } from "./vote.ts";
+import { voteConstants } from "./vote-constants.ts";
 
 const USAGE =
   "npm run eval -- [--weak NAME[,NAME]] [--strong NAME] [--panel NAME,NAME,…] [--shipped] [--json] [--write] " +
@@ -54,10 +56,10 @@ async function main(): Promise<void> {
   const sections: string[] = [];
   const missed: string[] = [];
   for (const file of files) {
-    const { parts, notes, served } = await measure(file, { requested, files, sets, shipped: values.shipped });
+    const { parts, notes, served, panels } = await measure(file, { requested, files, sets, shipped: values.shipped });
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
-    missed.push(...missedGates(file.name, served));
+    missed.push(...missedGates(file.name, served), ...missedByPanels(file.name, panels));
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
   }
@@ -65,6 +67,10 @@ async function main(): Promise<void> {
   sections.push(cardSection(card));
   if (!values.json) console.log(sections.at(-1));
   else console.log(JSON.stringify(files.length > 1 ? [...results, { file: "card", card }] : { ...results[0], card }));
+  const voters = new Map(files.map((file) => [file.name, votersOf(file.rows)]));
+  for (const [name, own] of voters) if (own.length < 5) voters.delete(name);
+  if (voters.size > 1) sections.push(voteConstants(voters));
+  if (voters.size > 1 && !values.json) console.log(sections.at(-1));
   for (const gate of missed) console.error(gate);
   if (missed.length > 0) process.exitCode = 1;
   if (values.write) write(sections);
@@ -101,7 +107,7 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   };
   if (file.raw.length > 0) {
     keep("repair", repairPart(file.raw, originOf(file, files)));
-    return { parts, notes, served: [] };
+    return { parts, notes, served: [], panels: [] };
   }
   const set = sets.get(file) ?? "";
   const others = new Map(
@@ -124,10 +130,12 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   const served = await servedPart(file.rows, choice, shipped ? loadDifficultyRater() : raterOf([...others.values()]));
   keep("served", served);
   keep("cascade", await cascadePart(file.rows, choice));
+  const panels = panelsPart(votersOf(file.rows), otherAccuracies(file, files));
+  keep("panels", panels.length > 0 ? panels : undefined);
   keep("vote", await votePart(file.rows, choice));
   keep("field_vote", await fieldVotePart(file.rows, choice));
   keep("cost", await costPart(file.rows, choice));
-  return { parts, notes, served: served ?? [] };
+  return { parts, notes, served: served ?? [], panels };
 }
 
 function names(list: string | undefined): string[] {

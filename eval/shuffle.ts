@@ -1,6 +1,6 @@
 /** Shuffles items. The same seed gives the same order. */
 export function shuffled<T>(items: readonly T[], seed: number): T[] {
-  const random = mulberry32(seed);
+  const random = uniform(seed);
   return items
     .map((item) => ({ item, at: random() }))
     .toSorted((a, b) => a.at - b.at)
@@ -8,7 +8,7 @@ export function shuffled<T>(items: readonly T[], seed: number): T[] {
 }
 
 /** A pseudo-random generator of uniform numbers in [0, 1), by Tommy Ettinger (public domain). */
-function mulberry32(seed: number): () => number {
+export function uniform(seed: number): () => number {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
