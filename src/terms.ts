@@ -23,3 +23,10 @@ export type Outcome = "ok" | "cut_short" | "caller_gone" | FailureKind;
  * this many tokens, so the engine must never deliver more.
  */
 export const MAX_OUTPUT_TOKENS = 32_000;
+
+/** What a model can be good at. The accuracy of a model is known for each of them, or for some. */
+export const ABILITIES = ["knowledge", "maths", "code", "extraction", "prose"] as const;
+export type Ability = (typeof ABILITIES)[number];
+
+/** Shares of right answers by ability, 0 to 1. */
+export type Accuracies = Partial<Record<Ability, number>>;

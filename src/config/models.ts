@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Tier } from "../terms.ts";
+import { dirname, resolve } from "node:path";
+import type { Accuracies, Tier } from "../terms.ts";
+import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
 
@@ -24,8 +26,11 @@ export interface ModelEntry {
   maxOutputTokens?: number;
   /** Most calls at a time. Absent: the service finds out how many the vendor takes. */
   maxConcurrency?: number;
-  /** Share of correct answers in a hard test, 0 to 1. All models of the catalogue must be rated with the same test. */
-  accuracy?: number;
+  /**
+   * Share of right answers in a hard test, 0 to 1, for all abilities or by ability. All models of the catalogue must be
+   * rated with the same test.
+   */
+  accuracy?: number | Accuracies;
   /** Whether the model accepts images. Default false. */
   images: boolean;
   /**
@@ -120,7 +125,7 @@ function catalogue(env: Env, path: string): Sources {
   } catch {
     throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS or unset it.`);
   }
-  const { models: list, search } = object(parse(text, where), where);
+  const { models: list, search, accuracies } = object(parse(text, where), where);
   if (!Array.isArray(list) || list.length === 0)
     throw new ConfigError(`${where} must have a list "models" with at least one model. Add it.`);
   const entries = list.map((item, i) =>
@@ -131,7 +136,21 @@ function catalogue(env: Env, path: string): Sources {
     if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Rename one of them.`);
     names.add(name);
   }
-  return { models: entries, search: parseSearch(search, env, `${where}: search`) };
+  const models = withMeasured(entries, accuracies, path, where);
+  return { models, search: parseSearch(search, env, `${where}: search`) };
+}
+
+/** The entries with the measured accuracies of the abilities for which they state none. */
+function withMeasured(entries: readonly ModelEntry[], file: unknown, path: string, where: string): ModelEntry[] {
+  if (file === undefined) return [...entries];
+  if (typeof file !== "string" || file === "")
+    throw new ConfigError(`${where}: accuracies must be the path of a file. Correct it or remove it.`);
+  const measured = readMeasured(resolve(dirname(path), file), where);
+  return entries.map((entry) => {
+    const own = measured.get(entry.name);
+    if (!own || typeof entry.accuracy === "number") return entry;
+    return { ...entry, accuracy: { ...own, ...entry.accuracy } };
+  });
 }
 
 function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
@@ -171,10 +190,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   const contextTokens = count(item, "context_tokens", where);
   const maxOutputTokens = count(item, "max_output_tokens", where);
   const maxConcurrency = count(item, "max_concurrency", where);
-  const accuracy = item.accuracy;
-  if (accuracy !== undefined && !(typeof accuracy === "number" && accuracy >= 0 && accuracy <= 1)) {
-    throw new ConfigError(`${where}.accuracy must be a number from 0 to 1. Correct it.`);
-  }
+  const accuracy = item.accuracy === undefined ? undefined : accuraciesOf(item.accuracy, `${where}.accuracy`);
   return {
     name,
     vendor,
@@ -183,7 +199,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     ...url,
     ...(apiKey ? { apiKey } : {}),
     ...(price ? { price } : {}),
-    ...(accuracy === undefined ? {} : { accuracy: accuracy as number }),
+    ...(accuracy === undefined ? {} : { accuracy }),
     ...(contextTokens === undefined ? {} : { contextTokens }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),

@@ -1,7 +1,7 @@
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
-import type { Tier } from "../terms.ts";
+import { ABILITIES, type Ability, type Accuracies, type Tier } from "../terms.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
 import { failover } from "./failover.ts";
@@ -9,6 +9,7 @@ import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { Model } from "./model.ts";
 import type { CallRefusal } from "./model-error.ts";
+import { priorOf } from "./priors.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
@@ -25,8 +26,8 @@ export interface Member {
   vendor: string;
   tier: Tier;
   model: Model;
-  /** Share of closed questions that it answers correctly, from 0 to 1. */
-  accuracy?: number;
+  /** Share of questions that it answers correctly, from 0 to 1, for all abilities or by ability. */
+  accuracy?: number | Accuracies;
   /** Whether it accepts images. */
   images: boolean;
   /** Size of the context window in tokens. */
@@ -80,7 +81,7 @@ export function createCatalogue(
   const http = createHttpClient({ connectMs: timeouts.connectMs });
   const connections = shareConnections(max);
   const limits = new Map<string, CallLimit>();
-  const members = entries.map((entry): Member => {
+  const members = withPriors(entries).map((entry): Member => {
     const latency = createLatency();
     const onEnd = (end: CallEnd) =>
       errors.guard("model_call", () => {
@@ -120,8 +121,30 @@ export function createCatalogue(
   };
 }
 
+/**
+ * The entries with published accuracies for the abilities that no entry states. Published figures are compared only
+ * with each other, so they are used only if the families of all models are known.
+ */
+function withPriors(entries: readonly ModelEntry[]): readonly ModelEntry[] {
+  const online = entries.filter(({ vendor }) => vendor !== "offline");
+  const priors = new Map(online.map((entry) => [entry, priorOf(entry.model)]));
+  if (online.some(({ accuracy }) => typeof accuracy === "number") || [...priors.values()].includes(undefined))
+    return entries;
+  const isStated = (ability: Ability) =>
+    online.some(({ accuracy }) => typeof accuracy === "object" && accuracy[ability] !== undefined);
+  const open = ABILITIES.filter((ability) => !isStated(ability));
+  return entries.map((entry) => {
+    const prior = priors.get(entry);
+    if (!prior || typeof entry.accuracy === "number") return entry;
+    const added = Object.fromEntries(
+      Object.entries(prior).filter(([name]) => open.some((ability) => ability === name)),
+    );
+    return { ...entry, accuracy: { ...added, ...entry.accuracy } };
+  });
+}
+
 /** The members of a tier, then those of the other tier. */
-export function inOrder(members: readonly Member[], tier: Tier): Member[] {
+export function inOrder<T extends { tier: Tier }>(members: readonly T[], tier: Tier): T[] {
   return [...members.filter((member) => member.tier === tier), ...members.filter((member) => member.tier !== tier)];
 }
 

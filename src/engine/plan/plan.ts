@@ -1,7 +1,7 @@
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
 import type { Model } from "../../models/model.ts";
-import type { Effort, Level, Shape, Tier } from "../../terms.ts";
+import type { Ability, Effort, Level, Shape, Tier } from "../../terms.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { exactAnswer } from "../fuse/exact-answer.ts";
 import { isDominated, peers, strengthOf } from "../fuse/peers.ts";
@@ -48,6 +48,14 @@ const ONE_ANSWER: ReadonlySet<string> = new Set(["closed", "maths", "output", "e
  * `medium` (docs/decisions/difficulty.md).
  */
 const STRONG_FROM = 0.18;
+/** The ability of a model that a kind of prompt needs. */
+const ABILITY: Readonly<Record<string, Ability>> = {
+  closed: "knowledge",
+  maths: "maths",
+  code: "code",
+  output: "code",
+  extraction: "extraction",
+};
 /** Most members of a vote, and most drafts for a synthesis. */
 const MAX = { voters: 5, drafts: 3 };
 /** Repeated sampling of one model: the number of samples, and a temperature at which they differ. */
@@ -82,10 +90,11 @@ export function choosePlan(
   steps: Steps,
 ): Model {
   const { level, kind, shape, streamed, effort = level } = criteria;
-  const members = eligible(models.members, criteria);
+  const able = eligible(models.members, criteria);
+  const members = able.map((member) => rated(member, kind));
   const single = (kind: string, role: Tier) => {
     const order = inOrder(members, role);
-    const model = members === models.members ? models.tier(role) : failover(modelsOf(order));
+    const model = able === models.members ? models.tier(role) : failover(modelsOf(order));
     return withStep(streamed ? hedged(model, order, steps) : model, { kind, role, streamed }, steps);
   };
   if (models.offline || criteria.continues) return single("answer", tierOf(criteria));
@@ -102,7 +111,7 @@ export function choosePlan(
   return single("answer", level === "medium" && isClosed ? "strong" : tierOf(criteria));
 }
 
-function highPlan(members: readonly Member[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
+function highPlan(members: readonly RatedMember[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
   const { streamed, deadlineMs, generation } = criteria;
   const ranked = members.toSorted((a, b) => strengthOf(b) - strengthOf(a));
   const online = ranked.filter(isOnline);
@@ -151,6 +160,14 @@ function tierOf({ level, difficulty = 1 }: PlanCriteria): Tier {
   return level === "low" ? "fast" : "strong";
 }
 
+/** A member with its accuracy for one kind of prompt. */
+type RatedMember = Omit<Member, "accuracy"> & { accuracy?: number };
+
+function rated({ accuracy, ...member }: Member, kind: Kind): RatedMember {
+  const own = typeof accuracy === "object" ? accuracy[ABILITY[kind] ?? "prose"] : accuracy;
+  return own === undefined ? member : { ...member, accuracy: own };
+}
+
 /** The members that support the request's images and length; all members if none does. */
 function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: PlanCriteria): readonly Member[] {
   const isAble = ({ images, contextTokens = Number.POSITIVE_INFINITY }: Member) =>
@@ -160,7 +177,7 @@ function eligible(members: readonly Member[], { hasImages, inputTokens = 0 }: Pl
   return able.length > 0 ? able : members;
 }
 
-function voters(ranked: readonly Member[]): PanelMember[] {
+function voters(ranked: readonly RatedMember[]): PanelMember[] {
   const voters = peers(ranked);
   const isVaried = new Set(voters.map(({ vendor }) => vendor)).size > 1;
   if (!isVaried) return samples(ranked);
@@ -169,38 +186,38 @@ function voters(ranked: readonly Member[]): PanelMember[] {
     .map((one) => ({ ...asPanelMember(one), weight: voteWeight(strengthOf(one)) }));
 }
 
-function drafters(ranked: readonly Member[]): PanelMember[] {
+function drafters(ranked: readonly RatedMember[]): PanelMember[] {
   const varied = ofDifferentVendors(ranked).slice(0, MAX.drafts);
   return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked);
 }
 
-function samples([strongest]: readonly Member[]): PanelMember[] {
+function samples([strongest]: readonly RatedMember[]): PanelMember[] {
   if (!strongest) return [];
   const sample = { ...asPanelMember(strongest), temperature: SAMPLES.temperature };
   return Array.from({ length: SAMPLES.count }, () => ({ ...sample }));
 }
 
-function asPanelMember({ tier, model, accuracy }: Member): PanelMember {
+function asPanelMember({ tier, model, accuracy }: RatedMember): PanelMember {
   return { role: tier, model, accuracy };
 }
 
 /** False for the built-in offline models, which only replace missing vendors. */
-function isOnline({ vendor }: Member): boolean {
+function isOnline({ vendor }: RatedMember): boolean {
   return vendor !== "offline";
 }
 
 /** The first member of each vendor. */
-function ofDifferentVendors(members: readonly Member[]): Member[] {
+function ofDifferentVendors(members: readonly RatedMember[]): RatedMember[] {
   const seen = new Set<string>();
   return members.filter((member) => isOnline(member) && !seen.has(member.vendor) && seen.add(member.vendor));
 }
 
 /** The first member of each vendor, then the others. */
-function variedFirst(members: readonly Member[]): Member[] {
+function variedFirst(members: readonly RatedMember[]): RatedMember[] {
   return [...new Set([...ofDifferentVendors(members), ...members])];
 }
 
-function modelsOf(members: readonly Member[]): Model[] {
+function modelsOf(members: readonly RatedMember[]): Model[] {
   return members.map(({ model }) => model);
 }
 
@@ -208,7 +225,7 @@ function modelsOf(members: readonly Member[]): Model[] {
  * Adds a hedge to a model where its first member's latency is known.
  * @param order the members behind `model`, in failover order
  */
-function hedged(model: Model, order: readonly Member[], steps: Steps): Model {
+function hedged(model: Model, order: readonly RatedMember[], steps: Steps): Model {
   const [first, ...others] = order;
   const { vendor, latency } = first ?? {};
   const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;

@@ -65,3 +65,21 @@ test("without two fast models of different vendors the level decides", async () 
   await collect(choosePlan(models, CRITERIA, new Steps()).ask(call()));
   assert.deepEqual([fast.calls.length, strong.calls.length], [1, 0]);
 });
+
+test("uses the accuracy for the kind of the prompt", async () => {
+  const models = [saying("A"), saying("A"), saying("B")];
+  const accuracies = [
+    { maths: 0.6, knowledge: 0.8 },
+    { maths: 0.6, knowledge: 0.8 },
+    { maths: 0.9, knowledge: 0.82 },
+  ];
+  const rows = models.map((model, at) => ({
+    ...{ tier: at === 2 ? ("strong" as const) : ("fast" as const), vendor: `v${at}`, model },
+    accuracy: accuracies[at] ?? {},
+  }));
+  const ask = async (kind: "maths" | "closed") => {
+    const plan = choosePlan(catalogueOf(...rows), { ...CRITERIA, level: "medium", kind }, new Steps());
+    return textOf(await collect(plan.ask(call())));
+  };
+  assert.deepEqual([await ask("maths"), await ask("closed")], ["B", "A"]);
+});
