@@ -41,8 +41,9 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   admission: ["store"],
   accounts: ["admission", "store"],
   store: [],
-  // The command that migrates the database needs no running service.
-  cli: ["store"],
+  calibration: ["engine", "models"],
+  // The commands that migrate the database and measure models need no running service.
+  cli: ["calibration", "models", "store"],
   client: [],
 };
 

@@ -91,6 +91,8 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
 export interface Sources {
   models: ModelEntry[];
   search: SearchConfig | undefined;
+  /** Path of the file with measured accuracies that the catalogue names. */
+  accuracies?: string;
 }
 
 /**
@@ -136,16 +138,24 @@ function catalogue(env: Env, path: string): Sources {
     if (names.has(name)) throw new ConfigError(`${where} has two models named "${name}". Rename one of them.`);
     names.add(name);
   }
-  const models = withMeasured(entries, accuracies, path, where);
-  return { models, search: parseSearch(search, env, `${where}: search`) };
+  const measured = measuredPath(accuracies, path, where);
+  return {
+    models: measured === undefined ? entries : withMeasured(entries, readMeasured(measured, where)),
+    search: parseSearch(search, env, `${where}: search`),
+    ...(measured === undefined ? {} : { accuracies: measured }),
+  };
+}
+
+/** The path is relative to the catalogue. */
+function measuredPath(file: unknown, catalogue: string, where: string): string | undefined {
+  if (file === undefined) return undefined;
+  if (typeof file !== "string" || file === "")
+    throw new ConfigError(`${where}: accuracies must be the path of a file. Correct it or remove it.`);
+  return resolve(dirname(catalogue), file);
 }
 
 /** The entries with the measured accuracies of the abilities for which they state none. */
-function withMeasured(entries: readonly ModelEntry[], file: unknown, path: string, where: string): ModelEntry[] {
-  if (file === undefined) return [...entries];
-  if (typeof file !== "string" || file === "")
-    throw new ConfigError(`${where}: accuracies must be the path of a file. Correct it or remove it.`);
-  const measured = readMeasured(resolve(dirname(path), file), where);
+function withMeasured(entries: readonly ModelEntry[], measured: ReadonlyMap<string, Accuracies>): ModelEntry[] {
   return entries.map((entry) => {
     const own = measured.get(entry.name);
     if (!own || typeof entry.accuracy === "number") return entry;
