@@ -68,6 +68,8 @@ export function createTrace(now: () => number = () => performance.now()): Trace 
       step.detail = reported.detail ?? step.detail;
       if (reported.outcome !== undefined) {
         step.outcome = reported.outcome;
+        // Another model may have answered than the one that was asked first.
+        step.role = reported.role;
         step.durationMs = elapsed - step.startedMs;
       }
       return { ...step };

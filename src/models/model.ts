@@ -86,13 +86,13 @@ export interface Step {
    * service's own.
    */
   kind: string;
-  /** `fast`, `strong` or `service`. */
+  /** `fast`, `strong` or `service`. At the end that of the model that answered. */
   role: string;
   /** Absent when the step begins. `dropped`: its result was no longer needed. */
   outcome?: "ok" | "failed" | "dropped";
-  /** The result in a few words. */
+  /** The result, or why the step was made, in a sentence for the caller. */
   detail?: string;
-  /** Of a vote: share of the weight of all votes that the winner got, 0 to 1. */
+  /** Of a vote: share of the weight of all votes that the leading answer got, 0 to 1; also if it did not win. */
   agreement?: number;
 }
 

@@ -26,6 +26,8 @@ export interface Comparison {
    * @returns undefined while the answer can still change, or finally when the drafts disagree
    */
   settle(drafts: readonly Draft[], outstanding: readonly number[]): Verdict | undefined;
+  /** Share of the weight of all votes that the leading answer has, 0 to 1; undefined without an answer. */
+  agreement(drafts: readonly Draft[]): number | undefined;
   /**
    * Combines disagreeing drafts with the text of a judge who saw them. Absent: the judge's text is the answer.
    * @returns undefined when the judge's text cannot be the answer but a draft can
@@ -71,6 +73,11 @@ export function compareAnswers(
       if (agreeing.length < MIN_DRAFTS || !isSettled) return undefined;
       return { chosen, text: chosen.text, agreement: count.agreement };
     },
+    agreement: (drafts) =>
+      tally(
+        drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
+        [],
+      )?.agreement,
   };
 }
 
@@ -95,6 +102,10 @@ export function compareObjects(share: Share, read: (text: string) => string | un
       const chosen = valid[medoid(candidates)];
       if (!chosen) return undefined;
       return { chosen, text: read(merged) ?? chosen.canonical ?? chosen.text, agreement };
+    },
+    agreement(drafts) {
+      const candidates = candidatesOf(drafts.filter(hasCanonical));
+      return candidates.length === 0 ? undefined : fieldAgreement(parseJson(voteFields(candidates)), candidates);
     },
     // The majority of the drafts overrides the judge, so that one mistake of the judge cannot change a settled field.
     join(drafts, judgeText) {

@@ -15,20 +15,30 @@ export interface StepOptions {
   kind: string;
   /** See `Step.role`. */
   role: string;
+  /** What the step is for, as a sentence for the caller. */
+  detail?: string | undefined;
+  /** The role of a model by its catalogue name: the model that answered may be another one after a failover. */
+  roleOf?: (model: string) => string | undefined;
   /** Whether the model streams. If not it makes unary calls, which are cheaper and can be replaced until they end. */
   streamed: boolean;
 }
 
 /** A model that reports each call as one step: its start before the model is called, its end before the end piece. */
 export function withStep(model: Model, options: StepOptions, steps: Steps): Model {
-  const { kind, role, streamed } = options;
+  const { kind, role, streamed, detail, roleOf } = options;
 
   async function* ask(call: ModelCall): PieceGenerator {
     const step = steps.begin(kind, role);
     yield stepPiece(step);
     try {
       for await (const piece of model.ask(call)) {
-        if (piece.type === "end") yield stepPiece({ ...step, outcome: "ok" });
+        if (piece.type === "end")
+          yield stepPiece({
+            ...step,
+            role: roleOf?.(piece.model) ?? role,
+            outcome: "ok",
+            ...(detail ? { detail } : {}),
+          });
         yield piece;
       }
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { Model, ModelCall, Prompt } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { Comparison } from "./compare.ts";
-import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
 import { withDrafts } from "./draft-prompt.ts";
 import type { Steps } from "./step.ts";
@@ -25,6 +25,8 @@ interface JudgeOptions {
   generation: string;
   /** Whether the answer is streamed. Has no effect with `join`. */
   streamed: boolean;
+  /** See `StepOptions.roleOf`. */
+  roleOf?: StepOptions["roleOf"];
   /** Combines the judge's text with the drafts. Undefined: the judge's text is the answer. */
   join: Comparison["join"] | undefined;
   steps: Steps;
@@ -38,7 +40,15 @@ interface JudgeOptions {
 export function judge(options: JudgeOptions): Model {
   const { model, drafts, generation, join, steps } = options;
   const prompted = withPrompt(model, (prompt) => judgePrompt(prompt, drafts, generation));
-  const judging = withStep(prompted, { kind: "judge", role: "strong", streamed: options.streamed && !join }, steps);
+  const judging = withStep(
+    prompted,
+    {
+      ...{ kind: "judge", role: "strong", streamed: options.streamed && !join },
+      detail: "a strong model saw the drafts and decided",
+      ...(options.roleOf ? { roleOf: options.roleOf } : {}),
+    },
+    steps,
+  );
   if (!join) return judging;
 
   async function* ask(call: ModelCall): PieceGenerator {

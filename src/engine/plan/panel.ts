@@ -121,7 +121,7 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
-    if (compare && drafts.size > 0) yield* votePieces(steps, verdict, drafts.size);
+    if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
     yield* draftPieces(verdict.chosen, verdict.text);
   }
@@ -132,14 +132,34 @@ function defaultQuorum(members: number): number {
   return members === 2 ? 1 : Math.floor(members / 2) + 1;
 }
 
-function* votePieces(steps: Steps, verdict: Verdict | undefined, drafts: number): Generator<Piece> {
+function* votePieces(
+  steps: Steps,
+  compare: Comparison,
+  drafts: readonly Draft[],
+  verdict: Verdict | undefined,
+): Generator<Piece> {
   const step = steps.begin("vote", "service");
   yield stepPiece(step);
-  if (!verdict) yield stepPiece({ ...step, outcome: "failed", detail: `${drafts} drafts do not settle the answer` });
-  else {
-    const { agreement } = verdict;
-    const detail = `${drafts} drafts, agreement ${Math.round(agreement * 100)} %`;
-    yield stepPiece({ ...step, outcome: "ok", agreement, detail });
+  const agreement = verdict?.agreement ?? agreementOf(compare, drafts);
+  const share = agreement === undefined ? "none has an answer that can be compared" : percent(agreement);
+  yield stepPiece({
+    ...step,
+    outcome: verdict ? "ok" : "failed",
+    detail: verdict ? `${drafts.length} drafts decide, ${share}` : `${drafts.length} drafts do not decide, ${share}`,
+    ...(agreement === undefined ? {} : { agreement }),
+  });
+}
+
+function percent(agreement: number): string {
+  return `agreement ${Math.round(agreement * 100)} %`;
+}
+
+/** A comparison that throws finds no agreement. */
+function agreementOf(compare: Comparison, drafts: readonly Draft[]): number | undefined {
+  try {
+    return compare.agreement(drafts);
+  } catch {
+    return undefined;
   }
 }
 

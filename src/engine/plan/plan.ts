@@ -92,10 +92,14 @@ export function choosePlan(
   const { level, kind, shape, streamed, effort = level } = criteria;
   const able = eligible(models.members, criteria);
   const members = able.map((member) => rated(member, kind));
-  const single = (kind: string, role: Tier) => {
+  const single = (kind: string, role: Tier, detail?: string) => {
     const order = inOrder(members, role);
     const model = able === models.members ? models.tier(role) : failover(modelsOf(order));
-    return withStep(streamed ? hedged(model, order, steps) : model, { kind, role, streamed }, steps);
+    return withStep(
+      streamed ? hedged(model, order, steps) : model,
+      { kind, role, streamed, detail, roleOf: roleIn(members) },
+      steps,
+    );
   };
   if (models.offline || criteria.continues) return single("answer", tierOf(criteria));
 
@@ -105,7 +109,8 @@ export function choosePlan(
   const checks = (effort === "auto" && asksForOne) || (level === "medium" && isClosed);
   if (checks && pair.length === 2 && (level === "low" || !isDominated(pair, members))) {
     const compare = comparison("all", criteria);
-    return panelThen(() => single("escalate", "strong"), pair.map(asPanelMember), compare, criteria, steps);
+    const escalate = () => single("escalate", "strong", "a strong model answers, because the drafts do not decide");
+    return panelThen(escalate, pair.map(asPanelMember), compare, criteria, steps);
   }
   if (level === "high") return highPlan(members, isClosed, criteria, steps);
   return single("answer", level === "medium" && isClosed ? "strong" : tierOf(criteria));
@@ -125,8 +130,12 @@ function highPlan(members: readonly RatedMember[], isClosed: boolean, criteria: 
     const order = ranked.toSorted((a, b) => Number(failed.has(a.model)) - Number(failed.has(b.model)));
     const strongest = failover(modelsOf(order));
     const model = streamed ? hedged(strongest, order, steps) : strongest;
-    if (drafts.length === 0) return withStep(model, { kind: "escalate", role: "strong", streamed }, steps);
-    const options = { model, drafts, generation, streamed, steps };
+    const roleOf = roleIn(members);
+    if (drafts.length === 0) {
+      const detail = "a strong model answers, because no draft came";
+      return withStep(model, { kind: "escalate", role: "strong", streamed, detail, roleOf }, steps);
+    }
+    const options = { model, drafts, generation, streamed, roleOf, steps };
     if (compare) return judge({ ...options, join: compare.join });
     return synthesis({ ...options, analyst: strongest, analysisMs: deadlineMs * TIME.analysis });
   };
@@ -215,6 +224,11 @@ function ofDifferentVendors(members: readonly RatedMember[]): RatedMember[] {
 /** The first member of each vendor, then the others. */
 function variedFirst(members: readonly RatedMember[]): RatedMember[] {
   return [...new Set([...ofDifferentVendors(members), ...members])];
+}
+
+/** Gives the tier of a member by its catalogue name. */
+function roleIn(members: readonly RatedMember[]): (model: string) => Tier | undefined {
+  return (model) => members.find(({ name }) => name === model)?.tier;
 }
 
 function modelsOf(members: readonly RatedMember[]): Model[] {

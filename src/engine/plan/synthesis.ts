@@ -3,7 +3,7 @@ import { complete, type Model, type ModelCall, type Piece, type Prompt } from ".
 import { traced } from "../../tracing.ts";
 import { repairJson } from "../structured/repair.ts";
 import { untrusted } from "../untrusted.ts";
-import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
 import { withDrafts } from "./draft-prompt.ts";
 import { type Steps, stepPiece } from "./step.ts";
@@ -62,6 +62,8 @@ interface SynthesisOptions {
   generation: string;
   /** Whether the answer is streamed. */
   streamed: boolean;
+  /** See `StepOptions.roleOf`. */
+  roleOf?: StepOptions["roleOf"];
   steps: Steps;
 }
 
@@ -76,7 +78,8 @@ export function synthesis(options: SynthesisOptions): Model {
   async function* ask(call: ModelCall): PieceGenerator {
     const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
     const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    yield* withStep(writer, { kind: "write", role: "strong", streamed }, steps).ask(call);
+    const role = { kind: "write", role: "strong", ...(options.roleOf ? { roleOf: options.roleOf } : {}) };
+    yield* withStep(writer, { ...role, streamed, detail: "a strong model wrote from the drafts" }, steps).ask(call);
   }
   return { name: "synthesis", ask };
 }
@@ -89,6 +92,7 @@ async function* analyse(options: SynthesisOptions, call: ModelCall): AsyncGenera
   using abort = new LinkedAbort(call.signal);
   abort.abortAfter(analysisMs);
   let analysis: Analysis | undefined;
+  let isTimeout = false;
   try {
     const { stops: _, temperature: __, ...shared } = call;
     const request: ModelCall = {
@@ -105,13 +109,14 @@ async function* analyse(options: SynthesisOptions, call: ModelCall): AsyncGenera
     });
     analysis = readAnalysis(text);
   } catch (error) {
-    const isTimeout = abort.signal.aborted && !call.signal.aborted;
+    isTimeout = abort.signal.aborted && !call.signal.aborted;
     if (!isTimeout) {
       yield stepPiece({ ...step, outcome: "failed" });
       throw error;
     }
   }
-  yield stepPiece({ ...step, outcome: analysis ? "ok" : "failed" });
+  const detail = isTimeout ? { detail: "the analysis took too long and is left out" } : {};
+  yield stepPiece({ ...step, outcome: analysis ? "ok" : "failed", ...detail });
   return analysis;
 }
 

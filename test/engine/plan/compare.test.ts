@@ -84,7 +84,7 @@ test("chooses the best draft by validity, agreement, length and the member's acc
   const broken = { ...draft(vote, "A", { role: "strong" }), canonical: undefined };
   assert.equal(best(broken, draft(vote, "B")), "B");
   assert.equal(best(broken), "A");
-  const prose = { canonicalise: (text: string) => text, settle: () => undefined };
+  const prose = { canonicalise: (text: string) => text, settle: () => undefined, agreement: () => undefined };
   const text = "the whole story of the house by the sea ".repeat(5);
   assert.equal(best(draft(prose, "short"), draft(prose, text), draft(prose, `${text}and more`)), text);
 });

@@ -94,6 +94,9 @@ test("is undecided when the comparison throws", async () => {
     settle() {
       throw new Error("broken");
     },
+    agreement() {
+      throw new Error("broken");
+    },
   };
   await assert.rejects(run([saying("a"), saying("a")], { compare }), (error) => {
     assert.ok(error instanceof UndecidedError && error.drafts.length === 2);

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
+import { Steps } from "../../../src/engine/plan/step.ts";
+import { createTrace } from "../../../src/engine/trace.ts";
+import type { Step } from "../../../src/models/model.ts";
+import { call, collect, end, text } from "../../models/fake-model.ts";
+import { catalogueOf, dead, type Says, saying, silent } from "./members.ts";
+
+const CRITERIA: PlanCriteria = {
+  level: "low",
+  kind: "prose",
+  shape: "text",
+  streamed: false,
+  continues: false,
+  hasImages: false,
+  deadlineMs: 2_000,
+  generation: "gen_1",
+  read: () => undefined,
+};
+
+/** The steps of an answer of fast models, called m0 and so on, and then strong ones. */
+async function steps(fast: Says[], strong: Says[], criteria: Partial<PlanCriteria>): Promise<Step[]> {
+  const named = (says: Says, at: number): Says =>
+    typeof says === "string" ? async () => [text(says), end("stop", { model: `m${at}` })] : says;
+  const rows = [...fast, ...strong].map((says, at) => ({
+    tier: at < fast.length ? ("fast" as const) : ("strong" as const),
+    vendor: `v${at}`,
+    model: saying(named(says, at)),
+  }));
+  const plan = choosePlan(catalogueOf(...rows), { ...CRITERIA, ...criteria }, new Steps());
+  const all = await collect(plan.ask({ ...call(), endsAt: performance.now() + CRITERIA.deadlineMs }));
+  return all.flatMap((piece) => (piece.type === "step" ? [piece.step] : []));
+}
+
+test("a step ends with the role of the model that answered after a failover", async () => {
+  const [begin, done] = await steps([dead], ["B"], {});
+  assert.deepEqual([begin?.role, done?.role], ["fast", "strong"]);
+  const trace = createTrace();
+  for (const step of [begin, done]) if (step) trace.add(step);
+  assert.deepEqual(
+    trace.steps.map(({ role, outcome }) => [role, outcome]),
+    [["strong", "ok"]],
+  );
+});
+
+test("a vote that settles nothing has an agreement too", async () => {
+  const all = await steps(["Answer: A", "Answer: B"], ["Answer: C"], { level: "medium", kind: "closed" });
+  const vote = all.find(({ kind, outcome }) => kind === "vote" && outcome);
+  assert.deepEqual([vote?.outcome, vote?.agreement], ["failed", 0.5]);
+  assert.equal(vote?.detail, "2 drafts do not decide, agreement 50 %");
+  assert.equal(all.at(-1)?.detail, "a strong model answers, because the drafts do not decide");
+  const unread = await steps(["Prose.\nMore prose.", "A.\nB c."], ["C"], { level: "medium", kind: "closed" });
+  const none = unread.find(({ kind, outcome }) => kind === "vote" && outcome);
+  assert.equal(none?.detail, "2 drafts do not decide, none has an answer that can be compared");
+});
+
+test("a late analysis tells its end once, and why", async () => {
+  const strong: Says = (asked) =>
+    asked.prompt.turns.at(-1)?.text.includes("Do not answer it")
+      ? typeof silent === "string"
+        ? Promise.resolve([])
+        : silent(asked)
+      : Promise.resolve([text("A text."), end()]);
+  const all = await steps([], [strong, strong], { level: "high" });
+  const ends = all.filter(({ kind, outcome }) => kind === "analysis" && outcome);
+  assert.deepEqual(
+    ends.map(({ outcome, detail }) => [outcome, detail]),
+    [["failed", "the analysis took too long and is left out"]],
+  );
+  assert.equal(all.at(-1)?.detail, "a strong model wrote from the drafts");
+});
