@@ -52,7 +52,7 @@ export function startFaultyVendor(): Promise<ScriptedVendor> {
  */
 export function startLoad(
   t: Lifetime,
-  services: () => readonly TestService[],
+  services: () => readonly Pick<TestService, "url">[],
   senders: readonly Sender[],
   clients: number,
 ): Load {
