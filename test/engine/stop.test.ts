@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { createStopper } from "../../src/engine/stop.ts";
 
 /** The expected result: the text before the first occurrence of any sequence. */
-function before(text: string, sequences: readonly string[]): string {
+function textBefore(text: string, sequences: readonly string[]): string {
   const starts = sequences.map((sequence) => text.indexOf(sequence)).filter((start) => start >= 0);
   return text.slice(0, Math.min(text.length, ...starts));
 }
@@ -37,7 +37,7 @@ describe("createStopper", () => {
         (text, sequences, cuts) => {
           const ends = [...cuts.map((cut) => cut % (text.length + 1)), text.length].sort((a, b) => a - b);
           const pieces = ends.map((end, index) => text.slice(ends[index - 1] ?? 0, end));
-          const expected = before(text, sequences);
+          const expected = textBefore(text, sequences);
           assert.equal(run(pieces, sequences), expected);
           assert.equal(run(text.split(""), sequences), expected);
           assert.equal(run([text], sequences), expected);
@@ -50,7 +50,7 @@ describe("createStopper", () => {
   it("finds a sequence of 200,000 characters that overlaps with itself", () => {
     const sequence = `${"a".repeat(199_999)}b`;
     const text = `start ${"a".repeat(150_000)}c${"a".repeat(50_000)}${sequence} end`;
-    const expected = before(text, [sequence]);
+    const expected = textBefore(text, [sequence]);
     assert.equal(run([text], [sequence]), expected);
     assert.equal(run([text.slice(0, 180_000), text.slice(180_000)], [sequence]), expected);
   });
