@@ -1,4 +1,4 @@
-import { complete, type End, type Model, type ModelCall, type Piece } from "../../models/model.ts";
+import { complete, type End, type Model, type ModelCall, type Piece, type Reasoning } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { Tier } from "../../terms.ts";
 import { traced } from "../../tracing.ts";
@@ -13,6 +13,8 @@ export interface PanelMember {
   weight?: number;
   /** Share of closed questions that it answers correctly, 0 to 1; undefined where unknown. */
   accuracy?: number | undefined;
+  /** How deeply it may think if the panel's time allows. Default: the call's. */
+  depth?: Reasoning;
   /** Temperature of its draft where the caller sets none. Default: the call's. */
   temperature?: number | undefined;
 }

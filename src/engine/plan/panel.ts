@@ -11,6 +11,7 @@ import { LinkedAbort, type Signal } from "../../abort.ts";
 import type { Model, ModelCall, Piece } from "../../models/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";
+import { affordable } from "./depth.ts";
 import { type Draft, draftPieces, type PanelMember, requestDraft } from "./draft.ts";
 import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
@@ -81,7 +82,7 @@ export function panel(options: PanelOptions): Model {
     const pending = new Map(
       members.map((member) => [
         member,
-        requestDraft(member, draftCall(call, member, abort.signal), canonicalise).then(
+        requestDraft(member, draftCall(call, member, abort.signal, deadlineMs), canonicalise).then(
           (draft) => ({ member, draft }),
           (error: unknown) => ({ member, error }),
         ),
@@ -163,12 +164,18 @@ function agreementOf(compare: Comparison, drafts: readonly Draft[]): number | un
   }
 }
 
-function draftCall({ stops: _, ...call }: ModelCall, { temperature }: PanelMember, signal: Signal): ModelCall {
+function draftCall(
+  { stops: _, ...call }: ModelCall,
+  { temperature, depth }: PanelMember,
+  signal: Signal,
+  deadlineMs: number,
+): ModelCall {
   const cap = call.maxTokens ?? DRAFT_TOKENS;
   return {
     ...call,
     signal,
     maxTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
+    ...(depth === undefined ? {} : { reasoning: affordable(depth, deadlineMs) }),
     ...(temperature === undefined ? {} : { defaultTemperature: temperature }),
   };
 }

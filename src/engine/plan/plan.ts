@@ -9,6 +9,7 @@ import { voteWeight } from "../fuse/vote.ts";
 import { cascade } from "./cascade.ts";
 import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
 import { withStep } from "./composite.ts";
+import { depthOf, withDepth } from "./depth.ts";
 import type { Draft, PanelMember } from "./draft.ts";
 import { hedge } from "./hedge.ts";
 import { judge } from "./judge.ts";
@@ -92,11 +93,11 @@ export function choosePlan(
   const { level, kind, shape, streamed, effort = level } = criteria;
   const able = eligible(models.members, criteria);
   const members = able.map((member) => rated(member, kind));
-  const single = (kind: string, role: Tier, detail?: string) => {
+  const single = (kind: "answer" | "escalate", role: Tier, detail?: string) => {
     const order = inOrder(members, role);
     const model = able === models.members ? models.tier(role) : failover(modelsOf(order));
     return withStep(
-      streamed ? hedged(model, order, steps) : model,
+      withDepth(streamed ? hedged(model, order, steps) : model, depthOf(kind, level, role)),
       { kind, role, streamed, detail, roleOf: roleIn(members) },
       steps,
     );
@@ -110,14 +111,20 @@ export function choosePlan(
   if (checks && pair.length === 2 && (level === "low" || !isDominated(pair, members))) {
     const compare = comparison("all", criteria);
     const escalate = () => single("escalate", "strong", "a strong model answers, because the drafts do not decide");
-    return panelThen(escalate, pair.map(asPanelMember), compare, criteria, steps);
+    return panelThen(
+      escalate,
+      pair.map((one) => asPanelMember(one, level)),
+      compare,
+      criteria,
+      steps,
+    );
   }
   if (level === "high") return highPlan(members, isClosed, criteria, steps);
   return single("answer", level === "medium" && isClosed ? "strong" : tierOf(criteria));
 }
 
 function highPlan(members: readonly RatedMember[], isClosed: boolean, criteria: PlanCriteria, steps: Steps): Model {
-  const { streamed, deadlineMs, generation } = criteria;
+  const { level, streamed, deadlineMs, generation } = criteria;
   const ranked = members.toSorted((a, b) => strengthOf(b) - strengthOf(a));
   const online = ranked.filter(isOnline);
   const panelMembers = isClosed ? voters(online) : drafters(online);
@@ -129,7 +136,8 @@ function highPlan(members: readonly RatedMember[], isClosed: boolean, criteria: 
     const failed = new Set(panelMembers.flatMap(({ model }) => (drafted.has(model) ? [] : [model])));
     const order = ranked.toSorted((a, b) => Number(failed.has(a.model)) - Number(failed.has(b.model)));
     const strongest = failover(modelsOf(order));
-    const model = streamed ? hedged(strongest, order, steps) : strongest;
+    const task = drafts.length === 0 ? "escalate" : compare ? "judge" : "write";
+    const model = withDepth(streamed ? hedged(strongest, order, steps) : strongest, depthOf(task, level, "strong"));
     const roleOf = roleIn(members);
     if (drafts.length === 0) {
       const detail = "a strong model answers, because no draft came";
@@ -137,7 +145,11 @@ function highPlan(members: readonly RatedMember[], isClosed: boolean, criteria: 
     }
     const options = { model, drafts, generation, streamed, roleOf, steps };
     if (compare) return judge({ ...options, join: compare.join });
-    return synthesis({ ...options, analyst: strongest, analysisMs: deadlineMs * TIME.analysis });
+    return synthesis({
+      ...options,
+      analyst: withDepth(strongest, depthOf("analysis", level, "strong")),
+      analysisMs: deadlineMs * TIME.analysis,
+    });
   };
   return panelThen(conclude, panelMembers, compare, criteria, steps);
 }
@@ -192,22 +204,22 @@ function voters(ranked: readonly RatedMember[]): PanelMember[] {
   if (!isVaried) return samples(ranked);
   return variedFirst(voters)
     .slice(0, MAX.voters)
-    .map((one) => ({ ...asPanelMember(one), weight: voteWeight(strengthOf(one)) }));
+    .map((one) => ({ ...asPanelMember(one, "high"), weight: voteWeight(strengthOf(one)) }));
 }
 
 function drafters(ranked: readonly RatedMember[]): PanelMember[] {
   const varied = ofDifferentVendors(ranked).slice(0, MAX.drafts);
-  return varied.length > 1 ? varied.map(asPanelMember) : samples(ranked);
+  return varied.length > 1 ? varied.map((one) => asPanelMember(one, "high")) : samples(ranked);
 }
 
 function samples([strongest]: readonly RatedMember[]): PanelMember[] {
   if (!strongest) return [];
-  const sample = { ...asPanelMember(strongest), temperature: SAMPLES.temperature };
+  const sample = { ...asPanelMember(strongest, "high"), temperature: SAMPLES.temperature };
   return Array.from({ length: SAMPLES.count }, () => ({ ...sample }));
 }
 
-function asPanelMember({ tier, model, accuracy }: RatedMember): PanelMember {
-  return { role: tier, model, accuracy };
+function asPanelMember({ tier, model, accuracy }: RatedMember, level: Level): PanelMember {
+  return { role: tier, model, accuracy, depth: depthOf("draft", level, tier) };
 }
 
 /** False for the built-in offline models, which only replace missing vendors. */

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
+import { Steps } from "../../../src/engine/plan/step.ts";
+import { call, collect } from "../../models/fake-model.ts";
+import { catalogueOf, saying } from "./members.ts";
+
+const CRITERIA: PlanCriteria = {
+  level: "low",
+  kind: "prose",
+  shape: "text",
+  streamed: false,
+  continues: false,
+  hasImages: false,
+  deadlineMs: 180_000,
+  generation: "gen_1",
+  read: () => undefined,
+};
+
+/** Depth of each call of two fast models and of two strong ones, which all answer differently. */
+async function depths(criteria: Partial<PlanCriteria>) {
+  const models = ["A", "B", "C", "D"].map((letter) => saying(`Answer: ${letter}`));
+  const rows = models.map((model, at) => ({
+    tier: at < 2 ? ("fast" as const) : ("strong" as const),
+    vendor: `${at}`,
+    model,
+  }));
+  const asked = { ...CRITERIA, ...criteria };
+  const plan = choosePlan(catalogueOf(...rows), asked, new Steps());
+  await collect(plan.ask({ ...call(), endsAt: performance.now() + asked.deadlineMs }));
+  return models.map(({ calls }) => calls.map(({ reasoning }) => reasoning).join());
+}
+
+test("models think as deeply as the level and their task need", async () => {
+  assert.deepEqual(await depths({ level: "low" }), ["low", "", "", ""]);
+  assert.deepEqual(await depths({ level: "medium" }), ["", "", "medium", ""]);
+  assert.deepEqual(await depths({ level: "medium", kind: "closed" }), ["low", "low", "medium", ""]);
+  assert.deepEqual(await depths({ level: "high", kind: "closed" }), ["", "", "medium,high", "medium"]);
+  // The drafts, the analysis and the answer.
+  assert.deepEqual(await depths({ level: "high" }), ["medium", "", "medium,low,high", "medium"]);
+});
+
+test("models think less if the time is short, so that an answer comes", async () => {
+  assert.deepEqual(await depths({ level: "medium", kind: "closed", deadlineMs: 10_000 }), ["low", "low", "low", ""]);
+  assert.deepEqual(await depths({ level: "high", kind: "closed", deadlineMs: 20_000 }), ["", "", "low,medium", "low"]);
+});
