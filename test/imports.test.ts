@@ -24,6 +24,7 @@ const LEAVES = new Set([
   "terms",
   "thread-priority",
   "tracing",
+  "turns",
   "worker-job",
   "worker-pool",
 ]);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Failure } from "../failure.ts";
+import { Turns } from "../turns.ts";
 import { type BodyHold, MAX_BODY } from "./body-budget.ts";
-import { awaitTurn, leaveTurns } from "./body-turns.ts";
 import type { ValueCounter } from "./value-count.ts";
 
 /** Most values in a body. A body with so many is parsed in 50 ms. */
@@ -9,6 +9,12 @@ const MAX_VALUES = 100_000;
 
 /** Bytes of a body that are read without pauses. */
 const UNPACED = 256 * 1024;
+
+/**
+ * Large bodies arrive in turns: after each chunk they pause. Node reads up to 2 MB of each connection in a turn of the
+ * event loop, so a few large bodies would hold it for 20 ms in each. All listeners share the event loop.
+ */
+const turns = new Turns<IncomingMessage>(2);
 
 interface Bounds {
   readonly hold: BodyHold;
@@ -42,6 +48,11 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
   const stated = request.headers["content-length"];
   let size = 0;
   let values = 0;
+  let hasEnded = false;
+  const resume = () => {
+    if (!hasEnded) request.resume();
+    return !hasEnded;
+  };
   return {
     start() {
       if (stated === undefined) return;
@@ -53,14 +64,18 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
       hold.take(chunk.length);
       values = count(chunk);
-      if (size > UNPACED) awaitTurn(request);
+      if (size <= UNPACED) return;
+      request.pause();
+      turns.add(request, resume);
     },
     checkValues() {
       if (values <= MAX_VALUES) return;
       const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
       throw new Failure("request_too_large", { message });
     },
-    end: () => leaveTurns(request),
+    end() {
+      hasEnded = true;
+    },
   };
 }
 

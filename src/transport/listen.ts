@@ -4,8 +4,7 @@ import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
 import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
-import { HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
-import { beginInTurns } from "./http2-turns.ts";
+import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 
 export interface Listener {
   /** Base address, such as `http://127.0.0.1:8080`. */

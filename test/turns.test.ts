@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { test } from "vitest";
+import { Turns } from "../src/turns.ts";
+
+test("lets work start at once, up to its number in each turn of the event loop", async () => {
+  const turns = new Turns<string>(2);
+  assert.deepEqual([turns.enter("a"), turns.enter("a")], [undefined, undefined]);
+  let started = false;
+  const third = turns.enter("a")?.then(() => {
+    started = true;
+  });
+  assert.equal(started, false);
+  await third;
+  await setImmediate();
+  await setImmediate();
+  assert.equal(turns.enter("a"), undefined);
+});
+
+test("starts the work of keys in turn, and does not count what has become needless", async () => {
+  const turns = new Turns<string>(2);
+  const log: string[] = [];
+  const add = (key: string, name: string, isNeeded = true) =>
+    turns.add(key, () => {
+      if (isNeeded) log.push(name);
+      return isNeeded;
+    });
+  for (const name of ["a1", "a2", "a3", "a4"]) add("a", name);
+  add("b", "gone", false);
+  add("b", "b1");
+  assert.deepEqual(log, []);
+  const seen: number[] = [];
+  while (log.length < 5) {
+    await setImmediate();
+    seen.push(log.length);
+  }
+  assert.deepEqual(log, ["a1", "a2", "b1", "a3", "a4"]);
+  assert.deepEqual(seen, [2, 4, 5]);
+});
