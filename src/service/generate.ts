@@ -11,6 +11,7 @@ import { randomHex } from "../random-hex.ts";
 import type { Search } from "../search/search.ts";
 import { MAX_OUTPUT_TOKENS } from "../terms.ts";
 import { traced } from "../tracing.ts";
+import { Turns } from "../turns.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import { answerEvents, openingEvents, search } from "./answer-events.ts";
 import { createCost } from "./costs.ts";
@@ -77,6 +78,12 @@ export function createGeneration(parts: GenerationParts): Generation {
   };
 }
 
+/**
+ * Pieces of work of requests that start in one turn of the event loop; each takes 0.1 to 0.3 ms. One for the process,
+ * because the event loop is.
+ */
+const turns = new Turns<string>(8);
+
 /** The six steps of a request: check, level, input, lease, answer, settle. */
 async function* generate(
   parts: GenerationParts,
@@ -88,6 +95,9 @@ async function* generate(
   let lease: Lease | undefined;
   // With `finally`, because `using` takes 0.8 µs in V8.
   try {
+    const { workspaceId } = context.caller;
+    const toPrepare = turns.enter(workspaceId);
+    if (toPrepare) await toPrepare;
     const admitted = await prepare(parts, request, context, streamed, running);
     const opened = await traced("admission", () => openLease(parts.admission, admitted));
     if ("replay" in opened) {
@@ -97,6 +107,9 @@ async function* generate(
     lease = opened;
     context.facts.generationId = admitted.id;
     context.facts.level = admitted.choice.level;
+    // The leases of a burst are opened by one statement.
+    const toAnswer = turns.enter(workspaceId);
+    if (toAnswer) await toAnswer;
     const cost = createCost();
     const settlement = createSettlement(admitted, lease, cost, parts.engine.tokenizer);
     try {
