@@ -37,3 +37,14 @@ test("starts the work of keys in turn, and does not count what has become needle
   assert.deepEqual(log, ["a1", "a2", "b1", "a3", "a4"]);
   assert.deepEqual(seen, [2, 4, 5]);
 });
+
+test("starts more in each turn while more waits than can start in 32 turns", async () => {
+  const turns = new Turns<string>(1);
+  let started = 0;
+  for (let i = 0; i < 320; i++) turns.add("a", () => started++ >= 0);
+  await setImmediate();
+  assert.equal(started, 10);
+  await setImmediate();
+  assert.equal(started, 20);
+  while (started < 320) await setImmediate();
+});
