@@ -1,6 +1,18 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ModelCost } from "../admission/lease.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
+
+/** Resolves after this turn of the event loop; one promise for all requests of the turn. */
+let turn: Promise<void> | undefined;
+
+function nextTurn(): Promise<void> {
+  turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = undefined;
+      resolve();
+    });
+  });
+  return turn;
+}
 
 /** The cost of the model calls for one generation. */
 export interface Cost {

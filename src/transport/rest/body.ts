@@ -18,6 +18,8 @@ export interface Body {
  */
 export function checkBodyHeaders({ headers }: IncomingMessage): void {
   checkStatedLength(headers["content-length"], MAX_BODY);
+  // What most callers send.
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";");
   const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="));
   const encoding = (headers["content-encoding"] ?? "identity").toLowerCase();

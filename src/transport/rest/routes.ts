@@ -58,6 +58,7 @@ export function httpRoute(method: DescMethod): { path: string; verb: string } {
 
 /** Splits a request target in origin or absolute form into path and query (RFC 9112, section 3.2). */
 export function splitTarget(target: string): { path: string; query: string } {
-  const [path = "", ...query] = target.replace(/^https?:\/\/[^/?]*/i, "").split("?");
-  return { path, query: query.join("?") };
+  const origin = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
+  const at = origin.indexOf("?");
+  return at < 0 ? { path: origin, query: "" } : { path: origin.slice(0, at), query: origin.slice(at + 1) };
 }
