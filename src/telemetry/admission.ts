@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import type { InternalErrors } from "../internal-errors.ts";
-import { counter } from "./counter.ts";
+import { counter, labelledCounter } from "./counter.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** Buckets in seconds, from an idle database to an unavailable one. */
@@ -9,9 +9,12 @@ const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 export function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "leaseEnded" | "leaseRefused"> {
   const taken = counter(registry, "chorus_leases_taken_total", "Admitted requests.");
-  const refused = counter(registry, "chorus_leases_refused_total", "Requests that were not admitted, by reason.", [
-    "limit",
-  ]);
+  const refused = labelledCounter(
+    registry,
+    "chorus_leases_refused_total",
+    "Requests that were not admitted, by reason.",
+    ["limit"],
+  );
   const running = new Gauge({
     name: "chorus_leases_running",
     help: "Admitted requests of this process that are not settled yet.",

@@ -1,25 +1,26 @@
 import { Gauge, type Registry } from "prom-client";
 import type { InternalErrors } from "../internal-errors.ts";
-import { counter } from "./counter.ts";
+import { labelledCounter } from "./counter.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 export function modelMetrics(registry: Registry): Pick<Telemetry, "modelCall"> {
-  const calls = counter(registry, "chorus_model_calls_total", "Calls of vendors, retries included.", [
+  const calls = labelledCounter(registry, "chorus_model_calls_total", "Calls of vendors, retries included.", [
     "model",
     "tier",
     "outcome",
   ]);
-  const tokens = counter(registry, "chorus_model_tokens_total", "Tokens of calls of vendors.", [
+  const tokens = labelledCounter(registry, "chorus_model_tokens_total", "Tokens of calls of vendors.", [
     "model",
     "tier",
     "kind",
     "source",
   ]);
-  const cost = counter(registry, "chorus_model_cost_usd_total", "Cost of calls of vendors by the catalogue's prices.", [
-    "model",
-    "tier",
-    "source",
-  ]);
+  const cost = labelledCounter(
+    registry,
+    "chorus_model_cost_usd_total",
+    "Cost of calls of vendors by the catalogue's prices.",
+    ["model", "tier", "source"],
+  );
   return {
     modelCall({ model, tier, outcome, source, inputTokens, outputTokens, cachedTokens, usd }) {
       calls.inc({ model, tier, outcome });
@@ -36,10 +37,12 @@ export function limitMetrics(
   errors: InternalErrors,
 ): Pick<Telemetry, "modelCallRefused" | "watchModels"> {
   const registers = [registry];
-  const refused = counter(registry, "chorus_model_calls_refused_total", "Calls of vendors that were not sent.", [
-    "model",
-    "cause",
-  ]);
+  const refused = labelledCounter(
+    registry,
+    "chorus_model_calls_refused_total",
+    "Calls of vendors that were not sent.",
+    ["model", "cause"],
+  );
   let load: Parameters<Telemetry["watchModels"]>[0] = () => [];
   new Gauge({
     name: "chorus_model_call_limit",
