@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { demands } from "./depth.ts";
 import { FEATURES } from "./features.ts";
 import { type Kind, kindOf } from "./kind.ts";
+import { read as readMarks } from "./reading.ts";
 import { sample } from "./sample.ts";
 import { decodeScorer, difficulty, features, type Scorer, score } from "./scorer.ts";
 
@@ -51,7 +52,7 @@ export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
       const sampled = sample(text);
       const read = features(sampled, text.length);
       const scored = score(scorer, read);
-      const kind = kindOf(sampled);
+      const kind = kindOf(readMarks(text));
       // A closed question needs one short answer, even when it contains words such as "compare".
       const found = kind === "closed" ? [] : demands(sampled);
       return {

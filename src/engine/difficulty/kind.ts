@@ -1,4 +1,5 @@
-import { regex } from "../regex.ts";
+import { count, type Reading } from "./reading.ts";
+import type { Topic } from "./topics.ts";
 
 /**
  * The kind of answer that a prompt asks for. `closed`, `maths`, `output` (what a given program returns or prints, as a
@@ -7,90 +8,52 @@ import { regex } from "../regex.ts";
  */
 export type Kind = "closed" | "code" | "output" | "maths" | "prose" | "extraction" | "conversation";
 
-/** Rules in order of precedence. The first one that matches gives the kind. */
-const RULES: ReadonlyArray<[kind: Kind, pattern: RegExp]> = [
-  ["closed", /(?:^|\n)[ \t]{0,8}\(?A[.):][ \t][^\n]*\n[ \t]{0,8}\(?B[.):][ \t]/],
-  [
-    "closed",
-    regex("i")`
-      \b(true or false|yes or no|answer (yes|no|true|false)|(letter|number) of the (right|correct)
-      |which of the following)\b
-    `,
-  ],
-  [
-    "output",
-    regex("is")`
-      \b(what (does|do|will|would|is|are)\b.{0,60}\b(print(ed|s)?|output|returns?|log(ged|s)?|evaluates? to)\b
-      |complete the assertion|predict the (output|result)).*(\bdef \w|\bfunction\b.*[{]|\breturn\b|print\(
-      |console\.log|=>)
-    `,
-  ],
-  ["code", /```|\b(def|class|const|import|public static) \w+|#include|\bSELECT\b.+\bFROM\b/],
-  [
-    "code",
-    regex("is")`
-      \b(write|implement|develop|create|fix|debug|refactor|optimi[sz]e|review)\b.{0,60}\b(function
-      |program|script|class|code|algorithm|query|queue|stack|parser|server|library|unit tests?
-      |regex|website|api)\b
-    `,
-  ],
-  [
-    "code",
-    regex("is")`
-      \b(python|javascript|typescript|java|rust|golang|sql|html|css|c\+\+|bash)\b.{0,80}\b(code
-      |function|program|script|error|bug)\b
-    `,
-  ],
-  [
-    "extraction",
-    regex("i")`
-      \b(extract|pick out|pull out|list all|identify (the|all)|classify|categori[sz]e
-      |named entities|fill (in )?the fields)\b|\b(as|in|into|return|output) (a |an |valid )?(json
-      |csv)\b
-    `,
-  ],
-  [
-    "prose",
-    regex("is")`
-      \b(write|draft|compose|rewrite|edit|proofread|translate|summari[sz]e)\b.{0,80}\b(emails?
-      |essays?|story|poems?|blog|letters?|paragraphs?|posts?|speech|articles?|headlines?|texts?
-      |summary|sentences?|following)\b
-    `,
-  ],
-  [
-    "maths",
-    regex("i")`
-      \b(calculate|compute|solve|prove|integral|derivative|equation|probability|remainder
-      |how many integers|simplify|factori[sz]e)\b
-    `,
-  ],
-  ["maths", /\d\s*[+*/^=×÷]\s*\(?[\dx]|[a-z]\s*\^\s*\d|\\(frac|sqrt|int|sum)\b/],
-  ["maths", /^(?=[^\d]*\d)(?=[^?]*\?).*?\b(how (many|much|long|far|old|fast|tall)|what (percentage|fraction))\b/is],
-  [
-    "prose",
-    regex("i")`
-      \b(explain|describe|discuss|compare|outline|analy[sz]e|suggest|propose|essay|elaborate
-      |provide insights|pros and cons)\b
-    `,
-  ],
-  [
-    "closed",
-    regex("i")`
-      ^\s*(who|when|where|which|is|are|was|were|does|do|did|can|has|have|how (many|much|old|far
-      |tall))\b[^?\n]{3,160}\?\s*$
-    `,
-  ],
-  [
-    "closed",
-    regex("i")`
-      ^\s*what('s| is| was| are| were) the (capital|name|number|year|date|population|symbol
-      |currency|author|height|largest|smallest)\b
-    `,
-  ],
-  ["prose", /^\s*(why|how|what)\b/i],
-];
+/** Longest question for a fact and longest remark, in words or characters of a script without spaces. */
+const LONGEST = { lookup: 30, remark: 25 };
 
-/** The kind of a prompt by fixed rules on its text; `conversation` where no rule matches. */
-export function kindOf(text: string): Kind {
-  return RULES.find(([, pattern]) => pattern.test(text))?.[0] ?? "conversation";
+type Has = (...topics: readonly Topic[]) => boolean;
+
+/** The kind of a prompt by fixed rules, the more certain ones first. */
+export function kindOf(reading: Reading): Kind {
+  const has: Has = (...topics) => topics.some((topic) => count(reading, topic) > 0);
+  if (reading.options > 0 || has("choice")) return "closed";
+  if (has("result") && has("source", "program")) return "output";
+  if (has("translation")) return "prose";
+  if (isWordProblem(reading, has)) return "maths";
+  if (isCode(reading, has)) return "code";
+  if (has("extraction") && !has("proof")) return "extraction";
+  if (has("proof", "compare", "essay", "design", "role") || count(reading, "law") > 1) return "prose";
+  if (has("text") && !has("calculus", "ode")) return "prose";
+  if (isMaths(reading, has)) return "maths";
+  if (isLookup(reading, has)) return "closed";
+  if (has("explain", "depth", "make", "law", "medicine", "scale")) return "prose";
+  return has("greeting") || isRemark(reading) ? "conversation" : "prose";
+}
+
+/** A question that counts or sums what a story tells. */
+function isWordProblem(reading: Reading, has: Has): boolean {
+  if (!reading.isQuestion || has("source", "explain", "essay", "compare")) return false;
+  return reading.numbers + count(reading, "numbers") > 1 && has("quantity", "amounts");
+}
+
+function isCode(reading: Reading, has: Has): boolean {
+  const isAbout = has("source") || count(reading, "program") > count(reading, "text") + count(reading, "essay");
+  return isAbout && has("source", "make", "debug");
+}
+
+function isMaths({ numbers, operators, singles }: Reading, has: Has): boolean {
+  if (has("ode", "calculus") && numbers + operators + singles > 0) return true;
+  if (numbers > 0 && has("quantity", "calculate", "mechanics", "geometry", "probability", "finance")) return true;
+  if (numbers > 1 && operators > 0) return true;
+  return has("calculate") && operators + singles > 0;
+}
+
+function isLookup(reading: Reading, has: Has): boolean {
+  const { words, runs, first } = reading;
+  if (words + runs > LONGEST.lookup || has("explain", "greeting", "depth")) return false;
+  return first === "lookup" || first === "quantity" || (runs > 0 && has("lookup", "quantity"));
+}
+
+function isRemark({ words, runs }: Reading): boolean {
+  return words + runs <= LONGEST.remark;
 }

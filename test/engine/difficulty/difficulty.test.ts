@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import fc from "fast-check";
 import { test } from "vitest";
 import { demands } from "../../../src/engine/difficulty/depth.ts";
-import { createDifficultyRater, type Kind, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
+import { createDifficultyRater, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
 import { levelOf } from "../../../src/engine/difficulty/level.ts";
 import { decodeScorer, encodeScorer, featureScore, features, score } from "../../../src/engine/difficulty/scorer.ts";
 import type { Level } from "../../../src/terms.ts";
@@ -97,25 +97,6 @@ test("does not count an instruction to think step by step as a demand", () => {
   assert.deepEqual(demands("Add 2 and 3. Let's think step by step."), []);
   assert.equal(demands("Show me step by step how to add 2 and 3.").length, 1);
 });
-
-const KINDS: Array<[text: string, kind: Kind]> = [
-  ["Which planet is largest?\nA. Mars\nB. Jupiter\nC. Venus", "closed"],
-  ["Is the Rhine longer than the Elbe?", "closed"],
-  ["Write a Python function that reverses a list.", "code"],
-  ["What does this do?\n```js\nfor (;;) {}\n```", "code"],
-  ["What does this print?\n```python\nprint(sorted([3, 1, 2])[-1])\n```", "output"],
-  ["Complete the assertion with a literal.\n\ndef f(n):\n    return n * 2\nassert f(3) == ??", "output"],
-  ["Janet has 16 eggs and eats three. How many are left?", "maths"],
-  ["What is 17 * 23 + 4?", "maths"],
-  ["Extract the names and dates from this letter: …", "extraction"],
-  ["Write a short email to my landlord about the heating.", "prose"],
-  ["Explain how photosynthesis works.", "prose"],
-  ["Hi there!", "conversation"],
-  ["", "conversation"],
-];
-
-for (const [text, kind] of KINDS)
-  test(`kind of ${JSON.stringify(text.slice(0, 40))}: ${kind}`, () => assert.equal(rater.rate(text).kind, kind));
 
 test("decodes what it encodes, and explains how to replace invalid weights", () => {
   const bytes = readFileSync(FILE);

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { kindOf } from "../../../src/engine/difficulty/kind.ts";
+import { read } from "../../../src/engine/difficulty/reading.ts";
+import { EXAMPLES } from "./examples.ts";
+
+const kind = (prompt: string) => kindOf(read(prompt));
+
+for (const [language, examples] of Map.groupBy(EXAMPLES, (one) => one.language)) {
+  test(`finds the kind of prompts in ${language}`, () => {
+    const wrong = examples.filter((one) => kind(one.prompt) !== one.kind);
+    assert.deepEqual(
+      wrong.map((one) => [one.prompt, one.kind, kind(one.prompt)]),
+      [],
+    );
+  });
+}
+
+test("finds the same kind in lower case, in upper case and in a template", () => {
+  for (const one of EXAMPLES)
+    for (const changed of [one.prompt.toLowerCase(), one.prompt.toUpperCase(), `Question: ${one.prompt}\nAnswer:`])
+      assert.equal(kind(changed), one.kind, changed);
+});
+
+test("takes options for a closed question only if there are at least two", () => {
+  assert.equal(kind("Which is largest?\nA. Mars\nB. Jupiter\nAnswer:"), "closed");
+  assert.equal(kind("Thank you!\nA. Smith"), "conversation");
+});
+
+test("tells the result of a program from a program to write", () => {
+  const code = "\n\ndef f(n):\n    return n * 2\n";
+  assert.equal(kind(`Complete the assertion with a literal.${code}assert f(3) == ??`), "output");
+  assert.equal(kind(`Write this function without a loop.${code}`), "code");
+});
+
+test("takes an empty prompt for conversation", () => assert.equal(kind(""), "conversation"));
