@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
-import { createDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
+import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { sample } from "../src/engine/difficulty/sample.ts";
 import {
   decodeScorer,
-  encodeScorer,
   type Features,
   featureScore,
   features,
@@ -92,7 +91,7 @@ export function difficultyPart(
   const common = { rows: rows.length, weak, strong, ...(others.size > 0 && { trained_on }) };
   if (shipped) {
     // Rates as the service does, including explicit demands in the words of a prompt.
-    const rater = createDifficultyRater(encodeScorer(shipped));
+    const rater = loadDifficultyRater();
     const difficulty = (row: Row) => rater.rate(row.prompt).difficulty;
     const main = reached(rows.map(difficulty)) ?? random;
     const plain = reached(samples.map((sample) => featureScore(shipped, sample.features))) ?? random;

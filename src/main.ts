@@ -131,8 +131,8 @@ function createServiceParts(
   const search = createSearch(config.search);
   stack.defer(() => search?.close());
   const difficulty = loadDifficultyRater();
-  // Warms up the rater: the first rating of a process takes 15 ms, later ones a fraction of that.
-  difficulty.rate("What is 6 * 7?");
+  // Warms up the rater: the first rating of a process takes some milliseconds, later ones microseconds.
+  difficulty.rate("What is 6 * 7?").explain();
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
   const services = createServices({

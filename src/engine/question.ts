@@ -26,7 +26,7 @@ export interface Question {
   /** What the caller asked for. Default: the level. */
   effort?: Effort;
   kind: Kind;
-  /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
+  /** How often models are expected to fail on the prompt, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;
   temperature: number | undefined;
   maxTokens: number | undefined;

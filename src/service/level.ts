@@ -7,8 +7,8 @@ import type { CheckedRequest } from "./validate-request.ts";
 export interface Choice {
   level: Level;
   kind: Kind;
-  /** See `DifficultyRating`. */
-  difficulty: number;
+  /** See `DifficultyRating`. Undefined at the levels at which no plan depends on it. */
+  difficulty: number | undefined;
   /** Why this level, as phrases for the trace; empty without a trace. */
   reasons: string[];
 }
@@ -20,9 +20,14 @@ export function chooseLevel(
   { effort, conversation, trace }: Pick<CheckedRequest, "effort" | "conversation" | "trace">,
 ): Choice {
   const rating = rater.rate(ratedText(conversation));
-  const { kind, difficulty } = rating;
+  const level = levelOf(effort, rating, thresholds);
   const explain = () => (effort === "auto" ? rating.explain() : [`the request asks for effort ${effort}`]);
-  return { level: levelOf(effort, rating, thresholds), kind, difficulty, reasons: trace ? explain() : [] };
+  return {
+    level,
+    kind: rating.kind,
+    difficulty: level === "medium" ? rating.difficulty : undefined,
+    reasons: trace ? explain() : [],
+  };
 }
 
 /** The caller's instructions and last turn, without files, search results and earlier answers. */

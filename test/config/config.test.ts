@@ -58,7 +58,7 @@ test("returns the documented defaults for an empty environment", () => {
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
       search: undefined,
-      levels: { medium: 0.165, high: 0.212 },
+      levels: { medium: 0.22, high: 0.6 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
       retentionDays: 400,
@@ -114,8 +114,8 @@ test("refuses an invalid value and names its variable and the expected values", 
 });
 
 test("requires the thresholds of the levels to increase", () => {
-  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.212 });
-  refused({ CHORUS_LEVELS: '{"medium":0.22}' }, "CHORUS_LEVELS", '"medium"', "above");
+  assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.6 });
+  refused({ CHORUS_LEVELS: '{"medium":0.7}' }, "CHORUS_LEVELS", '"medium"', "above");
   refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
 });
 

@@ -1,23 +1,31 @@
 import { readFileSync } from "node:fs";
-import { demands } from "./depth.ts";
-import { FEATURES } from "./features.ts";
 import { type Kind, kindOf } from "./kind.ts";
-import { read as readMarks } from "./reading.ts";
-import { sample } from "./sample.ts";
-import { decodeScorer, difficulty, features, type Scorer, score } from "./scorer.ts";
+import { count, type Reading, read } from "./reading.ts";
+import { DEMANDS, FEATURES } from "./signals.ts";
 
 export type { Kind } from "./kind.ts";
 
+/** Weights of `FEATURES`, fitted on recorded answers. */
+export interface Weights {
+  /** In the order of `FEATURES`: what standardises a value, and logits per standard deviation. */
+  features: ReadonlyArray<{ name: string; mean: number; deviation: number; weight: number }>;
+  /** Logit of the difficulty of a prompt with mean values and without demands. */
+  offset: number;
+}
+
 export interface DifficultyRating {
-  /** How likely the strong tier is to do better than the fast one, 0 to 1. */
-  difficulty: number;
-  kind: Kind;
+  /** How often models are expected to fail, 0 to 1. */
+  readonly difficulty: number;
+  readonly kind: Kind;
   /** Returns phrases for the trace, the most important first; at most four. They never quote the prompt. */
   explain(): string[];
 }
 
 export interface DifficultyRater {
-  /** Takes under 1.5 ms for any text, because it reads only a sample of a long one. Never throws. */
+  /**
+   * Returns at once: the prompt is read when a member of the rating is first used. That takes microseconds for a usual
+   * prompt and under 0.3 ms for any, because only a sample of a long one is read. Never throws.
+   */
   rate(text: string): DifficultyRating;
 }
 
@@ -31,34 +39,53 @@ const KINDS: Record<Kind, string> = {
   conversation: "conversation",
 };
 
-/** A feature is named as a reason when it moves the score by at least this many standard deviations of the outcome. */
-const NOTABLE = 0.03;
+/** Logits that a kind adds, set by hand like those of `DEMANDS`. */
+const BY_KIND: Readonly<Partial<Record<Kind, number>>> = { code: 0.95, output: 0.7, conversation: -0.5 };
 
-/**
- * Probability that a demand for depth alone makes the strong tier better; combined with the learned probability as
- * independent events. Set by hand: one demand moves a usual prompt to level medium, two to high
- * (docs/decisions/difficulty.md).
- */
-const DEMAND = 0.07;
+/** Least effect in logits for which a feature is named as a reason. */
+const NOTABLE = 0.1;
+/** Largest distance of a value from its mean that counts, in standard deviations. */
+const FARTHEST = 3;
+/** Most reasons besides the kind. */
+const REASONS = 3;
 
-/**
- * @param weights a trained scorer, as `npm run train:difficulty` writes it
- * @throws Error when the bytes do not fit this version
- */
-export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
-  const scorer = decodeScorer(weights);
+/** @throws Error when the weights do not fit this version's features */
+export function createDifficultyRater(weights: Weights): DifficultyRater {
+  const isFitting = FEATURES.every(({ high }, at) => weights.features[at]?.name === high);
+  if (!isFitting || weights.features.length !== FEATURES.length)
+    throw new Error(
+      "The difficulty weights do not fit this version's features. Train them again with npm run train:difficulty.",
+    );
   return {
     rate(text) {
-      const sampled = sample(text);
-      const read = features(sampled, text.length);
-      const scored = score(scorer, read);
-      const kind = kindOf(readMarks(text));
-      // A closed question needs one short answer, even when it contains words such as "compare".
-      const found = kind === "closed" ? [] : demands(sampled);
+      let known: { reading: Reading; kind: Kind } | undefined;
+      const rated = () => {
+        if (!known) {
+          const reading = read(text);
+          known = { reading, kind: kindOf(reading) };
+        }
+        return known;
+      };
       return {
-        difficulty: 1 - (1 - difficulty(scorer, scored.score)) * (1 - DEMAND) ** found.length,
-        kind,
-        explain: () => reasons(scorer, read.values, scored.trust, kind, found),
+        get kind() {
+          return rated().kind;
+        },
+        get difficulty() {
+          const { kind, reading } = rated();
+          let logits = weights.offset + (BY_KIND[kind] ?? 0);
+          score(reading, weights, (effect) => {
+            logits += effect;
+          });
+          return 1 / (1 + Math.exp(-logits));
+        },
+        explain() {
+          const { kind, reading } = rated();
+          const effects: Array<{ phrase: string; logits: number }> = [];
+          score(reading, weights, (logits, phrase) => {
+            if (phrase !== undefined && phrase !== KINDS[kind]) effects.push({ phrase, logits });
+          });
+          return [KINDS[kind], ...reasons(effects)];
+        },
       };
     },
   };
@@ -66,29 +93,35 @@ export function createDifficultyRater(weights: Uint8Array): DifficultyRater {
 
 /** Makes a rater from the committed weights. */
 export function loadDifficultyRater(): DifficultyRater {
-  return createDifficultyRater(readFileSync(new URL("weights.bin", import.meta.url)));
+  return createDifficultyRater(JSON.parse(readFileSync(new URL("weights.json", import.meta.url), "utf8")));
 }
 
-function reasons(
-  scorer: Scorer,
-  values: Float64Array,
-  trust: number,
-  kind: Kind,
-  demands: readonly string[],
-): string[] {
-  const effects = FEATURES.flatMap(({ high, low }, at) => {
-    const [joint, alone] = [scorer.joint[at], scorer.alone[at]];
-    if (!joint || !alone) return [];
-    const deviations = ((values[at] ?? 0) - alone.mean) / alone.deviation;
-    const phrase = deviations > 0 ? high : low;
-    const effect = deviations * (trust * joint.weight + (1 - trust) * alone.weight);
-    return phrase === undefined || Math.abs(effect) < NOTABLE ? [] : [{ phrase, effect }];
-  });
-  const notable = effects
-    .toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect))
-    .map(({ phrase, effect }) => `${phrase} (${effect > 0 ? "harder" : "easier"})`)
-    .filter((reason) => !reason.startsWith(KINDS[kind]));
-  const unfamiliar = trust < 0.5 ? ["unfamiliar wording, rated by its simple features"] : [];
-  const found = demands.map((phrase) => `${phrase} (harder)`);
-  return [KINDS[kind], ...[...found, ...notable].slice(0, 3 - unfamiliar.length), ...unfamiliar];
+/** Gives each part of a score to `add`: the logits, and the phrase for the trace. */
+function score(
+  reading: Reading,
+  { features }: Weights,
+  add: (logits: number, phrase: string | undefined) => void,
+): void {
+  // An iterator over the entries takes twice the time.
+  for (let at = 0; at < features.length; at++) {
+    const [weight, feature] = [features[at], FEATURES[at]];
+    if (!weight || !feature) continue;
+    const distance = (feature.value(reading) - weight.mean) / weight.deviation;
+    const effect = weight.weight * Math.max(-FARTHEST, Math.min(FARTHEST, distance));
+    add(effect, distance > 0 ? feature.high : feature.low);
+  }
+  // A question with options needs one short answer, even when it contains words such as "compare".
+  if (reading.options > 0) return;
+  for (const { topic, high, first, further = 0, most = 0 } of DEMANDS) {
+    const marks = count(reading, topic);
+    if (marks > 0) add(first + further * Math.min(most, marks - 1), high);
+  }
+}
+
+function reasons(effects: ReadonlyArray<{ phrase: string; logits: number }>): string[] {
+  return effects
+    .filter(({ logits }) => Math.abs(logits) >= NOTABLE)
+    .toSorted((a, b) => Math.abs(b.logits) - Math.abs(a.logits))
+    .map(({ phrase, logits }) => `${phrase} (${logits > 0 ? "harder" : "easier"})`)
+    .slice(0, REASONS);
 }

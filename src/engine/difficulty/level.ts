@@ -7,13 +7,14 @@ export interface LevelThresholds {
   high: number;
 }
 
-/** The level of a request: the caller's effort, or for `auto` the level of the difficulty. */
+/** The level of a request: the caller's effort, or for `auto` the level of the difficulty, which only that reads. */
 export function levelOf(
   effort: Effort,
-  { difficulty }: Pick<DifficultyRating, "difficulty">,
+  rating: Pick<DifficultyRating, "difficulty">,
   thresholds: LevelThresholds,
 ): Level {
   if (effort !== "auto") return effort;
+  const { difficulty } = rating;
   if (difficulty >= thresholds.high) return "high";
   return difficulty >= thresholds.medium ? "medium" : "low";
 }

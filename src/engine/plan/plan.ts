@@ -24,7 +24,7 @@ export interface PlanCriteria {
   effort?: Effort;
   kind: Kind;
   shape: Shape;
-  /** Probability that the strong tier does better than the fast one, 0 to 1; undefined counts as 1. */
+  /** How often models are expected to fail on the prompt, 0 to 1; undefined counts as 1. */
   difficulty?: number | undefined;
   /** Whether the answer is streamed. */
   streamed: boolean;
@@ -48,7 +48,7 @@ const ONE_ANSWER: ReadonlySet<string> = new Set(["closed", "maths", "output", "e
  * Difficulty from which level `medium` uses a strong model: the median of the recorded prompts that `auto` takes to
  * `medium` (docs/decisions/difficulty.md).
  */
-const STRONG_FROM = 0.18;
+const STRONG_FROM = 0.32;
 /** The ability of a model that a kind of prompt needs. */
 const ABILITY: Readonly<Record<string, Ability>> = {
   closed: "knowledge",

@@ -1,15 +1,81 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
 import fc from "fast-check";
 import { test } from "vitest";
-import { demands } from "../../../src/engine/difficulty/depth.ts";
-import { createDifficultyRater, loadDifficultyRater } from "../../../src/engine/difficulty/difficulty.ts";
+import { envToConfig } from "../../../src/config/config.ts";
+import {
+  createDifficultyRater,
+  type DifficultyRating,
+  loadDifficultyRater,
+} from "../../../src/engine/difficulty/difficulty.ts";
 import { levelOf } from "../../../src/engine/difficulty/level.ts";
-import { decodeScorer, encodeScorer, featureScore, features, score } from "../../../src/engine/difficulty/scorer.ts";
-import type { Level } from "../../../src/terms.ts";
+import { EXAMPLES } from "./examples.ts";
 
-const FILE = new URL("../../../src/engine/difficulty/weights.bin", import.meta.url);
 const rater = loadDifficultyRater();
+const { levels } = envToConfig({});
+
+for (const [language, examples] of Map.groupBy(EXAMPLES, (one) => one.language)) {
+  test(`finds the level of prompts in ${language}`, () => {
+    const given = examples.map(({ prompt }) => levelOf("auto", rater.rate(prompt), levels));
+    const wrong = examples.filter(({ level }, at) => given[at] !== level);
+    assert.deepEqual(
+      wrong.map(({ prompt, level }) => [prompt, level, rater.rate(prompt).difficulty]),
+      [],
+    );
+  });
+}
+
+const values = ({ difficulty, kind }: DifficultyRating) => ({ difficulty, kind });
+
+const CASES: ReadonlyArray<[name: string, change: (prompt: string) => string]> = [
+  ["in lower case", (prompt) => prompt.toLowerCase()],
+  ["in upper case", (prompt) => prompt.toUpperCase()],
+];
+
+for (const [name, change] of CASES) {
+  test(`rates a prompt ${name} like the prompt`, () => {
+    for (const { prompt } of EXAMPLES)
+      assert.deepEqual(values(rater.rate(change(prompt))), values(rater.rate(prompt)), prompt);
+  });
+
+  test(`rates any text ${name} like the text`, () => {
+    const word = fc.constantFrom(...EXAMPLES.flatMap(({ prompt }) => prompt.split(/(?<=[\s.,?])/)));
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(word, fc.string({ unit: "grapheme-ascii", maxLength: 9 })), { maxLength: 30 }),
+        (words) => {
+          const text = words.join(" ");
+          assert.deepEqual(values(rater.rate(change(text))), values(rater.rate(text)));
+        },
+      ),
+    );
+  });
+}
+
+const TEMPLATES: ReadonlyArray<[before: string, after: string]> = [
+  ["Please answer the following question:\n", ""],
+  ["Please answer the following question: ", "\nAnswer:"],
+  ["Q: ", "\nA:"],
+  ["Question: ", "\n\nAnswer:"],
+  ["### Instruction:\n", "\n\n### Response:"],
+  ["You are a helpful assistant.\n\n", ""],
+  ["Solve the following problem. ", "\nLet's think step by step."],
+  ["Bitte beantworte die folgende Frage: ", "\nAntwort:"],
+  ["Frage: ", ""],
+  ["Pregunta: ", "\nRespuesta:"],
+  ["请回答以下问题：", "\n答案："],
+  ["次の質問に答えてください。", "\n回答："],
+  ["", "  \n\n"],
+];
+
+test("rates a prompt in a template like the prompt", () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...EXAMPLES), fc.constantFrom(...TEMPLATES), ({ prompt }, [before, after]) => {
+      assert.deepEqual(values(rater.rate(before + prompt + after)), values(rater.rate(prompt)));
+      assert.deepEqual(values(rater.rate((before + prompt + after).toUpperCase())), values(rater.rate(prompt)));
+    }),
+    { numRuns: 500 },
+  );
+});
 
 test("rates any text from 0 to 1 with at most four reasons, and always the same", () => {
   fc.assert(
@@ -24,14 +90,10 @@ test("rates any text from 0 to 1 with at most four reasons, and always the same"
   );
 });
 
-test("reads the same n-grams in an ASCII prompt as in one with other letters", () => {
-  fc.assert(
-    fc.property(fc.string({ unit: "binary-ascii", maxLength: 200 }), (text) => {
-      const mixed = new Set(features(`${text} ж`).ngrams);
-      const missing = features(text).ngrams.filter((bucket) => !mixed.has(bucket));
-      assert.deepEqual([...missing], []);
-    }),
-  );
+test("keeps a rating when other prompts are rated before it is read", () => {
+  const [one, other] = [rater.rate("Prove that 2 is prime."), rater.rate("Hello!")];
+  assert.equal(other.kind, "conversation");
+  assert.deepEqual(values(one), values(rater.rate("Prove that 2 is prime.")));
 });
 
 test("reads the start, the middle and the end of a very long prompt", () => {
@@ -47,63 +109,23 @@ test("never quotes the prompt in a reason", () => {
     assert.doesNotMatch(reason, /zyxomma|quibblewort|4711|flumadiddle/);
 });
 
-test("rates a programming task above small talk", () => {
-  const hard = rater.rate(
-    "Implement a function in C++ to find the median of two sorted arrays in O(log n) time. Explain why it is right.",
-  );
-  assert.ok(hard.difficulty > rater.rate("Hello, how was your weekend?").difficulty);
-});
-
-test("rates wording that is absent from the training data by the simple features", () => {
-  const scorer = decodeScorer(readFileSync(FILE));
-  const unseen = features("ꙮ".repeat(3).concat(" жщю ѳѵ ѣѫ ӂӝ ӟӡ ӣӥ ӧө ӫӭ ӯӱ ӳӵ ӷӹ ԁԃ ԅԇ ԉԋ"));
-  const { score: blended, trust } = score(scorer, unseen);
-  assert.ok(trust < 0.5, `trust ${trust}`);
-  assert.ok(trust > 0 || blended === featureScore(scorer, unseen));
-  assert.ok(
-    score(scorer, features("Which of the following is not true of the answer?\nA. It is\nB. It is not")).trust > 0.5,
-  );
-});
-
-const LEVELS: Array<[text: string, level: Level]> = [
-  ["hi", "low"],
-  ["What is 17 * 23 + 4?", "low"],
-  ["What is the capital of France?", "low"],
-  ["Write a short email to my landlord about the heating.", "low"],
-  ["Prove that the square root of 2 is irrational.", "medium"],
-  ["Beweise, dass es unendlich viele Primzahlen gibt.", "medium"],
-  ["Write a detailed essay comparing Kant's and Mill's moral philosophies, critically evaluating both.", "medium"],
-  ["Extract the names and dates from this letter: Dear Anna, on 3 May we meet Bob.", "medium"],
-  ["Prove that there are infinitely many primes and compare three proofs in depth", "high"],
-  ["Design a rate limiter for ten million users and discuss the trade-offs of three algorithms in depth.", "high"],
-];
-
-for (const [text, level] of LEVELS)
-  test(`auto level of ${JSON.stringify(text.slice(0, 40))}: ${level}`, () =>
-    assert.equal(levelOf("auto", rater.rate(text), { medium: 0.165, high: 0.212 }), level));
-
-test("raises the difficulty for demands for depth, with a reason, except in a closed question", () => {
+test("raises the difficulty for demands, with a reason, except in a question with options", () => {
   const [short, deep] = ["Explain the moon.", "Explain the moon in depth, and compare it with Io."].map((text) =>
     rater.rate(text),
   );
   assert.ok((deep?.difficulty ?? 0) > (short?.difficulty ?? 1));
-  assert.ok(deep?.explain().includes("depth is asked for (harder)"));
-  const options = "\nA. One\nB. Two\nC. Three";
-  const closed = rater.rate(`Which proof did Euclid give in detail? Compare.${options}`);
+  assert.ok(deep?.explain().includes("depth is asked for (harder)"), String(deep?.explain()));
+  const closed = rater.rate("Which proof did Euclid give in detail? Compare.\nA. One\nB. Two\nC. Three");
   assert.ok(closed.explain().every((reason) => !reason.includes("asked for")));
 });
 
 test("does not count an instruction to think step by step as a demand", () => {
-  assert.deepEqual(demands("Add 2 and 3. Let's think step by step."), []);
-  assert.equal(demands("Show me step by step how to add 2 and 3.").length, 1);
+  const [plain, steps] = ["Add 2 and 3.", "Add 2 and 3. Let's think step by step."].map((text) => rater.rate(text));
+  assert.equal(plain?.difficulty, steps?.difficulty);
 });
 
-test("decodes what it encodes, and explains how to replace invalid weights", () => {
-  const bytes = readFileSync(FILE);
-  assert.deepEqual(Buffer.from(encodeScorer(decodeScorer(bytes))), bytes);
-  assert.throws(() => createDifficultyRater(bytes.subarray(1)), /npm run train:difficulty/);
-  assert.throws(() => createDifficultyRater(new Uint8Array()), /npm run train:difficulty/);
-  assert.ok(statSync(FILE).size <= 300_000);
+test("explains how to replace weights of another version", () => {
+  assert.throws(() => createDifficultyRater({ features: [], offset: 0 }), /npm run train:difficulty/);
 });
 
 test("uses a named effort as the level, and the thresholds for auto", () => {

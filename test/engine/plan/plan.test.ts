@@ -103,8 +103,8 @@ test("medium, JSON: compares objects by their values", async () => {
 
 test("medium, prose: chooses one model by difficulty", async () => {
   const { catalogue, calls } = three(["fast", "x", "x"], ["strong", "x", "x"]);
-  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.17 })).text, "fast");
-  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.2 })).text, "strong");
+  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.3 })).text, "fast");
+  assert.equal((await run(catalogue, { level: "medium", difficulty: 0.4 })).text, "strong");
   assert.equal((await run(catalogue, { level: "medium" })).text, "strong");
   assert.deepEqual(calls(), [1, 0, 0, 2, 0, 0]);
 });
