@@ -5,7 +5,7 @@ import { cardPart, cardSection } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
-import { difficultyPart, type Routed, routed, shippedScorer } from "./difficulty.ts";
+import { difficultyPart, type Routed, routed } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
 import { missedByPanels, missedGates } from "./gates.ts";
 import { raterOf } from "./held-out-rater.ts";
@@ -115,7 +115,7 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
       path === file.path || typeof other === "string" ? [] : [[name, other]],
     ),
   );
-  const rated = typeof set === "string" ? set : difficultyPart(set, others, shipped ? shippedScorer() : undefined);
+  const rated = typeof set === "string" ? set : difficultyPart(set, others, shipped);
   if (typeof rated === "string") notes.push(rated);
   else keep("difficulty", rated.part);
   const models = choose(file, requested);

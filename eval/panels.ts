@@ -1,4 +1,5 @@
 import { kindOf } from "../src/engine/difficulty/kind.ts";
+import { read } from "../src/engine/difficulty/reading.ts";
 import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { exactAnswer } from "../src/engine/fuse/exact-answer.ts";
 import { peers, strengthOf } from "../src/engine/fuse/peers.ts";
@@ -46,10 +47,7 @@ export function votersOf(rows: readonly Row[]): Voter[] {
   const names = [...new Set(rows.flatMap(({ models }) => Object.keys(models)))];
   const usual = names.filter((name) => rows.filter(({ models }) => models[name]).length > rows.length * 0.95);
   const common = rows.filter(({ models }) => usual.every((name) => models[name]));
-  const readers = common.map(({ prompt }) => {
-    const kind: string = kindOf(prompt);
-    return kind === "output" ? exactAnswer : closedAnswer;
-  });
+  const readers = common.map(({ prompt }) => (kindOf(read(prompt)) === "output" ? exactAnswer : closedAnswer));
   return usual.map((name) => ({
     name,
     accuracy: accuracyOf(common, name),

@@ -26,26 +26,30 @@ function set(rows: number, groups: number): RecordedFile {
   };
 }
 
-test("learns a difference between prompts on held-out prompts and held-out groups", () => {
+test("learns on other folds which prompts models fail on, or on files that share no prompt", () => {
   const file = set(90, 4);
   const on = routed(file, UNASKED);
   assert.ok(typeof on !== "string");
   const rated = difficultyPart(on, NO_OTHERS);
   assert.ok(typeof rated !== "string");
   assert.equal(rated.part.weak, "small");
+  assert.equal(rated.part.fitted_on, "other folds");
   assert.ok(rated.part.apgr > 0.8, String(rated.part.apgr));
-  assert.ok((rated.part.apgr_groups_held_out ?? 0) > 0.8);
+  assert.ok(rated.part.apgr_failures_known > 0.8);
   const [hard, easy] = file.rows;
   assert.ok(hard && easy && rated.difficulty(hard) > rated.difficulty(easy));
+  const copy = difficultyPart(on, new Map([["copy", on]]));
+  assert.ok(typeof copy !== "string" && copy.part.fitted_on === "other folds");
+  const other = { ...on, rows: on.rows.map((row) => ({ ...row, prompt: `Now: ${row.prompt}` })) };
+  const left = difficultyPart(on, new Map([["other", other]]));
+  assert.ok(typeof left !== "string" && left.part.fitted_on === "other files");
 });
 
-test("returns a number, null or a reason, never NaN, for degenerate data", () => {
+test("returns a number or a reason, never NaN, for degenerate data", () => {
   const part = (file: RecordedFile) => {
     const on = routed(file, UNASKED);
     return typeof on === "string" ? on : difficultyPart(on, NO_OTHERS);
   };
-  const single = part(set(30, 1));
-  assert.ok(typeof single !== "string" && single.part.apgr_groups_held_out === null);
   assert.match(String(part(set(4, 1))), /at least 10/);
   const equal = set(30, 2);
   for (const row of equal.rows) row.models.small = { answer: null, score: 1 };
