@@ -62,7 +62,11 @@ export const MATHS = {
     подгрупп*, последовательност*, пространств*, непрерывн*, матриц* симметр*
     对角化, 正交, 实对称, 子群, 阶群, 数列, 子列, 有界, 级数, 傅里叶, 拉普拉斯, 可测, 同构, 向量空间, 线性无关
     対角化, 直交, 部分群, 部分列, 級数, フーリエ, ラプラス, 可測, 同型, ベクトル空間, 線形独立, 群
-    متعامدة, زمرة, محدودة, متسلسلة, فورييه, لابلاس, فضاء متجهي, 부분군, 수열, 유계, 급수, 푸리에, 벡터공간`,
+    متعامدة, زمرة, محدودة, متسلسلة, فورييه, لابلاس, فضاء متجهي, 부분군, 수열, 유계, 급수, 푸리에, 벡터공간
+    theorem, theorems, entire function, holomorph*, vollstandig*, abgeschlossene, einheitskugel, einheitskreis*
+    satz von, teorema*, theoreme*, теорем*
+    定理, 完备, 全纯, 有界变差, 完備, 正則関数, 閉集合, مبرهنة, نظرية, دالة متصلة, 정리를, 완비, decoherence, which-path, lagrangien*
+    hamiltonien*, 热传导方程`,
   algebra: `
     determinant*, matrix, matrices, system of equations, polynomial*, quadratic, logarithm*, complex number*, vector*
     simultaneous equations

@@ -36,7 +36,11 @@ export const SUBJECTS = {
     会社法, 取締役, 義務違反, 立証責任, 憲法, 労働法, 解雇, 相続, 訴訟, 著作権, 正当防衛, 賃借人, 賃貸人, 借地借家法
     الدستور, صاحب العمل, العامل, الإيجار, محكمة, دعوى, ميراث, قانون العمل, جريمة, 헌법, 근로자, 해고, 상속, 소송
     gesellschafter*, notariell*, beurkund*, formmangel*, ruckabwick*, abwickl*, geschaftsanteil*, gekundigt*, demite
-    demissao*, rescisao, estabilidade provisoria, tst, clt, prud'hom*`,
+    demissao*, rescisao, estabilidade provisoria, tst, clt, prud'hom*
+    restitution, a minor, english law, german law, french law, common law, consideration of, rescission
+    misrepresentation, duty of care, causation in law
+    geschaftsfahig*, minderjahrig*, bereicherung*, anfechtung*, gefahrubergang*, mineur, mineurs, enrichissement
+    nullidad, menor de edad, menor de idade, 借地権, 対抗力, 未成年, 不当得利, 取消権, القاصر, 미성년`,
   medicine: `
     diagnos*, differential, patient*, symptom*, treatment*, therap*, dose, dosage, mg, syndrome*, warfarin
     interactions, tsh, ecg
@@ -174,5 +178,7 @@ export const SUBJECTS = {
     живет в, пьет, курит
     住在, 喝, 养, 抽, 只有一个人, 恰好一个, 住んでいる, 飲む, 飼って, 正直者, يعيش في, يشرب, يملك, 산다, 마신다
     may not share, must be with, unless, valid assignment*, all assignments, assigned to, darf nicht neben
-    muss neben, ne peut pas etre, no puede estar, nao pode ficar, 不能相邻, 必须, 隣り合わない, لا يجوز أن`,
+    muss neben, ne peut pas etre, no puede estar, nao pode ficar, 不能相邻, 必须, 隣り合わない, لا يجوز أن
+    speaks truly, always falsely, answers falsely, yes-no questions, their identities, determine who, wer lugt
+    qui ment, quien miente, quem mente, 谁在说谎, 誰が嘘`,
 } satisfies Marks;
