@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, test, vi } from "vitest";
-import { LinkedAbort, NOT_NEEDED, onAbort } from "../src/abort.ts";
+import { LinkedAbort, NOT_NEEDED, onAbort, pause } from "../src/abort.ts";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 
@@ -120,4 +120,32 @@ test("onAbort removes its listener, and accepts an undefined signal", () => {
   assert.equal(listeners(parent.signal), 0);
   parent.abort();
   onAbort(undefined, () => assert.fail("called"))();
+});
+
+test("links abort each other without a listener that is left behind", () => {
+  const first = new LinkedAbort(undefined);
+  const second = new LinkedAbort(first.signal);
+  const third = new LinkedAbort(first.signal);
+  let heard = 0;
+  second.signal.addEventListener("abort", () => heard++);
+  third.release();
+  first.abort("gone");
+  first.abort("again");
+  assert.deepEqual([second.signal.reason, third.signal.aborted, heard], ["gone", false, 1]);
+  assert.throws(
+    () => second.signal.throwIfAborted(),
+    (reason) => reason === "gone",
+  );
+});
+
+test("pauses for a time, and ends with the signal's reason when it aborts", async () => {
+  const abort = new LinkedAbort(undefined);
+  const whole = pause(10, abort.signal);
+  vi.advanceTimersByTime(10);
+  await whole;
+  const cut = pause(60_000, abort.signal);
+  abort.abort(new Error("gone"));
+  await assert.rejects(cut, /gone/);
+  assert.equal(vi.getTimerCount(), 0);
+  await assert.rejects(pause(60_000, abort.signal), /gone/);
 });
