@@ -44,7 +44,7 @@ export async function pause(ms: number, signal: Signal): Promise<void> {
  * An abort signal that aborts with its parent, after a timeout, or on `abort()`, whichever comes first. Disposing it
  * aborts work that still runs under it; `release()` leaves that work alone. Either one removes the listener from the
  * parent and clears the timer. An AbortController takes eight times as long, and a request has several links
- * (docs/decisions/http.md).
+ * (docs/decisions/speed.md).
  */
 export class LinkedAbort implements Signal, Disposable {
   aborted = false;
