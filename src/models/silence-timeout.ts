@@ -49,6 +49,12 @@ export class SilenceTimeout {
     this.#timer = setTimeout(this.#expire, silenceMs);
   }
 
+  /** Stops the timeout and the link to the caller; the call is not aborted. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#link.release();
+  }
+
   /** Stops the timeout and aborts the call if it still runs. */
   abort(): void {
     clearTimeout(this.#timer);

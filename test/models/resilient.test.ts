@@ -286,6 +286,12 @@ test("ends the model's call when the reader leaves, and does not count that agai
   assert.equal(model.calls[0]?.signal.aborted, true);
 });
 
+test("does not abort a call whose completion is whole, so its connection can be used again", async () => {
+  const model = fakeModel(ok);
+  for await (const piece of resilient(model, options()).ask(call())) if (piece.type === "end") break;
+  assert.equal(model.calls[0]?.signal.aborted, false);
+});
+
 test("accepts a completion without text", async () => {
   assert.deepEqual(
     await read(
