@@ -94,10 +94,10 @@ export function choosePlan(
   const able = eligible(models.members, criteria);
   const members = able.map((member) => rated(member, kind));
   const single = (kind: "answer" | "escalate", role: Tier, detail?: string) => {
-    const order = inOrder(members, role);
-    const model = able === models.members ? models.tier(role) : failover(modelsOf(order));
+    const order = () => inOrder(members, role);
+    const model = able === models.members ? models.tier(role) : failover(modelsOf(order()));
     return withStep(
-      withDepth(streamed ? hedged(model, order, steps) : model, depthOf(kind, level, role)),
+      withDepth(streamed ? hedged(model, order(), steps) : model, depthOf(kind, level, role)),
       { kind, role, streamed, detail, roleOf: roleIn(members) },
       steps,
     );
