@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
 import type { Signal } from "../abort.ts";
@@ -21,7 +22,8 @@ export interface HttpRequest {
   /** Path and query of the request target. */
   path: string;
   headers: Record<string, string>;
-  body: string;
+  /** Text, or the bytes of a large one in chunks. */
+  body: string | readonly Buffer[];
   signal: Signal;
   streamed: boolean;
 }
@@ -73,8 +75,8 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         origin,
         path,
         method: "POST",
-        headers,
-        body,
+        headers: typeof body === "string" ? headers : { ...headers, "content-length": `${lengthOf(body)}` },
+        body: typeof body === "string" ? body : Readable.from(body, { objectMode: false }),
       };
       if (!signal.aborted) exchange.dispatch(request, lanes.take(origin));
       return exchange.opened;
@@ -249,4 +251,8 @@ function connectionError(cause: Error, isUnanswered: boolean): ModelError {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
+}
+
+function lengthOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }

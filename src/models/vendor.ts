@@ -1,6 +1,7 @@
 import type { ModelEntry, Vendor } from "../config/config.ts";
 import { traceHeaders } from "../tracing.ts";
 import type { HttpClient, HttpResponse } from "./http.ts";
+import { LargeParts } from "./large-body.ts";
 import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./model.ts";
 import { cutOff, type ModelError } from "./model-error.ts";
 import { createOfflineModel } from "./offline/model.ts";
@@ -53,20 +54,23 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   /** Sends a call until the model takes its options. @throws ModelError */
   async function open(call: ModelCall): Promise<HttpResponse> {
     const options = new CallOptions(format, learned);
+    const large = new LargeParts();
     let refused: { option: Option; body: string; error: ModelError } | undefined;
     for (let refusals = 0; ; ) {
       const { sent, used } = wireCall(call, entry, format, options);
-      const { path, headers, body } = format.request(entry, sent, used);
+      const marked = { ...sent, prompt: large.mark(sent.prompt) };
+      const { path, headers, body } = format.request(entry, marked, used);
       if (refused?.body === body) {
         // The next form of the refused option reads the same for this call.
         if (!options.skip(refused.option, used)) throw refused.error;
         continue;
       }
+      const filled = large.fill(body);
       const response = await http.post({
         ...base,
         path: base.path + path,
         headers: { "content-type": "application/json", "accept-encoding": "identity", ...headers, ...traceHeaders() },
-        body,
+        body: typeof filled === "string" ? filled : await filled,
         signal: call.signal,
         streamed: call.streamed,
       });

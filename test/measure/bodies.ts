@@ -115,10 +115,7 @@ export const BODIES: ReadonlyArray<[name: string, create: () => Costly]> = [
       ),
     }),
   ],
-];
-
-/** Bodies that are costly to write for a vendor, which happens on the event loop. */
-export const LONG_PROMPTS: typeof BODIES = [
+  // As much as may be sent to a vendor.
   ["a message of 3.9 million quotes and line feeds", () => rest({ messages: messages(1, fill('"\n', 3_900_000)) })],
   ["a message of 3.9 million Chinese characters", () => rest({ messages: messages(1, fill("東京都の", 11_700_000)) })],
   [
