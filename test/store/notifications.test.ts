@@ -60,11 +60,12 @@ test("starts a new period after the server has ended the connection", async (t) 
 test("ends the period while the connection is frozen, and replaces the connection", async (t) => {
   const { pool, url } = await testDatabase(t);
   const relay = await startRelay(t, url);
-  const { notifications } = await connect(t, relay.url, pool);
+  const { notifications, lines } = await connect(t, relay.url, pool);
   const { period: before = 0 } = notifications;
+  const { connections } = relay;
   relay.frozen = true;
   await until(() => notifications.period === undefined);
-  const { connections } = relay;
+  assert.deepEqual(lines, [], "the connection is not given up yet");
   await until(() => relay.connections > connections);
   relay.frozen = false;
   await until(() => notifications.period !== undefined);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "vitest";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { startServer } from "../helpers/server.ts";
 import { eventsOf, startService, type TestService } from "../helpers/service.ts";
 import { startEarly } from "../helpers/starting.ts";
 import { until } from "../helpers/until.ts";
@@ -99,6 +100,24 @@ test("a worker that is killed loses only its own requests and is replaced, and c
   assert.deepEqual(new Set(results.slice(lostAt + 8)), new Set([200]));
   assert.ok((await metric(service, "chorus_requests_total")) >= before);
   assert.equal(await metric(service, "chorus_worker_ends_total"), 1);
+  // Another worker releases what the killed one held.
+  const running = async () => {
+    const quotas = (await (await service.get("/v1/quotas")).json()) as { concurrent_requests: { used: number } };
+    return quotas.concurrent_requests.used;
+  };
+  await until(async () => (await running()) === 0, 100);
+  assert.equal(await service.stop(), 0);
+});
+
+test("is ready only when all workers are, also while the database is away at the start", async (t) => {
+  const server = await startServer(t);
+  await server.stop();
+  const service = await startEarly(t, { DATABASE_URL: server.url, CHORUS_WORKERS: "2" });
+  await until(() => new Set(service.output().match(/"worker":\d.*waiting for the database/g)).size >= 2);
+  assert.deepEqual(await Promise.all([service.status("/healthz"), service.status("/readyz")]), [200, 503]);
+  await server.start();
+  await until(async () => (await service.status("/readyz")) === 200);
+  for (let i = 0; i < 10; i++) assert.equal(await service.status("/v1/quotas"), 200);
   assert.equal(await service.stop(), 0);
 });
 
