@@ -53,8 +53,8 @@ export const CONNECTIONS = 64;
 export const PACED_STREAMS = 300;
 /** Tokens per second that the upstream can send in these streams. */
 export const PACED_RATE = (PACED_STREAMS * 1_000) / SCRIPTS.paced.intervalMs;
-/** Paced streams that are open at once where workers are compared: more than one of them can keep up with. */
-export const WORKERS_STREAMS = 1_500;
+/** Paced streams that are open at once where workers are compared: several times as many as elsewhere. */
+export const WORKERS_STREAMS = 1_000;
 /** A rate far below the maximum of all servers, to measure the latency that each adds. */
 export const LATENCY_RATE = 200;
 /** In seconds. A server that has already been measured needs only a short warm-up. */
