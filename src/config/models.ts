@@ -31,6 +31,8 @@ export interface ModelEntry {
    * rated with the same test.
    */
   accuracy?: number | Accuracies;
+  /** Whether the model thinks at length before it answers. Default false. */
+  thinks?: boolean;
   /** Whether the model accepts images. Default false. */
   images: boolean;
   /**
@@ -85,6 +87,7 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
   "max_concurrency",
   "images",
   "json_schema",
+  "thinks",
 ]);
 
 /** The models of the catalogue, and the web search if one is configured. */
@@ -215,6 +218,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
     images: flag(item, "images", false, where),
     jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
+    ...(flag(item, "thinks", false, where) ? { thinks: true } : {}),
   };
 }
 

@@ -28,6 +28,8 @@ export interface Member {
   model: Model;
   /** Share of questions that it answers correctly, from 0 to 1, for all abilities or by ability. */
   accuracy?: number | Accuracies;
+  /** Whether it thinks at length before it answers. */
+  thinks?: boolean;
   /** Whether it accepts images. */
   images: boolean;
   /** Size of the context window in tokens. */
@@ -105,6 +107,7 @@ export function createCatalogue(
       tier: entry.tier,
       model: resilient(tracedModel(createVendorModel(entry, http), entry), options),
       images: entry.images,
+      ...(entry.thinks ? { thinks: true } : {}),
       ...(entry.accuracy === undefined ? {} : { accuracy: entry.accuracy }),
       ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
       ...(entry.vendor === "offline" ? {} : { latency }),

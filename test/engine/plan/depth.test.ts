@@ -44,3 +44,24 @@ test("models think less if the time is short, so that an answer comes", async ()
   assert.deepEqual(await depths({ level: "medium", kind: "closed", deadlineMs: 10_000 }), ["low", "low", "low", ""]);
   assert.deepEqual(await depths({ level: "high", kind: "closed", deadlineMs: 20_000 }), ["", "", "low,medium", "low"]);
 });
+
+test("high: a model that thinks at length answers alone where it is better than a vote", async () => {
+  const models = [saying("1"), saying("1"), saying("2")];
+  const rows = models.map((model, at) => ({
+    ...{ tier: "strong" as const, vendor: `${at}`, model },
+    ...(at === 2 ? { thinks: true } : {}),
+  }));
+  // The kind comes from the rater.
+  const kind = "output" as PlanCriteria["kind"];
+  const ask = async (criteria: Partial<PlanCriteria>) => {
+    const plan = choosePlan(catalogueOf(...rows), { ...CRITERIA, level: "high", ...criteria }, new Steps());
+    return collect(plan.ask({ ...call(), endsAt: performance.now() + CRITERIA.deadlineMs }));
+  };
+  const all = await ask({ kind });
+  assert.equal(models[0]?.calls.length, 0);
+  assert.equal(models[2]?.calls[0]?.reasoning, "high");
+  const step = all.findLast((piece) => piece.type === "step");
+  assert.match(step?.type === "step" ? (step.step.detail ?? "") : "", /one model that thinks at length/);
+  await ask({ kind: "maths" });
+  assert.equal(models[0]?.calls.length, 1);
+});
