@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "./make-folder.ts";
 
 /** What the command line needs to find a service on the same machine. */
 interface DiscoveredService {
@@ -25,7 +26,7 @@ export async function readDiscovery(dataDir: string): Promise<DiscoveredService>
 
 /** Writes values under `dataDir`, in files that only their owner can read. Absent values stay unchanged. */
 export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }: DiscoveredService): Promise<void> {
-  await mkdir(dataDir, { recursive: true });
+  await makeFolder(dataDir);
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
 }

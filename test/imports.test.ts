@@ -18,6 +18,7 @@ const LEAVES = new Set([
   "json-names",
   "log",
   "log-output",
+  "make-folder",
   "random-hex",
   "resources",
   "telemetry",

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorFacts, type Log } from "../log.ts";
+import { makeFolder } from "../make-folder.ts";
 
 /**
  * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new
@@ -11,7 +12,7 @@ import { errorFacts, type Log } from "../log.ts";
 export async function journalFolder(dataDir: string, log: Log): Promise<string> {
   const folder = join(dataDir, "journal");
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     const probe = join(folder, `probe-${randomUUID()}`);
     await writeFile(probe, "");
     await rm(probe, { force: true });

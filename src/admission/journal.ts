@@ -1,6 +1,7 @@
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { appendFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorFacts, type Log } from "../log.ts";
+import { makeFolder } from "../make-folder.ts";
 import { createWriter, type DamagedLine, type Entry, EXTENSION, newPath, readEntries } from "./journal-file.ts";
 
 /** Settlements that wait for the database, on the local disk, so that a restart loses none of them. */
@@ -46,7 +47,7 @@ export async function openJournal<Row extends object>(
   log: Log,
   isRow: (row: object) => row is Row = (row): row is Row => true,
 ): Promise<Journal<Row>> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const { entries: left, paths } = await takeOver<Row>(folder, log, isRow);
   const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
   if (setAside.damaged + setAside.refused > 0)

@@ -20,6 +20,7 @@ import { arch, platform } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { makeFolder } from "../../make-folder.ts";
 import { type OsUser, osUser } from "./os-user.ts";
 import { clearPidFile, commandOf, pidFile, serverState } from "./pid-file.ts";
 
@@ -78,7 +79,7 @@ export interface Cluster {
  */
 export async function openCluster(dataDir: string, log: (message: string) => void): Promise<Cluster> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    await makeFolder(dataDir, 0o711);
     const folder = await realpath(dataDir);
     const programs = programsFolder();
     const user = await osUser(folder, programs);
