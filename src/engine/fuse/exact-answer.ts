@@ -13,7 +13,7 @@ const MAX_ANSWER = 2_000;
  * @returns undefined if the text has no such answer
  */
 export function exactAnswer(text: string): string | undefined {
-  const found = finalText(text.slice(-4 * MAX_ANSWER).replace(/^[\r\n]+|\s*[\r\n]\s*$/g, ""));
+  const found = finalText(withoutBlankLines(text.slice(-4 * MAX_ANSWER)));
   if (found === undefined || found.trim() === "" || found.length > MAX_ANSWER) return undefined;
   return literal(found.trim()) ?? found;
 }
@@ -43,8 +43,15 @@ function finalText(text: string): string | undefined {
   return isOneLine ? text : undefined;
 }
 
-function asserted(line: string): string | undefined {
-  return ASSERTION.exec(line)?.[1];
+/** Drops blank lines at both ends. Spaces at the end of the last line stay. */
+function withoutBlankLines(text: string): string {
+  const end = text.trimEnd().length;
+  return (/[\r\n]/.test(text.slice(end)) ? text.slice(0, end) : text).replace(/^[\r\n]+/, "");
+}
+
+/** What the last line asserts to be equal. */
+function asserted(lines: string): string | undefined {
+  return ASSERTION.exec(lines.slice(lines.lastIndexOf("\n") + 1))?.[1];
 }
 
 const STRING = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
