@@ -7,10 +7,14 @@ import type { Telemetry } from "./telemetry.ts";
 const QUEUE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-export function leaseMetrics(registry: Registry): Pick<Telemetry, "leaseTaken" | "leaseEnded" | "leaseRefused"> {
+export function leaseMetrics(
+  registry: Registry,
+  errors: InternalErrors,
+): Pick<Telemetry, "leaseTaken" | "leaseEnded" | "leaseRefused"> {
   const taken = counter(registry, "chorus_leases_taken_total", "Admitted requests.");
   const refused = labelledCounter(
     registry,
+    errors,
     "chorus_leases_refused_total",
     "Requests that were not admitted, by reason.",
     ["limit"],

@@ -1,4 +1,5 @@
 import { Counter, type Registry } from "prom-client";
+import type { InternalErrors } from "../internal-errors.ts";
 
 /** A counter with fixed labels. */
 interface LabelledCounter<L extends string> {
@@ -14,9 +15,11 @@ export function counter(registry: Registry, name: string, help: string): Counter
 /**
  * Creates a counter with labels. It keeps the sums and hands them to prom-client at each scrape, because prom-client
  * sorts, checks and joins the labels at each increment: 0.3 µs and 0.3 KB, seven times a request.
+ * @param errors gets what prom-client throws at a scrape
  */
 export function labelledCounter<L extends string>(
   registry: Registry,
+  errors: InternalErrors,
   name: string,
   help: string,
   labelNames: readonly L[],
@@ -29,7 +32,9 @@ export function labelledCounter<L extends string>(
     registers: [registry],
     collect() {
       this.reset();
-      for (const { labels, sum } of sums.values()) this.inc(labels, sum);
+      errors.guard("metric", () => {
+        for (const { labels, sum } of sums.values()) this.inc(labels, sum);
+      });
     },
   });
   return {

@@ -17,10 +17,10 @@ export const TELEMETRY_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 export function createTelemetry(errors: InternalErrors = createInternalErrors()): Telemetry {
   const registry = new Registry();
   const methods = {
-    ...requestMetrics(registry),
-    ...modelMetrics(registry),
+    ...requestMetrics(registry, errors),
+    ...modelMetrics(registry, errors),
     ...limitMetrics(registry, errors),
-    ...leaseMetrics(registry),
+    ...leaseMetrics(registry, errors),
     ...queueMetrics(registry),
     ...journalMetrics(registry, errors),
     ...bodyMetrics(registry, errors),

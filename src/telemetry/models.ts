@@ -3,13 +3,13 @@ import type { InternalErrors } from "../internal-errors.ts";
 import { labelledCounter } from "./counter.ts";
 import type { Telemetry } from "./telemetry.ts";
 
-export function modelMetrics(registry: Registry): Pick<Telemetry, "modelCall"> {
-  const calls = labelledCounter(registry, "chorus_model_calls_total", "Calls of vendors, retries included.", [
+export function modelMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "modelCall"> {
+  const calls = labelledCounter(registry, errors, "chorus_model_calls_total", "Calls of vendors, retries included.", [
     "model",
     "tier",
     "outcome",
   ]);
-  const tokens = labelledCounter(registry, "chorus_model_tokens_total", "Tokens of calls of vendors.", [
+  const tokens = labelledCounter(registry, errors, "chorus_model_tokens_total", "Tokens of calls of vendors.", [
     "model",
     "tier",
     "kind",
@@ -17,6 +17,7 @@ export function modelMetrics(registry: Registry): Pick<Telemetry, "modelCall"> {
   ]);
   const cost = labelledCounter(
     registry,
+    errors,
     "chorus_model_cost_usd_total",
     "Cost of calls of vendors by the catalogue's prices.",
     ["model", "tier", "source"],
@@ -39,6 +40,7 @@ export function limitMetrics(
   const registers = [registry];
   const refused = labelledCounter(
     registry,
+    errors,
     "chorus_model_calls_refused_total",
     "Calls of vendors that were not sent.",
     ["model", "cause"],

@@ -6,8 +6,8 @@ import type { Telemetry } from "./telemetry.ts";
 /** Buckets in seconds, from a request refused by a rate limit to the longest deadline. */
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 
-export function requestMetrics(registry: Registry): Pick<Telemetry, "request" | "requestShed"> {
-  const requests = labelledCounter(registry, "chorus_requests_total", "Requests that have ended.", [
+export function requestMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "request" | "requestShed"> {
+  const requests = labelledCounter(registry, errors, "chorus_requests_total", "Requests that have ended.", [
     "transport",
     "method",
     "outcome",
@@ -19,11 +19,15 @@ export function requestMetrics(registry: Registry): Pick<Telemetry, "request" | 
     buckets: REQUEST_SECONDS,
     registers: [registry],
   });
-  const tokens = labelledCounter(registry, "chorus_tokens_total", "Tokens of settled requests.", ["kind"]);
+  const tokens = labelledCounter(registry, errors, "chorus_tokens_total", "Tokens of settled requests.", ["kind"]);
   const credits = counter(registry, "chorus_credits_total", "Credits charged.");
-  const shed = labelledCounter(registry, "chorus_requests_shed_total", "Requests that were refused under overload.", [
-    "cause",
-  ]);
+  const shed = labelledCounter(
+    registry,
+    errors,
+    "chorus_requests_shed_total",
+    "Requests that were refused under overload.",
+    ["cause"],
+  );
   return {
     requestShed: (cause) => shed.inc({ cause }),
     request({ transport, method, outcome, seconds, ...end }) {
