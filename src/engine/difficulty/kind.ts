@@ -30,10 +30,14 @@ export function kindOf(reading: Reading): Kind {
   return has("greeting") || isRemark(reading) ? "conversation" : "prose";
 }
 
-/** A question that counts or sums what a story tells. */
+/** A question or calculation about what a story tells: it counts or sums, or states at least three numbers. */
 function isWordProblem(reading: Reading, has: Has): boolean {
-  if (!reading.isQuestion || has("source", "explain", "essay", "compare")) return false;
-  return reading.numbers + count(reading, "numbers") > 1 && has("quantity", "amounts");
+  if (!reading.isQuestion && !has("calculate")) return false;
+  if (has("source", "explain", "essay", "proof")) return false;
+  const stated = reading.numbers + count(reading, "numbers");
+  const isCount = has("quantity", "amounts");
+  if (stated > 2) return isCount || !has("design", "law");
+  return stated > 1 && isCount && !has("compare");
 }
 
 function isCode(reading: Reading, has: Has): boolean {
