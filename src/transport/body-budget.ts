@@ -1,5 +1,6 @@
 import { Failure } from "../failure.ts";
 import { CallerGone } from "../service/request-context.ts";
+import { Turns } from "../turns.ts";
 
 /** Largest body, in bytes. */
 export const MAX_BODY = 64 * 1024 * 1024;
@@ -98,6 +99,8 @@ class BodyPool {
   /** The part of `used` that belongs to complete bodies. */
   #complete = 0;
   #sweep: NodeJS.Timeout | undefined;
+  /** Late bodies. Bodies that began together are late together, and each refusal takes 0.3 ms. */
+  readonly #late = new Turns<string>(8);
 
   constructor(total: number, maxBody: number, timeouts: BodyTimeouts, onShed: OnShed) {
     const large = Math.max(total * 0.75, maxBody);
@@ -169,14 +172,20 @@ class BodyPool {
     return largest;
   }
 
+  /** @returns whether the body was still arriving */
+  #end(share: Share, hold: Hold): boolean {
+    if (!share.arriving.has(hold)) return false;
+    this.#onShed("slow_body");
+    hold.abort(new Failure("request_incomplete"));
+    return true;
+  }
+
   #abortLate(): void {
     let arriving = 0;
     const now = performance.now();
     for (const share of this.#shares.values()) {
       for (const hold of share.arriving) {
-        if (!hold.isLate(now, this.#timeouts)) continue;
-        this.#onShed("slow_body");
-        hold.abort(new Failure("request_incomplete"));
+        if (hold.isLate(now, this.#timeouts)) this.#late.add(share.sender, () => this.#end(share, hold));
       }
       arriving += share.arriving.size;
     }

@@ -107,7 +107,7 @@ describe("the body budget", () => {
     assert.equal(budget.used, 256 * MB + 64 * 1024);
   });
 
-  test("aborts a body that pauses, that is too slow, or that takes too long", () => {
+  test("aborts a body that pauses, that is too slow, or that takes too long", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     try {
       const { budget, aborted, open } = bodies();
@@ -121,6 +121,7 @@ describe("the body budget", () => {
         send("slow", 10_000);
         send("long", 20_000);
         vi.advanceTimersByTime(1_000);
+        await setImmediate();
         if (second === 10) assert.deepEqual(aborted, ["silent request_incomplete"]);
         if (second === 14) assert.deepEqual(aborted.slice(1), ["paused request_incomplete"]);
       }
@@ -137,6 +138,21 @@ describe("the body budget", () => {
 function textOf({ blocks }: Body): string {
   return decodeText(blocks.join());
 }
+
+test("aborts the late bodies of a sweep in turns of the event loop", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  try {
+    const { budget, aborted, open } = bodies();
+    for (let i = 0; i < 100; i++) open(`body ${i}`);
+    vi.advanceTimersByTime(11_000);
+    await setImmediate();
+    assert.ok(aborted.length > 0 && aborted.length <= 32, `${aborted.length} bodies at once`);
+    while (aborted.length < 100) await setImmediate();
+    assert.equal(budget.used, 0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
 
 test("reads the same text for any split into chunks, and releases the budget once", async () => {
   await fc.assert(
