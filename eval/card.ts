@@ -75,7 +75,10 @@ export function cardPart(
 /** The result in Markdown. */
 export function cardSection({ prompts, exact, two_levels_off, levels, ...shares }: CardPart): string {
   const percent = (share: number) => `${Math.round(share * 100)} %`;
-  const list = (by: Record<string, number>) => Object.entries(by).map(([name, share]) => `${name} ${percent(share)}`);
+  const table = (by: Record<string, number>, title: string) =>
+    [`| ${title} | exact |`, "| --- | --- |"]
+      .concat(Object.entries(by).map(([name, share]) => `| ${name} | ${percent(share)} |`))
+      .join("\n");
   return [
     "## card",
     `${prompts} prompts, each with the level that a careful person expects (eval/card.jsonl).`,
@@ -83,8 +86,8 @@ export function cardSection({ prompts, exact, two_levels_off, levels, ...shares 
     ["| expected | auto: low | medium | high |", "| --- | --- | --- | --- |"]
       .concat(LEVELS.map((level) => `| ${level} | ${LEVELS.map((given) => levels[level][given]).join(" | ")} |`))
       .join("\n"),
-    `Exact by language: ${list(shares.exact_by_language).join(", ")}.`,
-    `Exact by topic: ${list(shares.exact_by_topic).join(", ")}.`,
+    table(shares.exact_by_language, "language"),
+    table(shares.exact_by_topic, "topic"),
   ]
     .join("\n\n")
     .concat("\n");

@@ -21,8 +21,8 @@ export interface ReadOptions {
 }
 
 /**
- * Longest text of a request in UTF-16 units: prompt, messages, system, schema and stop sequences together. It is about a million
- * tokens of English. A longer text would hold the event loop while it is written for a model.
+ * Longest text of a request in UTF-16 units: prompt, messages, system, schema and stop sequences together. It is about
+ * a million tokens of English. A longer text would hold the event loop while it is written for a model.
  */
 const MAX_TEXT = 4_000_000;
 

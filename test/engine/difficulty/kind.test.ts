@@ -36,9 +36,9 @@ test("tells the result of a program from a program to write", () => {
 test("takes a story that states three numbers and asks about them for a calculation", () => {
   for (const story of [
     "Nina is 4 years older than Omar, who is 6 years older than Pia. What is the age of Nina, if Pia is 9?",
-    "The museum costs $14 for adults and $9 for children, the zoo $11 and $10. What is the difference for a family of 4?",
+    "The museum costs $14 for adults and $9 for children, the zoo $11 and $10. What is the difference for 4?",
     "Our contractor hires 12 workers at $18 per hour for 40 hours under a new contract. Calculate what it pays them.",
-    "It was 3 degrees at noon. It fell by 7 degrees by midnight, and rose by 2 until six. What was the temperature then?",
+    "It was 3 degrees at noon. It fell by 7 degrees by midnight and rose by 2 until six. What was it then?",
   ])
     assert.equal(kind(story), "maths", story);
   assert.equal(kind("Prove that 3 points of these 4 lie on 1 circle."), "prose");
