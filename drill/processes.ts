@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const PACKAGES = "haproxy pgbouncer postgresql";
 /** Oldest version of Postgres that Chorus supports. */
 const POSTGRES = 15;
-/** Longest wait for a port, and for a process that was told to stop, in milliseconds. */
+/** Longest wait for a port, and for a process to end after its stop signal, in milliseconds. */
 const START_MS = 30_000;
 const STOP_MS = 15_000;
 
