@@ -5,6 +5,12 @@ import type { Prompt } from "./model.ts";
 /** Length of a text, in UTF-16 units, and of an image, in bytes, from which it is written in slices. */
 const LARGE = 64 * 1024;
 
+/**
+ * Size of a mark, in bytes: 6,144 characters of base64. Like the part itself, a mark is longer than any length with
+ * which a wire format compares a text (`CACHED_FROM` in wire/anthropic.ts).
+ */
+const MARK = 4_608;
+
 /** Size of a slice. A text of so many quotes takes 2 ms, so much of an image 1 ms. */
 const TEXT_SLICE = 64 * 1024;
 const IMAGE_SLICE = 3 * 256 * 1024;
@@ -15,7 +21,7 @@ const IMAGE_SLICE = 3 * 256 * 1024;
  * 95 ms, and an image of 14 MB for 78 ms.
  */
 export class LargeParts {
-  #seed: string | undefined;
+  #seed: Buffer | undefined;
   readonly #parts = new Map<string, string | Uint8Array>();
 
   /** The prompt with marks for its large parts. They are the same each time, so equal bodies stay equal. */
@@ -70,8 +76,9 @@ export class LargeParts {
 
   /** @returns bytes that base64 writes as the mark. No caller can know them. */
   #add(part: string | Uint8Array): Buffer {
-    this.#seed ??= randomBytes(21).toString("hex");
-    const bytes = Buffer.from(this.#seed + this.#parts.size.toString(16).padStart(6, "0"), "hex");
+    this.#seed ??= randomBytes(24);
+    const bytes = Buffer.alloc(MARK, this.#seed);
+    bytes.writeUInt32BE(this.#parts.size, MARK - 4);
     this.#parts.set(bytes.toString("base64"), part);
     return bytes;
   }

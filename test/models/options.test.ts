@@ -248,6 +248,15 @@ describe("prompt caching", () => {
     assert.deepEqual(has(await sent({ cacheKey: "k" }), "cache_control"), [false]);
   });
 
+  test("Anthropic gets a mark at the end of a system text that is written in slices", async () => {
+    const [request] = await modelOf("anthropic").sent({
+      prompt: { ...prompt, system: "s".repeat(100_000) },
+      cacheKey: "k",
+    });
+    const [block] = (request?.system ?? []) as Json[];
+    assert.deepEqual([block?.text, block?.cache_control], ["s".repeat(100_000), { type: "ephemeral" }]);
+  });
+
   test("marks are no longer sent when they are refused", async () => {
     const { vendor, sent } = modelOf("anthropic");
     vendor.always(refusing("cache_control", "system.0.cache_control: Extra inputs are not permitted"));
