@@ -90,11 +90,10 @@ export class LinkedAbort implements Signal, Disposable {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    const listeners = this.#listeners ?? [];
-    this.#listeners = undefined;
-    for (const listener of listeners) {
-      if (typeof listener === "function") listener();
-      else listener.handleEvent();
+    // A listener may remove those that follow.
+    for (let next = this.#listeners?.shift(); next; next = this.#listeners?.shift()) {
+      if (typeof next === "function") next();
+      else next.handleEvent();
     }
   }
 

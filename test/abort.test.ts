@@ -149,3 +149,19 @@ test("pauses for a time, and ends with the signal's reason when it aborts", asyn
   assert.equal(vi.getTimerCount(), 0);
   await assert.rejects(pause(60_000, abort.signal), /gone/);
 });
+
+test("does not call a listener that an earlier one removes", () => {
+  const link = new LinkedAbort(undefined);
+  const called: string[] = [];
+  const second = () => void called.push("second");
+  const child = new LinkedAbort(link);
+  link.addEventListener("abort", () => {
+    called.push("first");
+    link.removeEventListener("abort", second);
+  });
+  link.addEventListener("abort", second);
+  link.addEventListener("abort", () => void called.push("third"));
+  child.addEventListener("abort", () => void called.push("child"));
+  link.abort();
+  assert.deepEqual(called, ["child", "first", "third"]);
+});
