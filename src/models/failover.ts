@@ -136,10 +136,10 @@ class LastTry implements Pieces {
 
 async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
   const candidates = new Candidates(models);
-  const tries: Try[] = [];
+  const tries: WholeCompletion[] = [];
   try {
     for (const { model, call: own, isLast } of candidates.next(call)) {
-      tries.push(new Try(model, own));
+      tries.push(new WholeCompletion(model, own));
       const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
       call.signal.throwIfAborted();
       if (!pieces) continue;
@@ -159,7 +159,7 @@ async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGene
 const OVERTAKEN = new ModelError("Another model was quicker.", { retryable: false });
 
 /** One model that is asked for a whole completion. */
-class Try {
+class WholeCompletion {
   readonly model: Model;
   readonly #link: LinkedAbort;
   /** Undefined while the model works. */
@@ -204,7 +204,7 @@ async function collect(pieces: Pieces): Promise<Piece[]> {
  * @returns its pieces; undefined when all tries have failed, or after `ms`
  */
 async function firstOf(
-  tries: Try[],
+  tries: WholeCompletion[],
   candidates: Candidates,
   ms: number | undefined,
 ): Promise<readonly Piece[] | undefined> {
@@ -231,7 +231,7 @@ async function firstOf(
 }
 
 /** Moves failed tries from `tries` to `candidates`. @returns the pieces of a try that delivered */
-function takeResult(tries: Try[], candidates: Candidates): readonly Piece[] | undefined {
+function takeResult(tries: WholeCompletion[], candidates: Candidates): readonly Piece[] | undefined {
   for (const one of [...tries]) {
     if (!one.result) continue;
     if ("pieces" in one.result) return one.result.pieces;

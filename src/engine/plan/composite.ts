@@ -18,7 +18,7 @@ export interface StepOptions {
   /** What the step is for, as a sentence for the caller. */
   detail?: string | undefined;
   /** The role of a model by its catalogue name: the model that answered may be another one after a failover. */
-  roleOf?: (model: string) => string | undefined;
+  roleOf?: ((model: string) => string | undefined) | undefined;
   /** Whether the model streams. If not it makes unary calls, which are cheaper and can be replaced until they end. */
   streamed: boolean;
 }

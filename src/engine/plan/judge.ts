@@ -45,7 +45,7 @@ export function judge(options: JudgeOptions): Model {
     {
       ...{ kind: "judge", role: "strong", streamed: options.streamed && !join },
       detail: "a strong model saw the drafts and decided",
-      ...(options.roleOf ? { roleOf: options.roleOf } : {}),
+      roleOf: options.roleOf,
     },
     steps,
   );

@@ -43,7 +43,7 @@ export interface PlanCriteria {
 }
 
 /** Kinds of prompts with one right answer, on which drafts can be compared. */
-const ONE_ANSWER: ReadonlySet<string> = new Set(["closed", "maths", "output", "extraction"]);
+const ONE_ANSWER: ReadonlySet<Kind> = new Set(["closed", "maths", "output", "extraction"]);
 /**
  * Difficulty from which level `medium` uses a strong model: the median of the recorded prompts that `auto` takes to
  * `medium` (docs/decisions/difficulty.md).
@@ -53,9 +53,9 @@ const STRONG_FROM = 0.32;
  * Kinds for which one model that thinks is better than a vote of models that do not: on CRUXEval .945 against .879, on
  * GSM8K .960 against .970 (docs/decisions/plans.md).
  */
-const THINKING: ReadonlySet<string> = new Set(["output"]);
+const THINKING: ReadonlySet<Kind> = new Set<Kind>(["output"]);
 /** The ability of a model that a kind of prompt needs. */
-const ABILITY: Readonly<Record<string, Ability>> = {
+const ABILITY: Readonly<Partial<Record<Kind, Ability>>> = {
   closed: "knowledge",
   maths: "maths",
   code: "code",
@@ -99,13 +99,13 @@ export function choosePlan(
 ): Model {
   const { level, kind, shape, streamed, effort = level } = criteria;
   const able = eligible(models.members, criteria);
-  const members = able.map((member) => rated(member, kind));
-  const single = (kind: "answer" | "escalate", role: Tier, detail?: string, chosen?: RatedMember[]) => {
-    const order = () => chosen ?? inOrder(members, role);
+  const rate = () => able.map((member) => rated(member, kind));
+  const single = (kind: "answer" | "escalate", role: Tier, detail?: string, chosen?: AnyMember[]) => {
+    const order = () => chosen ?? inOrder<AnyMember>(able, role);
     const model = able === models.members && !chosen ? models.tier(role) : failover(modelsOf(order()));
     return withStep(
       withDepth(streamed ? hedged(model, order(), steps) : model, depthOf(kind, level, role)),
-      { kind, role, streamed, detail, roleOf: roleIn(members) },
+      { kind, role, streamed, detail, roleOf: roleIn(able) },
       steps,
     );
   };
@@ -113,20 +113,17 @@ export function choosePlan(
 
   const asksForOne = ONE_ANSWER.has(kind);
   const isClosed = shape !== "text" || asksForOne;
-  const pair = ofDifferentVendors(members.filter(({ tier }) => tier === "fast")).slice(0, 2);
-  const checks = (effort === "auto" && asksForOne) || (level === "medium" && isClosed);
-  if (checks && pair.length === 2 && (level === "low" || !isDominated(pair, members))) {
-    const compare = comparison("all", criteria);
-    const escalate = () => single("escalate", "strong", "a strong model answers, because the drafts do not decide");
-    return panelThen(
-      escalate,
-      pair.map((one) => asPanelMember(one, level)),
-      compare,
-      criteria,
-      steps,
-    );
+  if ((effort === "auto" && asksForOne) || (level === "medium" && isClosed)) {
+    const members = rate();
+    const pair = ofDifferentVendors(members.filter(({ tier }) => tier === "fast")).slice(0, 2);
+    if (pair.length === 2 && (level === "low" || !isDominated(pair, members))) {
+      const escalate = () => single("escalate", "strong", "a strong model answers, because the drafts do not decide");
+      const asked = pair.map((one) => asPanelMember(one, level));
+      return panelThen(escalate, asked, comparison("all", criteria), criteria, steps);
+    }
   }
   if (level === "high") {
+    const members = rate();
     const thinker = THINKING.has(kind) ? byStrength(members).find(({ thinks }) => thinks) : undefined;
     if (!thinker) return highPlan(members, isClosed, criteria, steps);
     const alone = "one model that thinks at length answers: for this kind it is better than a vote";
@@ -188,8 +185,7 @@ function panelThen(
 
 function comparison(share: Share, { kind, shape, read }: PlanCriteria): Comparison {
   if (shape !== "text") return compareObjects(share, read);
-  const kinds: string = kind;
-  return kinds === "output" ? compareAnswers(share, exactAnswer) : compareAnswers(share);
+  return kind === "output" ? compareAnswers(share, exactAnswer) : compareAnswers(share);
 }
 
 function tierOf({ level, difficulty = 1 }: PlanCriteria): Tier {
@@ -197,8 +193,9 @@ function tierOf({ level, difficulty = 1 }: PlanCriteria): Tier {
   return level === "low" ? "fast" : "strong";
 }
 
+type AnyMember = Omit<Member, "accuracy">;
 /** A member with its accuracy for one kind of prompt. */
-type RatedMember = Omit<Member, "accuracy"> & { accuracy?: number };
+type RatedMember = AnyMember & { accuracy?: number };
 
 function rated({ accuracy, ...member }: Member, kind: Kind): RatedMember {
   const own = typeof accuracy === "object" ? accuracy[ABILITY[kind] ?? "prose"] : accuracy;
@@ -255,11 +252,11 @@ function variedFirst(members: readonly RatedMember[]): RatedMember[] {
 }
 
 /** Gives the tier of a member by its catalogue name. */
-function roleIn(members: readonly RatedMember[]): (model: string) => Tier | undefined {
+function roleIn(members: readonly AnyMember[]): (model: string) => Tier | undefined {
   return (model) => members.find(({ name }) => name === model)?.tier;
 }
 
-function modelsOf(members: readonly RatedMember[]): Model[] {
+function modelsOf(members: readonly AnyMember[]): Model[] {
   return members.map(({ model }) => model);
 }
 
@@ -267,7 +264,7 @@ function modelsOf(members: readonly RatedMember[]): Model[] {
  * Adds a hedge to a model where its first member's latency is known.
  * @param order the members behind `model`, in failover order
  */
-function hedged(model: Model, order: readonly RatedMember[], steps: Steps): Model {
+function hedged(model: Model, order: readonly AnyMember[], steps: Steps): Model {
   const [first, ...others] = order;
   const { vendor, latency } = first ?? {};
   const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;

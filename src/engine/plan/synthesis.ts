@@ -73,13 +73,13 @@ interface SynthesisOptions {
  * @throws what either model throws.
  */
 export function synthesis(options: SynthesisOptions): Model {
-  const { model, drafts, generation, streamed, steps } = options;
+  const { model, drafts, generation, streamed, roleOf, steps } = options;
 
   async function* ask(call: ModelCall): PieceGenerator {
     const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
     const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    const role = { kind: "write", role: "strong", ...(options.roleOf ? { roleOf: options.roleOf } : {}) };
-    yield* withStep(writer, { ...role, streamed, detail: "a strong model wrote from the drafts" }, steps).ask(call);
+    const detail = "a strong model wrote from the drafts";
+    yield* withStep(writer, { kind: "write", role: "strong", streamed, detail, roleOf }, steps).ask(call);
   }
   return { name: "synthesis", ask };
 }

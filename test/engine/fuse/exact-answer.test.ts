@@ -41,7 +41,7 @@ test("finds no answer in prose or in an empty text", () => {
     assert.equal(exactAnswer(text), undefined);
 });
 
-// Quadratic or cubic time would exceed the timeout of a test.
+// Cubic time would exceed the timeout of a test.
 test.each(["assert x == ", "```\n", "the output is ", "'\\", "[('", "`", "\n", " ", ".", "x\n\n\n"])(
   "reads a long text of %j in linear time",
   (part) => {

@@ -3,19 +3,7 @@ import { test } from "vitest";
 import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import { Steps } from "../../../src/engine/plan/step.ts";
 import { call, collect } from "../../models/fake-model.ts";
-import { catalogueOf, saying } from "./members.ts";
-
-const CRITERIA: PlanCriteria = {
-  level: "low",
-  kind: "prose",
-  shape: "text",
-  streamed: false,
-  continues: false,
-  hasImages: false,
-  deadlineMs: 180_000,
-  generation: "gen_1",
-  read: () => undefined,
-};
+import { catalogueOf, PROSE, saying } from "./members.ts";
 
 /** Depth of each call of two fast models and of two strong ones, which all answer differently. */
 async function depths(criteria: Partial<PlanCriteria>) {
@@ -25,7 +13,7 @@ async function depths(criteria: Partial<PlanCriteria>) {
     vendor: `${at}`,
     model,
   }));
-  const asked = { ...CRITERIA, ...criteria };
+  const asked = { ...PROSE, ...criteria };
   const plan = choosePlan(catalogueOf(...rows), asked, new Steps());
   await collect(plan.ask({ ...call(), endsAt: performance.now() + asked.deadlineMs }));
   return models.map(({ calls }) => calls.map(({ reasoning }) => reasoning).join());
@@ -54,8 +42,8 @@ test("high: a model that thinks at length answers alone where it is better than 
   // The kind comes from the rater.
   const kind = "output" as PlanCriteria["kind"];
   const ask = async (criteria: Partial<PlanCriteria>) => {
-    const plan = choosePlan(catalogueOf(...rows), { ...CRITERIA, level: "high", ...criteria }, new Steps());
-    return collect(plan.ask({ ...call(), endsAt: performance.now() + CRITERIA.deadlineMs }));
+    const plan = choosePlan(catalogueOf(...rows), { ...PROSE, level: "high", ...criteria }, new Steps());
+    return collect(plan.ask({ ...call(), endsAt: performance.now() + PROSE.deadlineMs }));
   };
   const all = await ask({ kind });
   assert.equal(models[0]?.calls.length, 0);

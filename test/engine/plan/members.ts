@@ -1,10 +1,24 @@
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
+import type { PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
 import { inOrder } from "../../../src/models/catalogue.ts";
 import { failover } from "../../../src/models/failover.ts";
 import type { ModelCall, Piece, Step } from "../../../src/models/model.ts";
 import type { Tier } from "../../../src/terms.ts";
 import { end, fakeModel, text, untilAborted } from "../../models/fake-model.ts";
+
+/** A prompt for prose at low effort. */
+export const PROSE: PlanCriteria = {
+  level: "low",
+  kind: "prose",
+  shape: "text",
+  streamed: false,
+  continues: false,
+  hasImages: false,
+  deadlineMs: 180_000,
+  generation: "gen_1",
+  read: () => undefined,
+};
 
 export type Fake = ReturnType<typeof fakeModel>;
 

@@ -5,19 +5,9 @@ import { Steps } from "../../../src/engine/plan/step.ts";
 import { createTrace } from "../../../src/engine/trace.ts";
 import type { Step } from "../../../src/models/model.ts";
 import { call, collect, end, text } from "../../models/fake-model.ts";
-import { catalogueOf, dead, type Says, saying, silent } from "./members.ts";
+import { catalogueOf, dead, PROSE, type Says, saying, silent } from "./members.ts";
 
-const CRITERIA: PlanCriteria = {
-  level: "low",
-  kind: "prose",
-  shape: "text",
-  streamed: false,
-  continues: false,
-  hasImages: false,
-  deadlineMs: 2_000,
-  generation: "gen_1",
-  read: () => undefined,
-};
+const CRITERIA = { ...PROSE, deadlineMs: 2_000 };
 
 /** The steps of an answer of fast models, called m0 and so on, and then strong ones. */
 async function steps(fast: Says[], strong: Says[], criteria: Partial<PlanCriteria>): Promise<Step[]> {
