@@ -2,6 +2,7 @@
  * A vendor with OpenAI's format, in a process of its own. A word in brackets in the prompt says how it answers; without
  * one, it answers at once, streams with 10 ms between the tokens.
  */
+import { WIRES } from "../test/helpers/vendor-wire.ts";
 import { type Reply, startVendor } from "../test/helpers/vendors.ts";
 import { ANSWER } from "./answer.ts";
 import { answer } from "./child.ts";
@@ -31,8 +32,14 @@ const REPLIES: Readonly<Record<string, Reply>> = {
   reset: { end: "reset", after: 0, text: ["never"] },
   slow: { text: SLOW, betweenMs: 2_000, headersMs: 0 },
   long: { text: "Some words that differ a little from draft to draft. ".repeat(2_000) },
-  flood: { text: Array.from({ length: 4_000 }, () => "word ".repeat(400)) },
+  flood: { raw: flood(), headers: { "content-type": "text/event-stream" } },
 };
+
+/** A stream of 8 MB. Written once, because the neighbour's calls would wait while this process writes it. */
+function flood(): Buffer {
+  const { before, text, after } = WIRES.openai.frames(Array(4_000).fill("word ".repeat(400)), {});
+  return Buffer.from([...before, ...text, ...after].join(""));
+}
 
 const vendor = await startVendor("openai", ({ body, streamed }) => {
   // A long run must not keep all bodies.

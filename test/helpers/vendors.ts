@@ -21,8 +21,8 @@ export interface Reply {
   status?: number;
   error?: { message?: string; type?: string; param?: string; code?: string; details?: unknown[] };
   headers?: Record<string, string>;
-  /** Body in place of the vendor's format, for nonsense of any kind. */
-  raw?: string;
+  /** Body in place of the vendor's format, for nonsense of any kind or one that is written once for many calls. */
+  raw?: string | Buffer;
 
   /** Delays in milliseconds: before the headers, between headers and body, between pieces of text. */
   headersMs?: number;
@@ -180,8 +180,8 @@ async function play(
   closing.addEventListener("abort", leave, { once: true });
   const pause = (ms: number) => sleep(ms, undefined, { signal: gone.signal });
   const forever = () => pause(2 ** 31 - 1);
-  const send = async (text: string) => {
-    for (const chunk of pieces(Buffer.from(text), reply.split)) {
+  const send = async (body: string | Buffer) => {
+    for (const chunk of pieces(typeof body === "string" ? Buffer.from(body) : body, reply.split)) {
       await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
       if (reply.split !== undefined) await new Promise(setImmediate);
     }
