@@ -30,13 +30,15 @@ export function kindOf(reading: Reading): Kind {
   return has("greeting") || isRemark(reading) ? "conversation" : "prose";
 }
 
-/** A question or calculation about what a story tells: it counts or sums, or states at least three numbers. */
+/** A question or calculation about what a story tells: it counts or sums, or states at least three quantities. */
 function isWordProblem(reading: Reading, has: Has): boolean {
   if (!reading.isQuestion && !has("calculate")) return false;
   if (has("source", "explain", "essay", "proof")) return false;
   const stated = reading.numbers + count(reading, "numbers");
   const isCount = has("quantity", "amounts");
   if (stated > 2) return isCount || !has("design", "law");
+  // "Twice", "half" and "each day" state numbers, too.
+  if (has("quantity") && count(reading, "amounts") > 2) return !has("compare");
   return stated > 1 && isCount && !has("compare");
 }
 

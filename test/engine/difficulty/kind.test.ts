@@ -44,4 +44,14 @@ test("takes a story that states three numbers and asks about them for a calculat
   assert.equal(kind("Prove that 3 points of these 4 lie on 1 circle."), "prose");
 });
 
+test("takes a story for a calculation whose numbers are words, or that says how to round", () => {
+  for (const story of [
+    "Mia waters the roses twice a day and the palms every third day. Each takes half a litre. How much per week?",
+    "Un panier de 6 pommes coûte 4 euros, et la poire le double. Donne le prix de 9 poires, arrondi à l'unité.",
+    "Ben threw 12, 15 and 21 points. Give the mean of these.",
+  ])
+    assert.equal(kind(story), "maths", story);
+  assert.equal(kind("How much did each of the Brontë sisters influence the others? Compare them in total."), "prose");
+});
+
 test("takes an empty prompt for conversation", () => assert.equal(kind(""), "conversation"));

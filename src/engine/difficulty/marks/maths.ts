@@ -65,7 +65,8 @@ export const MATHS = {
     متعامدة, زمرة, محدودة, متسلسلة, فورييه, لابلاس, فضاء متجهي, 부분군, 수열, 유계, 급수, 푸리에, 벡터공간
     theorem, theorems, entire function, holomorph*, vollstandig*, abgeschlossene, einheitskugel, einheitskreis*
     satz von, teorema*, theoreme*, теорем*
-    定理, 完备, 全纯, 有界变差, 完備, 正則関数, 閉集合, مبرهنة, نظرية, دالة متصلة, 정리를, 완비, decoherence, which-path, lagrangien*
+    定理, 完备, 全纯, 有界变差, 完備, 正則関数, 閉集合, مبرهنة, نظرية, دالة متصلة, 정리를, 완비, decoherence
+    which-path, lagrangien*
     hamiltonien*, 热传导方程`,
   algebra: `
     determinant*, matrix, matrices, system of equations, polynomial*, quadratic, logarithm*, complex number*, vector*
@@ -75,7 +76,8 @@ export const MATHS = {
     sistema de ecuaciones, resuelve el sistema, matriz, polinomio*, sistema de equacoes, resolva o sistema
     sistema di equazioni
     система уравнений, систему уравнений, матриц*, определитель, многочлен*
-    行列式, 矩阵, 方程组, 多项式, 对数, 行列, 連立方程式, 多項式, 対数, مصفوفة, محدد, جملة معادلات, كثيرة حدود, 행렬, 연립방정식, 다항식`,
+    行列式, 矩阵, 方程组, 多项式, 对数, 行列, 連立方程式, 多項式, 対数, مصفوفة, محدد, جملة معادلات, كثيرة حدود, 행렬
+    연립방정식, 다항식`,
   probability: `
     probabilit*, wahrscheinlich*, probabilidad*, probabilidade*, probabilita, вероятност*, 概率, 確率, احتمال, 확률
     expected value, erwartungswert*, esperance, valor esperado, permutation*, combinations, binomial*
@@ -97,7 +99,8 @@ export const MATHS = {
     centripetal, orbit, satellite
     strom, spannung, widerstand, dichte, druck, auftrieb, wellenlange, courant, tension, resistance, longueur d'onde
     corriente, voltaje, resistencia
-    longitud de onda, corrente, tensao, densidade, 动摩擦, 電圧, 電流, 抵抗, 波長, 动能, 运动员, 电压, 电流, 电阻, 波长, 動摩擦係数, 運動方程式, تيار
+    longitud de onda, corrente, tensao, densidade, 动摩擦, 電圧, 電流, 抵抗, 波長, 动能, 运动员, 电压, 电流, 电阻
+    波长, 動摩擦係数, 運動方程式, تيار
     جهد كهربائي, مقاومة, 전압, 전류`,
   geometry: `
     triangle*, circle, circles, circumcircle*, circumradius, inscribed, circumscribed, radius, hypotenuse, polygon*
@@ -115,12 +118,16 @@ export const MATHS = {
     calculate, compute, solve, evaluate the, evaluate it, find the value, find the, find all, determine, simplify
     factor*
     what is the value, how far, how long, how fast, at what time, express, equation*, remainder, integers, modulo
-    percentage of
-    berechne*, bestimme*, lose, losen, ermittle*, vereinfache, gleichung*, wie weit, wie gross, wie lang, wie schnell
-    calcule*, calculez, resous, resolvez, resoudre, determinez, simplifie*, combien de temps
-    calcula*, resuelve*, resolver, halla*, determina*, simplifica*, ecuacion*, que distancia, con que velocidad
-    resolva*, encontre, equacao, equacoes, qual e a distancia, calcola*, risolvi*, trova, trovare
-    вычисли*, найди*, реши*, определи*, уравнен*
-    计算, 求, 解方程, 化简, 方程, 求めよ, 求めて, 求めなさい, 計算, 解け, 解いて, 方程式, いくら
-    احسب, أوجد, حل المعادلة, جد قيمة, معادلة, 구하시오, 계산, 구하여라, 방정식`,
+    percentage of, round to, rounded to, mean of, average of, mean score*, average score*
+    berechne*, runde auf, gerundet auf, mittelwert*, bestimme*, lose, losen, ermittle*, vereinfache, gleichung*
+    wie weit, wie gross, wie lang, wie schnell
+    calcule*, calculez, arrondi*, moyenne de, resous, resolvez, resoudre, determinez, simplifie*, combien de temps
+    calcula*, redonde*, promedio de, resuelve*, resolver, halla*, determina*, simplifica*, ecuacion*, que distancia
+    con que velocidad
+    resolva*, arredond*, media de, encontre, equacao, equacoes, qual e a distancia, calcola*, arrotond*, risolvi*
+    trova, trovare
+    вычисли*, округли*, найди*, реши*, определи*, уравнен*
+    计算, 四舍五入, 平均分, 求, 解方程, 化简, 方程, 求めよ, 求めて, 求めなさい, 計算, 解け, 解いて, 四捨五入, 平均点
+    方程式, いくら
+    احسب, قرب إلى, أوجد, حل المعادلة, جد قيمة, معادلة, 구하시오, 반올림, 계산, 구하여라, 방정식`,
 } satisfies Marks;
