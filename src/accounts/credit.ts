@@ -30,6 +30,8 @@ export interface LedgerEntry extends Balance {
   at: Date;
   kind: BookingKind | "hold" | "settlement" | "release";
   reference: string;
+  /** Granted and purchased credit after the movement. */
+  balance: bigint;
 }
 
 /** Two figures that must be equal and are not, or a figure beyond its bound. */
@@ -166,13 +168,24 @@ async function readLedger(
   const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
   const found = await orOverloaded(
     pool.query<LedgerEntry & { micros: bigint }>(
-      `select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held,
-         ${microsOf("at")} as micros
-       from ledger
-       where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
-         and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
-         and not ($4 and kind in ('hold', 'release'))
-       order by at desc, id desc limit $5`,
+      // The balance after an entry is the present balance without the changes that are newer than the entry.
+      `with page as (
+         select * from ledger
+         where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
+           and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
+           and not ($4 and kind in ('hold', 'release'))
+         order by at desc, id desc limit $5
+       ), newest as (select at, id from page order by at desc, id desc limit 1)
+       select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held,
+         ${microsOf("at")} as micros,
+         ((select granted_micro + purchased_micro from accounts where workspace_id = $1)
+           - coalesce((select sum(newer.granted_micro + newer.purchased_micro) from ledger newer, newest
+               where newer.workspace_id = $1 and newer.at >= newest.at
+                 and (newer.at, newer.id) > (newest.at, newest.id)), 0)
+           - coalesce(sum(granted_micro + purchased_micro)
+               over (order by at desc, id desc rows between unbounded preceding and 1 preceding), 0))::bigint as balance
+       from page
+       order by at desc, id desc`,
       [
         id,
         micros === undefined ? null : timeOf(BigInt(micros)),

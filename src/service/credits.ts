@@ -43,7 +43,7 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
       const period = { from: readTimestamp("from", startTime), to: readTimestamp("to", endTime) };
       const page = await credit.ledger(actor, { ...request, ...period });
       return create(ListLedgerResponseSchema, {
-        entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held }) => ({
+        entries: page.entries.map(({ id, at, kind, reference, granted, purchased, held, balance }) => ({
           id: `${id}`,
           at: timestampFromDate(at),
           kind: numberOf(LedgerEntryKindSchema, kind),
@@ -51,6 +51,7 @@ export function createCreditAdmin(credit: Credit): CreditAdmin {
           granted: amountText(granted),
           purchased: amountText(purchased),
           held: amountText(held),
+          balance: amountText(balance),
         })),
         nextPageToken: page.nextPageToken ?? "",
       });

@@ -227,6 +227,15 @@ describe("administration over the internal listener", () => {
       until.entries.map(({ reference }) => reference),
       ["inv-1"],
     );
+    assert.deepEqual([since.entries[0]?.balance, until.entries[0]?.balance], ["500", "499.999999"]);
+    const newest = await owner.credits.listLedger({ pageSize: 1 });
+    const second = await owner.credits.listLedger({ pageSize: 1, pageToken: newest.nextPageToken });
+    assert.deepEqual([newest.entries[0]?.balance, second.entries[0]?.balance], ["500", "499.999999"]);
+    const both = await owner.credits.listLedger({});
+    assert.deepEqual(
+      both.entries.map(({ balance }) => balance),
+      ["500", "499.999999"],
+    );
     const never = { seconds: 1n << 60n, nanos: 0 };
     await refused(owner.credits.listLedger({ startTime: never }), Code.InvalidArgument, { field: "from" });
     await refused(owner.usage.getPerformance({ endTime: never }), Code.InvalidArgument, { field: "to" });

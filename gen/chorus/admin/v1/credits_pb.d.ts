@@ -325,6 +325,13 @@ export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
    * @generated from field: string held = 7;
    */
   held: string;
+
+  /**
+   * Granted and purchased credit of the workspace after the movement.
+   *
+   * @generated from field: string balance = 8;
+   */
+  balance: string;
 };
 
 /**
