@@ -435,6 +435,16 @@ async function listen(t: Lifetime, folder: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+test("leads a browser from / to the console, and tells a program where the API is", async ({ service: { url } }) => {
+  const page = await fetch(url, { redirect: "manual", headers: { accept: "text/html,*/*;q=0.8" } });
+  assert.deepEqual([page.status, page.headers.get("location"), page.headers.get("vary")], [302, "/console", "Accept"]);
+  const program = await fetch(url);
+  assert.equal(program.status, 404);
+  const { code, message } = (await program.json()) as { code: string; message: string };
+  assert.equal(code, "not_found");
+  for (const path of ["/v1", "/docs", "/console"]) assert.ok(message.includes(path));
+});
+
 describe("serves the files of the console's folder only", () => {
   test("serves the page at every path of the console", async ({ pages: { url, get } }) => {
     for (const path of ["/console", "/console/", "/console/keys", "/console/activity/gen_1?x=1"]) {

@@ -6,6 +6,7 @@ import {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../accounts/keys.ts";
 import type { Config } from "../../config/config.ts";
+import { Failure } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
@@ -45,6 +46,7 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
       else sendJson(exchange, 503, '{"status":"unavailable"}');
     },
   });
+  add("/", "GET", { run: leadToConsole });
   for (const [path, send] of createDocs())
     add(path, "GET", { run: ({ request, response }) => send(request, response) });
 
@@ -64,6 +66,17 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
     add(path, verb, withCaller(parts, rule, methods[method.localName as keyof typeof methods]));
   }
   return paths;
+}
+
+/** Sends a browser to the console. @throws Failure not_found for a program, which has nothing to do there */
+function leadToConsole({ request, response }: Exchange): void {
+  response.setHeader("Vary", "Accept");
+  if (!request.headers.accept?.includes("text/html")) {
+    throw new Failure("not_found", {
+      message: "There is nothing at /. The API is below /v1, its reference at /docs, the console at /console.",
+    });
+  }
+  response.writeHead(302, { Location: "/console", "Cache-Control": "no-store" }).end();
 }
 
 /** Authenticates a request before `serve`. */
