@@ -5,6 +5,7 @@ import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
 import { createOwners } from "./accounts/owners.ts";
 import { createSessions } from "./accounts/sessions.ts";
+import { createSignInLinks } from "./accounts/sign-in-links.ts";
 import { applyTiers } from "./accounts/tiers.ts";
 import { createUsage } from "./accounts/usage.ts";
 import { createWorkspaces } from "./accounts/workspaces.ts";
@@ -143,6 +144,7 @@ function createServiceParts(
     admission,
     keys: createKeys(requests, Date.now, notifications),
     owners: createOwners(maintenance, Date.now, notifications),
+    links: createSignInLinks(maintenance),
     workspaces: createWorkspaces(maintenance),
     credit: createCredit(maintenance),
     usage: createUsage(maintenance),

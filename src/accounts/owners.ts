@@ -17,8 +17,8 @@ export interface Owners {
    */
   authenticate(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
   /**
-   * Creates the owner token of a workspace. The earlier one stops working in this process at once. The secret is in the
-   * result and is not stored.
+   * Creates the owner token of a workspace. The earlier one stops working in this process at once, and sessions that it
+   * or a sign-in link opened end. The secret is in the result and is not stored.
    * @param request.workspace name or identifier
    * @param request.expiresAt a time in the future; undefined: never
    * @throws Failure `invalid_request` with `expires_at`; `unknown_entity`; `overloaded`
@@ -79,6 +79,9 @@ async function replaceToken(
        set secret_hash = excluded.secret_hash, created_at = now(), expires_at = excluded.expires_at`,
     [id, hash, expiresAt],
   );
+  // The owner ends every way in with a new token.
+  await query("delete from sign_in_links where workspace_id = $1", [id]);
+  await query("delete from sessions where workspace_id = $1 and by_link", [id]);
   await record(query, actor, id, "owner_token.create", { id: tokenId(hash), expires_at: expiresAt });
   return { workspace: id, replaced: earlier?.hash };
 }

@@ -6,6 +6,7 @@ import { Failure } from "../failure.ts";
 import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
 import { type Actor, record } from "./audit.ts";
 import { tokenId } from "./owners.ts";
+import { takeSignInLink } from "./sign-in-links.ts";
 
 /** Longest duration of a session, and longest time without a request, in milliseconds. */
 export const SESSION_MS = 8 * 3_600_000;
@@ -39,14 +40,15 @@ export interface OpenedSession {
 export interface Sessions {
   /**
    * Opens a session for the owner of a workspace.
-   * @param token owner token
-   * @throws Failure `unauthenticated`, with one message for every token that is not valid
+   * @param token owner token, or the secret of a sign-in link, which is used up
+   * @throws Failure `unauthenticated`, with one message for every token that is not valid, and one for every link
    */
   open(token: string): Promise<OpenedSession>;
   /**
    * Finds the session of a secret, and restarts its idle timeout.
    * @throws Failure `unauthenticated`, with one message for a session that is absent, unknown, idle for too long or
-   * ended, and for one whose owner token has been replaced or has expired
+   * ended, and for one whose owner token has been replaced or has expired. A new owner token also ends the sessions of
+   * links.
    */
   authenticate(secret: string | undefined): Promise<Session>;
   /** Ends a session on every replica at once. Does nothing when there is no such session. */
@@ -69,8 +71,16 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
   return {
     async open(token) {
       const secret = createSecret("cs_");
-      const session = await orOverloaded(pool.tx((query) => insertSession(query, hashSecret(token), secret, clock())));
-      if (!session) throw refusedToken();
+      const hash = hashSecret(token);
+      const byLink = isWellFormed(token, "li_");
+      const session = await orOverloaded(
+        pool.tx(async (query) => {
+          const find = byLink ? takeSignInLink : findOwner;
+          const workspaceId = await find(query, hash, clock());
+          return workspaceId && insertSession(query, { workspaceId, hash, byLink }, secret, clock());
+        }),
+      );
+      if (!session) throw byLink ? refusedLink() : refusedToken();
       return { session, secret };
     },
 
@@ -101,40 +111,49 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
   };
 }
 
-/** @returns undefined when there is no such owner token */
-async function insertSession(
-  query: Query,
-  tokenHash: Buffer,
-  secret: string,
-  now: number,
-): Promise<Session | undefined> {
+/** @returns the identifier of the workspace; undefined when there is no such owner token */
+async function findOwner(query: Query, tokenHash: Buffer, now: number): Promise<string | undefined> {
   const [owner] = await query<{ id: string }>(
     `select workspace_id as id from owner_tokens
      where secret_hash = $1 and (expires_at is null or expires_at > $2) for share`,
     [tokenHash, new Date(now)],
   );
-  if (!owner) return undefined;
+  return owner?.id;
+}
+
+/** @param by the owner token or link that opens the session */
+async function insertSession(
+  query: Query,
+  by: { workspaceId: string; hash: Buffer; byLink: boolean },
+  secret: string,
+  now: number,
+): Promise<Session | undefined> {
   await query("delete from sessions where expires_at < $1", [new Date(now)]);
   await query(
     `delete from sessions where secret_hash in
        (select secret_hash from sessions where workspace_id = $1 order by created_at desc offset ${MAX_SESSIONS - 1})`,
-    [owner.id],
+    [by.workspaceId],
   );
-  await query("insert into sessions values ($1, $2, $3, $4, $4, $5)", [
-    hashSecret(secret),
-    owner.id,
-    tokenHash,
-    new Date(now),
-    new Date(now + SESSION_MS),
-  ]);
+  await query(
+    `insert into sessions (secret_hash, workspace_id, token_hash, by_link, created_at, used_at, expires_at)
+     values ($1, $2, $3, $4, $5, $5, $6)`,
+    [hashSecret(secret), by.workspaceId, by.hash, by.byLink, new Date(now), new Date(now + SESSION_MS)],
+  );
   // The key cannot authenticate, because no secret has these random bytes as its hash.
   await query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, console)
      values ($1, $2, $3, '', $4, $5, $6, true) on conflict (workspace_id) where console do nothing`,
-    [owner.id, `key_${randomBytes(12).toString("hex")}`, randomBytes(32), CONSOLE_KEY, [...SCOPES], new Date(now)],
+    [
+      by.workspaceId,
+      `key_${randomBytes(12).toString("hex")}`,
+      randomBytes(32),
+      CONSOLE_KEY,
+      [...SCOPES],
+      new Date(now),
+    ],
   );
-  const actor = { kind: "owner", id: tokenId(tokenHash), workspaceId: owner.id } as const;
-  await record(query, actor, owner.id, "session.start", {});
+  const actor = { kind: "owner", id: tokenId(by.hash), workspaceId: by.workspaceId } as const;
+  await record(query, actor, by.workspaceId, "session.start", {});
   const [row] = await readRows(query, [hashSecret(secret)], now);
   return row && sessionOf(row);
 }
@@ -153,11 +172,12 @@ function readRows(query: Query, hashes: Buffer[], now: number): Promise<Row[]> {
   return query<Row>(
     `select s.secret_hash, s.token_hash, s.workspace_id, w.name as workspace, k.id as key_id, s.used_at, s.expires_at
      from sessions s
-       join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash
+       left join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash
          and (o.expires_at is null or o.expires_at > $2)
        join workspaces w on w.id = s.workspace_id
        join api_keys k on k.workspace_id = s.workspace_id and k.console
-     where s.secret_hash = any ($1::bytea[]) and s.expires_at > $2 and s.used_at > $3`,
+     where s.secret_hash = any ($1::bytea[]) and s.expires_at > $2 and s.used_at > $3
+       and (s.by_link or o.workspace_id is not null)`,
     [hashes, new Date(now), new Date(now - IDLE_MS)],
   );
 }
@@ -184,5 +204,12 @@ function sessionOf({ token_hash, workspace_id: workspaceId, workspace, key_id: k
 export function refusedToken(): Failure {
   return new Failure("unauthenticated", {
     message: "The owner token is not valid. An operator can create a new one; the earlier one then stops working.",
+  });
+}
+
+/** The failure for every link that cannot be used. */
+export function refusedLink(): Failure {
+  return new Failure("unauthenticated", {
+    message: "The sign-in link was used before or has expired. Get another one: chorus owners link WORKSPACE",
   });
 }

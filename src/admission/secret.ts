@@ -10,8 +10,11 @@ const CHECK_WIDTH = 6;
 /** A longer text is no secret, and is refused without a look-up. */
 export const MAX_SECRET_LENGTH = 512;
 
-/** `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of the console. */
-export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_";
+/**
+ * `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of the console, `li_` for
+ * links that open one.
+ */
+export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_" | "li_";
 
 /** Creates a secret of 36 characters: the prefix, 160 random bits and their CRC-32, in base 62. */
 export function createSecret(prefix: SecretPrefix): string {

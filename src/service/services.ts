@@ -5,6 +5,7 @@ import type { Credit } from "../accounts/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../accounts/keys.ts";
 import type { Owners } from "../accounts/owners.ts";
 import type { Sessions } from "../accounts/sessions.ts";
+import type { SignInLinks } from "../accounts/sign-in-links.ts";
 import type { Usage } from "../accounts/usage.ts";
 import type { Workspaces } from "../accounts/workspaces.ts";
 import type { Rates } from "../admission/price.ts";
@@ -44,6 +45,7 @@ export interface Services {
 export interface Parts extends GenerationParts {
   keys: Keys;
   owners: Owners;
+  links: SignInLinks;
   workspaces: Workspaces;
   credit: Credit;
   usage: Usage;
@@ -57,7 +59,8 @@ export interface Parts extends GenerationParts {
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, workspaces, credit, usage, rates, activity, sessions, shedder, shares, inFlight } = parts;
+  const { keys, owners, links, workspaces, credit, usage, rates, activity, sessions, shedder, shares, inFlight } =
+    parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -69,7 +72,7 @@ export function createServices(parts: Parts): Services {
     generation: createGeneration(parts),
     quotas: (caller) => shares.run(caller.workspaceId, () => quotas(usage, caller)),
     metrics: (request, caller) => shares.run(caller.workspaceId, () => metrics(usage, request, caller, new Date())),
-    workspaces: shared(shares, createWorkspaceAdmin(workspaces, owners)),
+    workspaces: shared(shares, createWorkspaceAdmin(workspaces, owners, links)),
     credits: shared(shares, createCreditAdmin(credit)),
     keys: shared(shares, createKeyAdmin(keys)),
     usage: shared(shares, createUsageAdmin(usage, workspaces, rates)),

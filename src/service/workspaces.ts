@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   CreateOwnerTokenResponseSchema,
+  CreateSignInLinkResponseSchema,
   CreateWorkspaceResponseSchema,
   GetNextTierResponseSchema,
   GetWorkspaceResponseSchema,
@@ -19,6 +20,7 @@ import {
 import { amountText } from "../accounts/amount.ts";
 import type { LimitChange } from "../accounts/limit-changes.ts";
 import type { Owners } from "../accounts/owners.ts";
+import type { SignInLinks } from "../accounts/sign-in-links.ts";
 import type { Workspace, Workspaces } from "../accounts/workspaces.ts";
 import { numberOf } from "../json-names.ts";
 import type { Admin } from "./admin.ts";
@@ -28,7 +30,7 @@ import { readEnum } from "./read-field.ts";
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 
 /** Manages workspaces for operators, and shows an owner the own workspace. */
-export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): WorkspaceAdmin {
+export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners, links: SignInLinks): WorkspaceAdmin {
   return {
     async createWorkspace({ name, kind }, actor) {
       const created = await workspaces.create(actor, { name, kind: kindOf(kind) });
@@ -71,6 +73,10 @@ export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners): Wo
         workspace: workspaceMessage(await workspaces.get(actor, created.workspace)),
         ...(expiresAt ? { expiresAt } : {}),
       });
+    },
+    async createSignInLink({ workspace }, actor) {
+      const { path, expiresAt } = await links.create(actor, workspace);
+      return create(CreateSignInLinkResponseSchema, { path, expiresAt: timestampFromDate(expiresAt) });
     },
   };
 }

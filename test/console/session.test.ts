@@ -30,6 +30,24 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
     await page.getByRole("alert").getByText("This token is not valid.").waitFor();
   });
 
+  test("opens with a sign-in link, once, and removes it from the address", async ({
+    console,
+    visit: { workspaces },
+  }) => {
+    const { path } = await workspaces.createSignInLink({ workspace: "default" });
+    const page = await console.open(path);
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    assert.equal(new URL(page.url()).hash, "");
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await page.context().close();
+    const other = await console.open(path);
+    await other.getByText(/The sign-in link was used before or has expired/).waitFor();
+    await other.getByRole("button", { name: "Try again" }).click();
+    await other.getByLabel("Owner token").waitFor();
+    await other.context().close();
+  });
+
   test("supports keyboard-only use", async ({ visit: { page, token } }) => {
     await page.goto("/console/keys");
     const focused = () => page.evaluate<string>("document.activeElement.textContent");

@@ -164,6 +164,19 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal(((await (await browser.fetch("/console/session")).json()) as typeof body).workspace, name);
   });
 
+  test("signs in with a link, once", async ({ service, acme: { name, workspaces } }) => {
+    const { path, expiresAt } = await workspaces.createSignInLink({ workspace: name });
+    const [first, second] = [openBrowser(service.url), openBrowser(service.url)];
+    const link = path.replace("/console#sign-in=", "");
+    assert.equal((await first.signIn(link)).status, 200);
+    assert.equal((await first.client(WorkspaceService).getWorkspace({})).workspace?.name, name);
+    const again = await second.signIn(link);
+    assert.equal(again.status, 401);
+    assert.match(((await again.json()) as { message: string }).message, /used before or has expired/);
+    assert.ok(Number(expiresAt?.seconds) * 1_000 > Date.now());
+    assert.equal((await refused(first.client(WorkspaceService).createSignInLink({}))).failure, "missing_scope");
+  });
+
   test("serves the owner's services to the session and refuses those of operators", async ({
     browser,
     acme: { name },

@@ -22,8 +22,20 @@ export class SignInError extends Error {
 const ADDRESS = "/console/session";
 const ends = new EventTarget();
 
-/** The session of this browser; undefined without one. @throws SignInError; TypeError if the connection fails */
+/**
+ * The session of this browser; undefined without one. If the page was opened with a sign-in link, that opens it.
+ * @throws SignInError, also for a link that cannot be used in a browser without a session; TypeError if the connection
+ *   fails
+ */
 export async function currentSession(): Promise<Session | undefined> {
+  const [, link] = /^#sign-in=(.+)$/.exec(location.hash) ?? [];
+  if (!link) return openSession();
+  // The link is used up, so neither the address nor the history keeps it.
+  history.replaceState(history.state, "", location.pathname);
+  return signIn(link).catch(async (error: unknown) => (await openSession()) ?? Promise.reject(error));
+}
+
+async function openSession(): Promise<Session | undefined> {
   const response = await fetch(ADDRESS, { cache: "no-store" });
   return response.status === 401 ? undefined : sessionOf(response);
 }

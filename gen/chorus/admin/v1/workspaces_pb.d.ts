@@ -587,6 +587,53 @@ export declare type CreateOwnerTokenResponse = Message<"chorus.admin.v1.CreateOw
 export declare const CreateOwnerTokenResponseSchema: GenMessage<CreateOwnerTokenResponse>;
 
 /**
+ * The sign-in link to create.
+ *
+ * @generated from message chorus.admin.v1.CreateSignInLinkRequest
+ */
+export declare type CreateSignInLinkRequest = Message<"chorus.admin.v1.CreateSignInLinkRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.CreateSignInLinkRequest.
+ * Use `create(CreateSignInLinkRequestSchema)` to create a new message.
+ */
+export declare const CreateSignInLinkRequestSchema: GenMessage<CreateSignInLinkRequest>;
+
+/**
+ * The created sign-in link.
+ *
+ * @generated from message chorus.admin.v1.CreateSignInLinkResponse
+ */
+export declare type CreateSignInLinkResponse = Message<"chorus.admin.v1.CreateSignInLinkResponse"> & {
+  /**
+   * Path of the link, to be opened at the public address of the service. Shown only here.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Time at which the link stops working.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 2;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.CreateSignInLinkResponse.
+ * Use `create(CreateSignInLinkResponseSchema)` to create a new message.
+ */
+export declare const CreateSignInLinkResponseSchema: GenMessage<CreateSignInLinkResponse>;
+
+/**
  * Kind of a workspace.
  *
  * @generated from enum chorus.admin.v1.WorkspaceKind
@@ -784,6 +831,16 @@ export declare const WorkspaceService: GenService<{
     methodKind: "unary";
     input: typeof CreateOwnerTokenRequestSchema;
     output: typeof CreateOwnerTokenResponseSchema;
+  },
+  /**
+   * Creates a link that signs one browser in to the console as the owner of a workspace, once and within 15 minutes.
+   *
+   * @generated from rpc chorus.admin.v1.WorkspaceService.CreateSignInLink
+   */
+  createSignInLink: {
+    methodKind: "unary";
+    input: typeof CreateSignInLinkRequestSchema;
+    output: typeof CreateSignInLinkResponseSchema;
   },
 }>;
 
