@@ -4,8 +4,8 @@ import { type Greeting, greeting } from "./greeting.ts";
 import { errorFacts, type Log } from "./log.ts";
 
 /**
- * Writes the address and the operator token where the command line on this machine finds them, and prints the greeting.
- * @param stack takes what removes the address again
+ * Writes the addresses and the operator token where the command line on this machine finds them, and prints the
+ * greeting.
  */
 export async function announce(
   { dataDir, operatorToken: given }: Pick<Config, "dataDir" | "operatorToken">,
@@ -15,7 +15,7 @@ export async function announce(
 ): Promise<void> {
   try {
     const operatorToken = facts.secrets.operatorToken ?? given;
-    if (operatorToken) await writeDiscovery(dataDir, { operatorToken });
+    await writeDiscovery(dataDir, { restUrl: facts.restUrl, ...(operatorToken ? { operatorToken } : {}) });
     const address = await keepRpcUrl(dataDir, facts.rpcUrl);
     stack.defer(() => address.stop());
   } catch (error) {

@@ -7,11 +7,14 @@ import { makeFolder } from "./make-folder.ts";
 interface DiscoveredService {
   /** Address of the internal listener. */
   rpcUrl?: string;
+  /** Address of the public listener. */
+  restUrl?: string;
   operatorToken?: string;
 }
 
 // One file per value, so that services that start at the same time do not overwrite each other's values.
 const rpcUrlFile = (dataDir: string) => join(dataDir, "rpc_url");
+const restUrlFile = (dataDir: string) => join(dataDir, "rest_url");
 
 /** The file under DATA_DIR to which a service writes its operator token, if it knows it. */
 export function operatorTokenFile(dataDir: string): string {
@@ -20,14 +23,23 @@ export function operatorTokenFile(dataDir: string): string {
 
 /** Reads what services have written under `dataDir`; values that were not written are absent. */
 export async function readDiscovery(dataDir: string): Promise<DiscoveredService> {
-  const [rpcUrl, operatorToken] = await Promise.all([rpcUrlFile, operatorTokenFile].map((file) => read(file(dataDir))));
-  return { ...(rpcUrl ? { rpcUrl } : {}), ...(operatorToken ? { operatorToken } : {}) };
+  const files = [rpcUrlFile, restUrlFile, operatorTokenFile];
+  const [rpcUrl, restUrl, operatorToken] = await Promise.all(files.map((file) => read(file(dataDir))));
+  return {
+    ...(rpcUrl ? { rpcUrl } : {}),
+    ...(restUrl ? { restUrl } : {}),
+    ...(operatorToken ? { operatorToken } : {}),
+  };
 }
 
 /** Writes values under `dataDir`, in files that only their owner can read. Absent values stay unchanged. */
-export async function writeDiscovery(dataDir: string, { rpcUrl, operatorToken }: DiscoveredService): Promise<void> {
+export async function writeDiscovery(
+  dataDir: string,
+  { rpcUrl, restUrl, operatorToken }: DiscoveredService,
+): Promise<void> {
   await makeFolder(dataDir);
   if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
+  if (restUrl) await write(restUrlFile(dataDir), restUrl);
   if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
 }
 

@@ -55,6 +55,12 @@ export async function callerClient<S extends DescService>(
   return client(service, await rpcUrl(command), apiKey, (headers) => headers.set("x-api-key", apiKey.text));
 }
 
+/** Address of the public listener; undefined unless the service runs on this machine. */
+export async function consoleUrl(command: Command): Promise<string | undefined> {
+  const { rpcUrl: found, restUrl } = await readDiscovery(dataDir());
+  return found === (await rpcUrl(command)) ? restUrl : undefined;
+}
+
 function dataDir(): string {
   return resolve(process.env.DATA_DIR || ".chorus");
 }

@@ -10,9 +10,10 @@ import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { addMigrate } from "./migrate.ts";
+import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
 import { addUsage } from "./usage.ts";
-import { addOwners, addWorkspaces } from "./workspaces.ts";
+import { addWorkspaces } from "./workspaces.ts";
 
 const program = new Command("chorus")
   .description("Operates a Chorus service through its internal listener.")

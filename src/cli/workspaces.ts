@@ -13,7 +13,6 @@ import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../json-names.ts";
 import { CliError, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { parseTime } from "./time.ts";
 
 export function addWorkspaces(program: Command): void {
   const workspaces = program.command("workspaces").description("create, list and show workspaces");
@@ -65,34 +64,6 @@ export function addWorkspaces(program: Command): void {
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
-    });
-}
-
-export function addOwners(program: Command): void {
-  program
-    .command("owners")
-    .description("create owner tokens")
-    .command("create")
-    .description("create the owner token of a workspace, shown only once; the previous token stops working")
-    .argument("<workspace>", "name or identifier")
-    .option(
-      "--expires <time>",
-      "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
-    )
-    .action(async (workspace: string, { expires }: { expires?: string }, command: Command) => {
-      const client = await operatorClient(WorkspaceService, command);
-      const made = await client.createOwnerToken({
-        workspace,
-        ...(expires === undefined ? {} : { expiresAt: parseTime("--expires", expires, 1) }),
-      });
-      const name = made.workspace?.name ?? "";
-      if (wantsJson(command)) {
-        const expires_at = made.expiresAt ? { expires_at: timeText(made.expiresAt).replace(" ", "T").concat("Z") } : {};
-        printJson({ id: made.id, workspace: name, token: made.token, ...expires_at });
-      } else {
-        printTable(["ID", "WORKSPACE", "EXPIRES (UTC)"], [[made.id, name, timeText(made.expiresAt)]]);
-        console.log(`\nOwner token (shown only once): ${made.token}`);
-      }
     });
 }
 

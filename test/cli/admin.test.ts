@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { describe } from "vitest";
+import { openBrowser } from "../helpers/browser.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
 
@@ -162,6 +163,16 @@ describe("the command line covers all operator and owner actions", () => {
     await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
     await wrong(["keys", "update", id], /Set at least one of/, owner);
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
+  });
+
+  test("creates a link that signs the owner in", async ({ service, acme, cli: { ok, json, wrong } }) => {
+    // Without DATA_DIR, the command line does not know the public address.
+    assert.match(await ok(`owners link ${acme}`), /^\/console#sign-in=li_\w{33}\n\nPut the public address/);
+    const here = { DATA_DIR: service.dataDir, CHORUS_RPC_URL: "" };
+    const { url, path } = await json(`owners link ${acme}`, here);
+    assert.equal(url, service.url + path);
+    assert.equal((await openBrowser(service.url).signIn(path.split("=")[1])).status, 200);
+    await wrong(["owners", "link", "nobody"], /^chorus: There is no workspace "nobody"/);
   });
 
   test("prints no terminal control characters", async ({ service, acme }) => {
