@@ -1,20 +1,23 @@
 import type { Config } from "./config/config.ts";
-import { keepRpcUrl, writeDiscovery } from "./discovery.ts";
+import { keepRpcUrl, writeDiscovery, writePrivateFile } from "./discovery.ts";
 import { type Greeting, greeting } from "./greeting.ts";
 import { errorFacts, type Log } from "./log.ts";
 
+type Settings = Pick<Config, "dataDir" | "operatorToken" | "secretsFile" | "models" | "catalogue">;
+
+/** What the start has found out. */
+type Facts = Pick<Greeting, "restUrl" | "rpcUrl" | "secrets" | "signInPath" | "lacksOperator" | "offline">;
+
 /**
  * Writes the addresses and the operator token where the command line on this machine finds them, and prints the
- * greeting.
+ * greeting. New secrets go to `secretsFile` if there is one, else into the greeting.
+ * @param stack takes what removes the address again
  */
-export async function announce(
-  { dataDir, operatorToken: given }: Pick<Config, "dataDir" | "operatorToken">,
-  log: Log,
-  stack: AsyncDisposableStack,
-  facts: Omit<Greeting, "dataDir">,
-): Promise<void> {
+export async function announce(settings: Settings, log: Log, stack: AsyncDisposableStack, facts: Facts): Promise<void> {
+  const { dataDir, operatorToken: given, secretsFile, models, catalogue } = settings;
+  const { operatorToken = given } = facts.secrets;
+  if (secretsFile) await writeSecrets(secretsFile, facts.secrets);
   try {
-    const operatorToken = facts.secrets.operatorToken ?? given;
     await writeDiscovery(dataDir, { restUrl: facts.restUrl, ...(operatorToken ? { operatorToken } : {}) });
     const address = await keepRpcUrl(dataDir, facts.rpcUrl);
     stack.defer(() => address.stop());
@@ -22,5 +25,15 @@ export async function announce(
     // A replica without a writable disk serves requests all the same.
     log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");
   }
-  process.stdout.write(greeting({ ...facts, dataDir }));
+  const names = models.map(({ name }) => name);
+  process.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));
+}
+
+/** Writes new secrets as lines of an environment file. */
+async function writeSecrets(file: string, { apiKey, operatorToken }: Greeting["secrets"]): Promise<void> {
+  const lines = [
+    ...(apiKey ? [`BOOTSTRAP_API_KEY=${apiKey}`] : []),
+    ...(operatorToken ? [`OPERATOR_TOKEN=${operatorToken}`] : []),
+  ];
+  if (lines.length > 0) await writePrivateFile(file, lines.join("\n"));
 }

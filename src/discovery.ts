@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeFolder } from "./make-folder.ts";
 
 /** What the command line needs to find a service on the same machine. */
@@ -38,9 +38,9 @@ export async function writeDiscovery(
   { rpcUrl, restUrl, operatorToken }: DiscoveredService,
 ): Promise<void> {
   await makeFolder(dataDir);
-  if (rpcUrl) await write(rpcUrlFile(dataDir), rpcUrl);
-  if (restUrl) await write(restUrlFile(dataDir), restUrl);
-  if (operatorToken) await write(operatorTokenFile(dataDir), operatorToken);
+  if (rpcUrl) await writePrivateFile(rpcUrlFile(dataDir), rpcUrl);
+  if (restUrl) await writePrivateFile(restUrlFile(dataDir), restUrl);
+  if (operatorToken) await writePrivateFile(operatorTokenFile(dataDir), operatorToken);
 }
 
 /** How often a service checks that the file with its address exists, in milliseconds. */
@@ -54,7 +54,7 @@ export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ sto
   const file = rpcUrlFile(dataDir);
   await writeDiscovery(dataDir, { rpcUrl });
   const restore = async () => {
-    if ((await read(file)) === undefined) await write(file, rpcUrl);
+    if ((await read(file)) === undefined) await writePrivateFile(file, rpcUrl);
   };
   // The service continues when the disk is full or unavailable.
   const timer = setInterval(() => void restore().catch(() => undefined), CHECK_MS).unref();
@@ -80,8 +80,27 @@ async function read(file: string): Promise<string | undefined> {
   );
 }
 
-/** Replaces a file atomically, so that no reader sees a part of it. */
-async function write(file: string, text: string): Promise<void> {
+/**
+ * Checks that `writePrivateFile` can write a file.
+ * @param variable names the file in the error
+ * @throws Error naming the variable, the cause and what to do
+ */
+export async function checkPrivateFile(variable: string, file: string): Promise<void> {
+  const probe = `${file}.${randomUUID()}`;
+  try {
+    await makeFolder(dirname(file));
+    await writeFile(probe, "", { mode: 0o600 });
+    await rm(probe, { force: true });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    throw new Error(
+      `${variable}: ${file} cannot be written (${code}). Name a file in a folder that can be written to.`,
+    );
+  }
+}
+
+/** Replaces a file atomically, so that no reader sees a part of it. Only its owner can read it. */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;
   await writeFile(temporary, `${text}\n`, { mode: 0o600 });
   await rename(temporary, file);

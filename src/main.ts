@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createActivity } from "./accounts/activity.ts";
-import { bootstrap, checkSecrets, createSecrets } from "./accounts/bootstrap.ts";
+import { checkSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
 import { createOwners } from "./accounts/owners.ts";
@@ -22,6 +22,7 @@ import { createReader } from "./engine/attachments/reader.ts";
 import { loadDifficultyRater } from "./engine/difficulty/difficulty.ts";
 import { createValidators } from "./engine/structured/validate.ts";
 import { createTokenizer } from "./engine/tokens.ts";
+import { firstRun } from "./first-run.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 import type { Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
@@ -64,9 +65,7 @@ interface Context {
  * are refused until the end of the start. Where other workers serve already, the listeners start last.
  */
 const start: Start = async (config, { log, errors, output }, stopping) => {
-  const { bootstrapApiKey: apiKey, operatorToken } = config;
-  const given = { apiKey, operatorToken };
-  checkSecrets(given);
+  checkSecrets({ apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
   await using stack = new AsyncDisposableStack();
   if (config.tracing) stack.adopt(await startTracing(config.tracing, log, errors), (tracing) => tracing.stop());
   const store = stack.use(createStore(config, log, stopping));
@@ -81,19 +80,20 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
   const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
 
-  const secrets = await store.open(async (pools, repeat) => {
+  const made = await store.open(async (pools, repeat) => {
     await repeat(() => applyTiers(pools.maintenance, config.tiers));
     const partitions = await keepPartitions(pools.maintenance, { retentionDays: config.retentionDays, log });
     stack.defer(() => partitions.stop());
     const leases = await repeat(() => keepAlive(pools.requests, replica, admission.holds, log));
     stack.defer(() => leases.stop());
     // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
-    const offered = createSecrets();
-    return repeat(() => bootstrap(pools.maintenance, given, offered));
+    const local = primary?.embedded ?? config.databaseUrl === undefined;
+    const link = primary ? primary.place === 1 && !primary.replaces : true;
+    return firstRun(pools.maintenance, config, { local, link, repeat });
   });
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
-  if (Object.keys(secrets).length === 0) stopping.throwIfAborted();
-  const ready = { restUrl, rpcUrl, secrets, offline };
+  if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
+  const ready = { restUrl, rpcUrl, ...made, offline };
   if (primary) primary.ready(ready);
   else await announce(config, log, stack, ready);
   return stack.move();

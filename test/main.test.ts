@@ -12,6 +12,7 @@ import { createClient } from "@connectrpc/connect";
 import { afterAll, test } from "vitest";
 import { GenerationService } from "../gen/chorus/v1/generation_pb.js";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.js";
+import { openBrowser } from "./helpers/browser.ts";
 import { runCli } from "./helpers/cli.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
@@ -70,9 +71,44 @@ test("answers the curl command that the first start prints", async (t) => {
   assert.equal(JSON.parse(stdout).answer, "17 * 23 + 4 = 395");
   assert.match(service.output(), /offline models/);
 
-  for (const name of ["operator_token", "rpc_url"]) {
+  for (const name of ["operator_token", "rpc_url", "rest_url"]) {
     assert.equal((await stat(join(dataDir, name))).mode & 0o777, 0o600);
   }
+});
+
+test("names its addresses and models, and signs its owner in with a link", async (t) => {
+  const service = await startService(t, { databaseUrl: "", env: { ...NO_SECRETS, CHORUS_WORKERS: "2" } });
+  const row = (name: string) => new RegExp(`^ +${name} +(\\S.*)$`, "m").exec(service.output())?.[1] ?? "";
+  assert.equal(row("Console"), `${service.url}/console`);
+  assert.equal(row("API reference"), `${service.url}/docs`);
+  assert.equal(row("Models"), "offline-fast, offline-strong, from the built-in catalogue");
+  const links = [...service.output().matchAll(/(http\S+)#sign-in=(li_\w+)/g)];
+  assert.equal(links.length, 1, "one link of several workers");
+  const [[, page, link = ""] = []] = links;
+  assert.equal(page, `${service.url}/console`);
+  assert.equal((await openBrowser(service.url).signIn(link)).status, 200);
+});
+
+test("prints no secret with a database of the operator, and writes it to a file on request", async (t) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const secretsFile = join(await dataFolder(), "new/secrets.env");
+  const start = (env: Record<string, string> = {}) => startService(t, { databaseUrl, env: { ...NO_SECRETS, ...env } });
+  const first = await start();
+  assert.doesNotMatch(first.output(), /(ck|op|ow|li)_\w/);
+  assert.match(
+    first.output(),
+    /no operator token yet.*Set OPERATOR_TOKEN and BOOTSTRAP_API_KEY, or set CHORUS_SECRETS_FILE/s,
+  );
+  await first.stop();
+  const second = await start({ CHORUS_SECRETS_FILE: secretsFile, CHORUS_WORKERS: "2" });
+  assert.doesNotMatch(second.output(), /(ck|op|ow|li)_\w|no operator token/);
+  assert.match(second.output(), new RegExp(`New secrets +in ${secretsFile}`));
+  assert.equal((await stat(secretsFile)).mode & 0o777, 0o600);
+  const [, key = "", token = ""] =
+    /^BOOTSTRAP_API_KEY=(ck_\w+)\nOPERATOR_TOKEN=(op_\w+)\n$/.exec(await readFile(secretsFile, "utf8")) ?? [];
+  assert.equal((await second.get("/v1/quotas", { "x-api-key": key })).status, 200);
+  assert.equal((await runCli(["keys", "list"], { CHORUS_RPC_URL: second.rpcUrl, OPERATOR_TOKEN: token })).code, 0);
+  assert.equal((await pool.query("select from ledger where reference = 'starting grant'")).length, 1);
 });
 
 test("reuses the database of a killed service", async (t) => {
@@ -123,11 +159,11 @@ test("replicas that start concurrently on an empty database share keys and revoc
   const { url: databaseUrl, pool } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
-  const options = { databaseUrl, env: NO_SECRETS };
+  const secretsFile = join(await dataFolder(), "secrets");
+  const options = { databaseUrl, env: { ...NO_SECRETS, CHORUS_SECRETS_FILE: secretsFile } };
   const replicas = await Promise.all([startService(t, options), startService(t, options), startService(t, options)]);
-  const shown = replicas.filter(({ output }) => output().includes("API key  "));
-  assert.equal(shown.length, 1);
-  const [, operatorToken = ""] = /Operator token +(\S+)/.exec(shown[0]?.output() ?? "") ?? [];
+  assert.equal(replicas.filter(({ output }) => output().includes("New secrets")).length, 1);
+  const [, operatorToken = ""] = /OPERATOR_TOKEN=(\S+)/.exec(await readFile(secretsFile, "utf8")) ?? [];
   const [one, other] = replicas as [TestService, TestService, TestService];
 
   const chorus = (...args: string[]) =>
@@ -312,6 +348,7 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ PORT: "http" }, /PORT must be a whole number/],
     [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*does not have that address.* HOST/],
     [{ RPC_HOST: "nohost.invalid", DATABASE_URL: url }, /nohost\.invalid:0 .* RPC_HOST/],
+    [{ CHORUS_SECRETS_FILE: join(file, "s"), DATABASE_URL: url }, /CHORUS_SECRETS_FILE: .* cannot be written/],
     [{ BOOTSTRAP_API_KEY: "short", DATABASE_URL: url }, /BOOTSTRAP_API_KEY must have 16/],
     [{ DATA_DIR: join(file, "data") }, /DATA_DIR cannot be used: ENOTDIR/],
     [{ DATABASE_URL: wrong.href }, /password authentication failed.*DATABASE_URL/],

@@ -40,6 +40,10 @@ export interface Config {
   migrates: boolean;
   bootstrapApiKey: string | undefined;
   operatorToken: string | undefined;
+  /** File that new secrets are written to, in place of the output. */
+  secretsFile: string | undefined;
+  /** Path of the catalogue file; undefined for the built-in catalogue. */
+  catalogue: string | undefined;
   models: ModelEntry[];
   timeouts: ModelTimeouts;
   /** Undefined: web search is not available. */
@@ -109,7 +113,7 @@ type Env = Readonly<Record<string, string | undefined>>;
  */
 export function envToConfig(env: Env, resources: Resources = readResources()): Config {
   const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
-  const { models, search } = readSources(env);
+  const { catalogue, models, search } = readSources(env);
   return {
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
     rpc: {
@@ -123,6 +127,8 @@ export function envToConfig(env: Env, resources: Resources = readResources()): C
     migrates: migrates(env),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
+    secretsFile: env.CHORUS_SECRETS_FILE ? resolve(env.CHORUS_SECRETS_FILE) : undefined,
+    catalogue,
     models: models.map((entry) => shareOf(entry, workers)),
     search,
     timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {

@@ -92,6 +92,8 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
 
 /** The models of the catalogue, and the web search if one is configured. */
 export interface Sources {
+  /** Path of the catalogue file; undefined for the built-in catalogue. */
+  catalogue: string | undefined;
   models: ModelEntry[];
   search: SearchConfig | undefined;
   /** Path of the file with measured accuracies that the catalogue names. */
@@ -106,7 +108,8 @@ export interface Sources {
 export function readSources(env: Env): Sources {
   const path = env.CHORUS_MODELS || "chorus.models.json";
   if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path);
-  return { models: defaultModels(env), search: parseSearch(undefined, env, "The environment") };
+  const search = parseSearch(undefined, env, "The environment");
+  return { catalogue: undefined, models: defaultModels(env), search };
 }
 
 function defaultModels(env: Env): ModelEntry[] {
@@ -143,6 +146,7 @@ function catalogue(env: Env, path: string): Sources {
   }
   const measured = measuredPath(accuracies, path, where);
   return {
+    catalogue: path,
     models: measured === undefined ? entries : withMeasured(entries, readMeasured(measured, where)),
     search: parseSearch(search, env, `${where}: search`),
     ...(measured === undefined ? {} : { accuracies: measured }),

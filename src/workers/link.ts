@@ -1,6 +1,13 @@
 import cluster from "node:cluster";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type FromPrimary, type FromWorker, PLACE_VARIABLE, REPLACES_VARIABLE, type WorkerReady } from "./messages.ts";
+import {
+  EMBEDDED_VARIABLE,
+  type FromPrimary,
+  type FromWorker,
+  PLACE_VARIABLE,
+  REPLACES_VARIABLE,
+  type WorkerReady,
+} from "./messages.ts";
 
 /** The connection of a worker to the primary process. The worker ends when the primary process has ended. */
 export interface PrimaryLink {
@@ -8,6 +15,8 @@ export interface PrimaryLink {
   readonly place: number;
   /** Whether other workers serve already. Then this one listens only when it is ready. */
   readonly replaces: boolean;
+  /** Whether the workers use the embedded Postgres. */
+  readonly embedded: boolean;
   /** Whether every worker of the start has become ready. */
   readonly allReady: boolean;
   ready(ready: WorkerReady): void;
@@ -44,6 +53,7 @@ export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
   return {
     place: Number(host.env[PLACE_VARIABLE]),
     replaces,
+    embedded: host.env[EMBEDDED_VARIABLE] !== undefined,
     get allReady() {
       return allReady;
     },

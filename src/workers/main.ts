@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { announce } from "../announce.ts";
 import { run, type Start } from "../run.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
+import { EMBEDDED_VARIABLE } from "./messages.ts";
 import { checkPort } from "./ports.ts";
 import { createWorkers } from "./primary.ts";
 
@@ -27,6 +28,7 @@ const start: Start = async (config, processLog, stopping) => {
     PORT: port,
     RPC_PORT: rpcPort,
     DATABASE_URL: database.url,
+    [EMBEDDED_VARIABLE]: databaseUrl ? undefined : 1,
     NODE_COMPILE_CACHE: cache,
     // npm is not the parent of the workers.
     npm_lifecycle_event: undefined,
@@ -41,7 +43,9 @@ const start: Start = async (config, processLog, stopping) => {
   if (!first) throw new Error("No worker has started.");
   // Of several workers at a first start, one creates the secrets.
   const secrets = Object.assign({}, first.secrets, ...others.map((other) => other.secrets));
-  await announce(config, processLog.log, stack, { ...first, secrets });
+  const signInPath = [first, ...others].find((worker) => worker.signInPath)?.signInPath;
+  const lacksOperator = first.lacksOperator && !secrets.operatorToken;
+  await announce(config, processLog.log, stack, { ...first, secrets, signInPath, lacksOperator });
   return stack.move();
 };
 

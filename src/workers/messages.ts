@@ -6,6 +6,10 @@ export interface WorkerReady {
   rpcUrl: string;
   /** Secrets that this worker has created at this start. */
   secrets: { apiKey?: string; operatorToken?: string };
+  /** Path of a link that signs the owner of the first workspace in. */
+  signInPath: string | undefined;
+  /** Whether the database has no operator token. */
+  lacksOperator: boolean;
   /** Whether only the offline models are available. */
   offline: boolean;
 }
@@ -30,6 +34,9 @@ export type FromPrimary =
 
 /** Number of the worker's place, from 1. A worker that replaces another one gets its place. */
 export const PLACE_VARIABLE = "CHORUS_WORKER_PLACE";
+
+/** Set for workers that use the embedded Postgres, which the primary process starts. */
+export const EMBEDDED_VARIABLE = "CHORUS_WORKER_EMBEDDED";
 
 /** Set for a worker that replaces another one. */
 export const REPLACES_VARIABLE = "CHORUS_WORKER_REPLACES";

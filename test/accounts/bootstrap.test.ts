@@ -13,7 +13,10 @@ test("creates one workspace, key and operator token when several replicas start 
   const replicas = Array.from({ length: 5 }, () => openPool(url, { max: 1 }));
   const results = await Promise.all(replicas.map((replica) => bootstrap(replica, {})));
   await Promise.all(replicas.map((replica) => replica.end()));
-  const [made, ...others] = results.filter(({ apiKey, operatorToken }) => apiKey || operatorToken);
+  const [made, ...others] = results
+    .map(({ created }) => created)
+    .filter(({ apiKey, operatorToken }) => apiKey || operatorToken);
+  assert.ok(results.every(({ lacksOperator }) => !lacksOperator));
   assert.deepEqual(others, []);
   assert.ok(made?.apiKey && isWellFormed(made.apiKey, "ck_"));
   assert.ok(made.operatorToken && isWellFormed(made.operatorToken, "op_"));
@@ -23,7 +26,7 @@ test("creates one workspace, key and operator token when several replicas start 
   assert.deepEqual(caller.scopes, ["generate", "metrics"]);
   assert.equal((await createOwners(pool).authenticate(made.operatorToken, "operator")).kind, "operator");
   assert.equal((await keys.list(OPERATOR, {})).keys.length, 1);
-  assert.deepEqual(await bootstrap(pool, {}), {});
+  assert.deepEqual((await bootstrap(pool, {})).created, {});
   assert.deepEqual(await pool.query("select kind, reference, granted_micro from ledger"), [
     { kind: "grant", reference: "starting grant", granted_micro: 1_000_000_000n },
   ]);
@@ -42,14 +45,24 @@ test("accepts given secrets unchanged, in an empty store and in a used one, and 
     "~".repeat(512),
   ];
   for (const [i, apiKey] of given.entries()) {
-    const made = await bootstrap(pool, { apiKey });
-    assert.deepEqual(Object.keys(made), i === 0 ? ["operatorToken"] : []);
-    assert.deepEqual(await bootstrap(pool, { apiKey }), {});
+    const { created } = await bootstrap(pool, { apiKey });
+    assert.deepEqual(Object.keys(created), i === 0 ? ["operatorToken"] : []);
+    assert.deepEqual((await bootstrap(pool, { apiKey })).created, {});
     assert.equal((await keys.authenticate(apiKey)).workspace, "default");
   }
   await bootstrap(pool, { operatorToken: "an operator's token".replaceAll(" ", "-") });
   await createOwners(pool).authenticate("an-operator's-token", "operator");
   assert.equal((await keys.list(OPERATOR, {})).keys.length, given.length);
+});
+
+test("creates the first workspace without secrets when none is offered, and the secrets when they are", async (t) => {
+  const { pool } = await testDatabase(t);
+  assert.deepEqual(await bootstrap(pool, {}, null), { created: {}, lacksOperator: true });
+  assert.deepEqual(await pool.query("select name from workspaces"), [{ name: "default" }]);
+  assert.equal((await pool.query("select from api_keys")).length, 0);
+  const offered = createSecrets();
+  assert.deepEqual(await bootstrap(pool, {}, offered), { created: offered, lacksOperator: false });
+  assert.equal((await pool.query("select from ledger")).length, 1, "one starting grant");
 });
 
 test("does not restore a given key that was revoked", async (t) => {
@@ -74,7 +87,7 @@ test("refuses an unusable secret, names its variable and does not show the secre
 test("returns the secrets again when the call that stored them is repeated, and to no other call", async (t) => {
   const { pool } = await testDatabase(t);
   const [offered, other] = [createSecrets(), createSecrets()];
-  for (let i = 0; i < 2; i++) assert.deepEqual(await bootstrap(pool, {}, offered), offered);
-  assert.deepEqual(await bootstrap(pool, {}, other), {});
+  for (let i = 0; i < 2; i++) assert.deepEqual((await bootstrap(pool, {}, offered)).created, offered);
+  assert.deepEqual((await bootstrap(pool, {}, other)).created, {});
   assert.equal((await pool.query("select from api_keys")).length, 1);
 });

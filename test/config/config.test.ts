@@ -52,6 +52,8 @@ test("returns the documented defaults for an empty environment", () => {
       databaseConnections: 10,
       dataDir: resolve(".chorus"),
       bootstrapApiKey: undefined,
+      secretsFile: undefined,
+      catalogue: undefined,
       operatorToken: undefined,
       models: [],
       tiers: ["free", "1", "2", "3", "4", "unlimited"],

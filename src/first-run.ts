@@ -1,0 +1,44 @@
+import { BOOTSTRAP } from "./accounts/audit.ts";
+import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "./accounts/bootstrap.ts";
+import { createSignInLinks } from "./accounts/sign-in-links.ts";
+import type { Config } from "./config/config.ts";
+import { checkPrivateFile } from "./discovery.ts";
+import type { Pool } from "./store/pool.ts";
+
+interface FirstRunOptions {
+  /** Whether the service uses the embedded Postgres, so that its output is read by the person who started it. */
+  readonly local: boolean;
+  /** Whether to create a sign-in link. Of several workers, one does. */
+  readonly link: boolean;
+  /** Repeats a step while the database is not available. */
+  repeat<T>(step: () => Promise<T>): Promise<T>;
+}
+
+/** What a start has created for the greeting. */
+export interface FirstRun {
+  /** New secrets, to be shown or written once. */
+  readonly secrets: Partial<Secrets>;
+  readonly lacksOperator: boolean;
+  /** Path of a link that signs the owner of the first workspace in. */
+  readonly signInPath: string | undefined;
+}
+
+/**
+ * Prepares the database for its first use. With a database of the operator, the output may be collected with the logs
+ * of a cluster, so secrets are created only if there is a file for them.
+ * @throws Error naming CHORUS_SECRETS_FILE when that file cannot be written
+ */
+export async function firstRun(
+  pool: Pool,
+  { bootstrapApiKey: apiKey, operatorToken, secretsFile }: Config,
+  { local, link, repeat }: FirstRunOptions,
+): Promise<FirstRun> {
+  if (secretsFile) await checkPrivateFile("CHORUS_SECRETS_FILE", secretsFile);
+  const offered = local || secretsFile ? createSecrets() : null;
+  const { created, lacksOperator } = await repeat(() => bootstrap(pool, { apiKey, operatorToken }, offered));
+  // The secrets must be shown, so nothing may fail from here on. The workspace may have been renamed or deleted.
+  const made =
+    local && link ? createSignInLinks(pool).create(BOOTSTRAP, DEFAULT_WORKSPACE) : Promise.resolve(undefined);
+  const signInPath = await made.then((created) => created?.path).catch(() => undefined);
+  return { secrets: created, lacksOperator, signInPath };
+}
