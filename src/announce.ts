@@ -2,8 +2,9 @@ import type { Config } from "./config/config.ts";
 import { keepRpcUrl, writeDiscovery, writePrivateFile } from "./discovery.ts";
 import { type Greeting, greeting } from "./greeting.ts";
 import { errorFacts, type Log } from "./log.ts";
+import { addProfile } from "./profiles.ts";
 
-type Settings = Pick<Config, "dataDir" | "operatorToken" | "secretsFile" | "models" | "catalogue">;
+type Settings = Pick<Config, "databaseUrl" | "dataDir" | "operatorToken" | "secretsFile" | "models" | "catalogue">;
 
 /** What the start has found out. */
 type Facts = Pick<Greeting, "restUrl" | "rpcUrl" | "secrets" | "signInPath" | "lacksOperator" | "offline">;
@@ -14,7 +15,7 @@ type Facts = Pick<Greeting, "restUrl" | "rpcUrl" | "secrets" | "signInPath" | "l
  * @param stack takes what removes the address again
  */
 export async function announce(settings: Settings, log: Log, stack: AsyncDisposableStack, facts: Facts): Promise<void> {
-  const { dataDir, operatorToken: given, secretsFile, models, catalogue } = settings;
+  const { databaseUrl, dataDir, operatorToken: given, secretsFile, models, catalogue } = settings;
   const { operatorToken = given } = facts.secrets;
   if (secretsFile) await writeSecrets(secretsFile, facts.secrets);
   try {
@@ -24,6 +25,13 @@ export async function announce(settings: Settings, log: Log, stack: AsyncDisposa
   } catch (error) {
     // A replica without a writable disk serves requests all the same.
     log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");
+  }
+  if (databaseUrl === undefined) {
+    // A service on one machine is found from any folder.
+    const written = addProfile(process.env, "local", { dataDir });
+    await written.catch((error: unknown) =>
+      log.info({ cause: errorFacts(error) }, "could not write the profile local"),
+    );
   }
   const names = models.map(({ name }) => name);
   process.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));

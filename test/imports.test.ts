@@ -19,6 +19,7 @@ const LEAVES = new Set([
   "log",
   "log-output",
   "make-folder",
+  "profiles",
   "random-hex",
   "resources",
   "telemetry",

@@ -30,6 +30,7 @@ async function startNpm(t: Lifetime) {
     HOME: process.env.HOME,
     npm_config_update_notifier: "false",
     DATA_DIR: dataDir,
+    XDG_CONFIG_HOME: dataDir,
     // The default ports may be in use.
     PORT: "0",
     RPC_PORT: "0",

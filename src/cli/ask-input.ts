@@ -3,7 +3,7 @@ import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
-import { CliError } from "./clients.ts";
+import { CliError } from "./target.ts";
 
 /** Options of `chorus ask` that shape the request. */
 export interface AskOptions {

@@ -12,9 +12,10 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../json-names.ts";
 import { type AskOptions, readAskRequest } from "./ask-input.ts";
-import { callerClient, operatorClient, type Secret, wantsJson } from "./clients.ts";
+import { callerClient, operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
 import { statusLine } from "./status.ts";
+import type { Secret } from "./target.ts";
 
 /** Lifetime of the key that is created for one request when CHORUS_API_KEY is not set, in milliseconds. */
 const KEY_MS = 600_000;

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { CheckBooksResponseSchema, CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable } from "./print.ts";
+import { CliError } from "./target.ts";
 
 /** `chorus check`: prints what does not agree between ledger, balances, holds and usage, and then exits with code 1. */
 export function addCheck(program: Command): void {

@@ -1,25 +1,8 @@
-import { resolve } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
-import { operatorTokenFile, readDiscovery } from "../discovery.ts";
-
-/** An error that the user can correct; the message says how. */
-export class CliError extends Error {
-  override name = "CliError";
-}
-
-interface GlobalOptions {
-  rpcUrl?: string;
-  json?: boolean;
-}
-
-export interface Secret {
-  text: string;
-  /** Where the secret comes from, for error messages. */
-  source: string;
-}
+import { CliError, findTarget, type GlobalOptions, type Secret } from "./target.ts";
 
 /** Whether `--json` is set. */
 export function wantsJson(command: Command): boolean {
@@ -27,23 +10,17 @@ export function wantsJson(command: Command): boolean {
 }
 
 /**
- * A client that authenticates with the token of an operator or owner. The address comes from the options, the
- * environment or DATA_DIR.
- * @throws CliError if no token is set
+ * A client that authenticates with the token of an operator or owner. @throws CliError if there is none
  */
 export async function operatorClient<S extends DescService>(service: S, command: Command): Promise<Client<S>> {
-  const file = operatorTokenFile(dataDir());
-  const variable = process.env.OPERATOR_TOKEN ? "OPERATOR_TOKEN" : "OWNER_TOKEN";
-  const token = process.env[variable];
-  const text = token || (await readDiscovery(dataDir())).operatorToken;
-  if (!text) {
+  const { rpcUrl, token, tokenFile } = await findTarget(command);
+  if (!token) {
     throw new CliError(
-      "No operator token. Set OPERATOR_TOKEN, or OWNER_TOKEN if you own a workspace. On the machine of the service, " +
-        `DATA_DIR must name its data folder (${file} does not exist).`,
+      "No operator token. Set OPERATOR_TOKEN, or OWNER_TOKEN if you own a workspace, or run chorus profile add. " +
+        `On the machine of the service, DATA_DIR must name its data folder (${tokenFile} does not exist).`,
     );
   }
-  const secret = { text, source: token ? variable : file };
-  return client(service, await rpcUrl(command), secret, (headers) => headers.set("authorization", `Bearer ${text}`));
+  return client(service, rpcUrl, token, (headers) => headers.set("authorization", `Bearer ${token.text}`));
 }
 
 /** A client that authenticates with an API key. */
@@ -52,28 +29,8 @@ export async function callerClient<S extends DescService>(
   command: Command,
   apiKey: Secret,
 ): Promise<Client<S>> {
-  return client(service, await rpcUrl(command), apiKey, (headers) => headers.set("x-api-key", apiKey.text));
-}
-
-/** Address of the public listener; undefined unless the service runs on this machine. */
-export async function consoleUrl(command: Command): Promise<string | undefined> {
-  const { rpcUrl: found, restUrl } = await readDiscovery(dataDir());
-  return found === (await rpcUrl(command)) ? restUrl : undefined;
-}
-
-function dataDir(): string {
-  return resolve(process.env.DATA_DIR || ".chorus");
-}
-
-async function rpcUrl(command: Command): Promise<string> {
-  const configured = command.optsWithGlobals<GlobalOptions>().rpcUrl || process.env.CHORUS_RPC_URL;
-  const url = configured || (await readDiscovery(dataDir())).rpcUrl || "http://127.0.0.1:8081";
-  if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
-    throw new CliError(
-      `The address of the service (--rpc-url or CHORUS_RPC_URL) must be like http://127.0.0.1:8081, but is "${url}".`,
-    );
-  }
-  return url;
+  const { rpcUrl } = await findTarget(command);
+  return client(service, rpcUrl, apiKey, (headers) => headers.set("x-api-key", apiKey.text));
 }
 
 function client<S extends DescService>(

@@ -13,8 +13,9 @@ import {
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../json-names.ts";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 
 const MAX_PAGE = 1_000;
 

@@ -12,8 +12,9 @@ import {
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf, wordOf, words } from "../json-names.ts";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {

@@ -10,8 +10,9 @@ import {
 import { type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
 import { numberOf, words } from "../json-names.ts";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable } from "./print.ts";
+import { CliError } from "./target.ts";
 import { limitsJson, overridesJson, printWorkspace, spendLimitsJson } from "./workspaces.ts";
 
 export function addLimits(program: Command): void {

@@ -1,33 +1,40 @@
 #!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
 import { addAsk } from "./ask.ts";
 import { addCalibrate } from "./calibrate.ts";
 import { addCheck } from "./check.ts";
-import { CliError } from "./clients.ts";
 import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { addMigrate } from "./migrate.ts";
 import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
+import { addProfiles } from "./profile.ts";
+import { CliError } from "./target.ts";
 import { addUsage } from "./usage.ts";
 import { addWorkspaces } from "./workspaces.ts";
 
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
+
 const program = new Command("chorus")
+  .version(version)
   .description("Operates a Chorus service through its internal listener.")
   .option(
     "--rpc-url <url>",
-    "address of the internal listener (default: CHORUS_RPC_URL, else the service that uses DATA_DIR)",
+    "address of the internal listener (default: CHORUS_RPC_URL, else the service that uses DATA_DIR, else the profile)",
   )
+  .option("--profile <name>", "use a named service (default: CHORUS_PROFILE); see chorus profile")
   .option("--json", "print one JSON document instead of a table")
   .addHelpText(
     "after",
     [
       "",
       "The operator token is read from OPERATOR_TOKEN. If that is not set, it is read from DATA_DIR (.chorus),",
-      "where a service on this machine stores it.",
+      "where a service on this machine stores it, else from the default profile.",
       "The owner of a workspace sets OWNER_TOKEN instead and can omit the workspace.",
     ].join("\n"),
   )
@@ -43,6 +50,7 @@ addSpendLimits(program);
 addTiers(program);
 addUsage(program);
 addMigrate(program);
+addProfiles(program);
 addAsk(program);
 addCompletion(program);
 
@@ -62,5 +70,7 @@ try {
 function message(error: unknown): string {
   if (error instanceof ConnectError) return error.rawMessage;
   if (error instanceof CliError) return error.message;
+  // Errors of the file system name the operation and the path.
+  if (error instanceof Error && "syscall" in error) return error.message;
   throw error;
 }

@@ -2,7 +2,7 @@ import { createLog } from "../log.ts";
 import { whenAvailable } from "../store/await-database.ts";
 import { migrate, type Outstanding } from "../store/migrate.ts";
 import { checkServer, openPool } from "../store/pool.ts";
-import { CliError } from "./clients.ts";
+import { CliError } from "./target.ts";
 
 /** Longest wait for the database, and for another process that migrates it, in milliseconds. */
 const WAIT_MS = 60_000;

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { CliError, wantsJson } from "./clients.ts";
+import { wantsJson } from "./clients.ts";
 import { printJson } from "./print.ts";
+import { CliError } from "./target.ts";
 
 /** `chorus migrate`: brings the schema of the database in DATABASE_URL up to date. It needs no running service. */
 export function addMigrate(program: Command): void {

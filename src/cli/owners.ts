@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { consoleUrl, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable, timeText } from "./print.ts";
+import { findTarget } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 export function addOwners(program: Command): void {
@@ -18,7 +19,7 @@ function addLink(owners: Command): void {
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       const { path, expiresAt } = await client.createSignInLink({ workspace });
-      const url = await consoleUrl(command);
+      const { restUrl: url } = await findTarget(command);
       const expires_at = `${timeText(expiresAt).replace(" ", "T")}Z`;
       if (wantsJson(command)) printJson({ workspace, path, expires_at, ...(url ? { url: url + path } : {}) });
       else if (url) console.log(url + path);

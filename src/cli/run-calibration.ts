@@ -7,8 +7,8 @@ import { generateQuestions, type Question } from "../calibration/questions.ts";
 import { ConfigError, envToConfig, type ModelEntry } from "../config/config.ts";
 import { readSources } from "../config/models.ts";
 import { createCatalogue } from "../models/catalogue.ts";
-import { CliError } from "./clients.ts";
 import { printJson, printTable, safe } from "./print.ts";
+import { CliError } from "./target.ts";
 
 export interface CalibrationOptions {
   each: string;

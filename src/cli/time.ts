@@ -1,5 +1,5 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { CliError } from "./clients.ts";
+import { CliError } from "./target.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 

@@ -8,8 +8,9 @@ import {
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { bar, sparkline } from "./chart.ts";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([

@@ -11,8 +11,9 @@ import {
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../json-names.ts";
-import { CliError, operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 
 export function addWorkspaces(program: Command): void {
   const workspaces = program.command("workspaces").description("create, list and show workspaces");

@@ -6,6 +6,8 @@ import { resolve } from "node:path";
  */
 export const CHILD_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
+  // Not a folder, so that no test reads or writes the developer's profiles.
+  XDG_CONFIG_HOME: "/dev/null",
   // Early versions of Node 24 print a warning about type stripping.
   NODE_OPTIONS: "--disable-warning=ExperimentalWarning",
   NODE_COMPILE_CACHE: resolve(import.meta.dirname, "../../node_modules/.cache/node"),

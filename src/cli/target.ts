@@ -1,0 +1,97 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { operatorTokenFile, readDiscovery } from "../discovery.ts";
+import { type Profile, type Profiles, profilesFile, readProfiles } from "../profiles.ts";
+
+/** An error that the user can correct; the message says how. */
+export class CliError extends Error {
+  override name = "CliError";
+}
+
+export interface GlobalOptions {
+  rpcUrl?: string;
+  profile?: string;
+  json?: boolean;
+}
+
+export interface Secret {
+  text: string;
+  /** Where the secret comes from, for error messages. */
+  source: string;
+}
+
+/** The service that a command talks to. */
+export interface Target {
+  /** Address of the internal listener. */
+  readonly rpcUrl: string;
+  /** Address of the public listener; undefined unless the service runs on this machine. */
+  readonly restUrl: string | undefined;
+  /** Operator or owner token. */
+  readonly token: Secret | undefined;
+  /** Identifies the service, also when it uses another port: its data folder, or its address. */
+  readonly place: string;
+  /** Where a token was looked for last, for error messages. */
+  readonly tokenFile: string;
+}
+
+const { env } = process;
+
+/**
+ * Finds the service: by the named profile, else by the environment, else by the data folder in the current folder, else
+ * by the default profile.
+ * @throws CliError for a profile that does not exist and for an address that is none
+ */
+export async function findTarget(command: Command): Promise<Target> {
+  const { rpcUrl: given, profile: name = env.CHORUS_PROFILE } = command.optsWithGlobals<GlobalOptions>();
+  const here = resolve(env.DATA_DIR || ".chorus");
+  const isGiven = given || env.CHORUS_RPC_URL || env.DATA_DIR;
+  const isDefault = !name && !isGiven && (await readDiscovery(here)).rpcUrl === undefined;
+  const profile = await readProfile(name, isDefault);
+  const dataDir = profile ? profile.dataDir : here;
+  const found = dataDir === undefined ? {} : await readDiscovery(dataDir);
+  const rpcUrl =
+    given || profile?.rpcUrl || (name ? "" : env.CHORUS_RPC_URL) || found.rpcUrl || "http://127.0.0.1:8081";
+  if (!/^https?:\/\/[^/]/.test(rpcUrl) || !URL.canParse(rpcUrl)) {
+    throw new CliError(
+      "The address of the service (--rpc-url or CHORUS_RPC_URL) must be like http://127.0.0.1:8081, but is " +
+        `"${rpcUrl}".`,
+    );
+  }
+  const tokenFile = operatorTokenFile(dataDir ?? here);
+  const ofProfile = [
+    { text: profile?.token, source: `the profile "${profile?.name}"` },
+    { text: found.operatorToken, source: tokenFile },
+  ];
+  const ofEnvironment = ["OPERATOR_TOKEN", "OWNER_TOKEN"].map((source) => ({ text: env[source], source }));
+  const tokens = name ? [...ofProfile, ...ofEnvironment] : [...ofEnvironment, ...ofProfile];
+  const isHere = found.rpcUrl === rpcUrl;
+  return {
+    rpcUrl,
+    restUrl: isHere ? found.restUrl : undefined,
+    token: tokens.find((token): token is Secret => !!token.text),
+    place: isHere && dataDir ? dataDir : rpcUrl,
+    tokenFile,
+  };
+}
+
+/** Reads the profiles. @throws CliError that names a file that is not valid */
+export function storedProfiles(): Promise<Profiles> {
+  return readProfiles(env).catch((error: Error) => Promise.reject(new CliError(error.message)));
+}
+
+/** @returns undefined when no profile is named and there is no default, or it is not wanted */
+async function readProfile(
+  name: string | undefined,
+  isDefault: boolean,
+): Promise<(Profile & { name: string }) | undefined> {
+  if (!name && !isDefault) return undefined;
+  const stored = await storedProfiles();
+  const wanted = name || stored.default;
+  if (!wanted) return undefined;
+  const profile = Object.hasOwn(stored.profiles, wanted) ? stored.profiles[wanted] : undefined;
+  if (profile) return { ...profile, name: wanted };
+  const known = Object.keys(stored.profiles).join(", ") || "none";
+  throw new CliError(
+    `There is no profile "${wanted}" in ${profilesFile(env)} (it has: ${known}). Add it: chorus profile add ${wanted}`,
+  );
+}
