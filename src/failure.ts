@@ -44,7 +44,7 @@ export const FAILURES = {
     http: 401,
     code: "unauthenticated",
     connect: Code.Unauthenticated,
-    message: "The request needs a valid API key in the header X-API-Key.",
+    message: "The request needs a valid API key in the header X-API-Key, or in Authorization as a bearer token.",
   },
   insufficient_credit: {
     http: 402,

@@ -26,7 +26,8 @@ export interface Identity {
 }
 
 /**
- * Authenticates a request by the header that its method requires: `X-API-Key` or `Authorization: Bearer`.
+ * Authenticates a request: an API key by `X-API-Key`, or without it by `Authorization: Bearer`, as foreign clients send
+ * it; a token of an owner or operator by `Authorization: Bearer`.
  * @param header returns the value of the header with a lower-case name
  * @throws Failure unauthenticated, missing_scope or overloaded
  */
@@ -35,9 +36,10 @@ export async function authenticate(
   requirement: Requirement,
   header: (name: string) => string | undefined,
 ): Promise<Identity> {
-  if ("scope" in requirement) return { caller: await services.authorize(header("x-api-key"), requirement.scope) };
-  const token = /^bearer (.+)$/i.exec(header("authorization") ?? "")?.[1];
-  return { actor: await services.authorizeActor(token, requirement.role) };
+  const bearer = () => /^bearer (.+)$/i.exec(header("authorization") ?? "")?.[1];
+  if ("scope" in requirement)
+    return { caller: await services.authorize(header("x-api-key") || bearer(), requirement.scope) };
+  return { actor: await services.authorizeActor(bearer(), requirement.role) };
 }
 
 /** Notes the caller's workspace and key among the facts of the request. */

@@ -17,7 +17,7 @@ import { until } from "../helpers/until.ts";
 
 const UNAUTHENTICATED = {
   kind: "unauthenticated",
-  message: "The request needs a valid API key in the header X-API-Key.",
+  message: "The request needs a valid API key in the header X-API-Key, or in Authorization as a bearer token.",
 };
 
 /** Wraps a pool to count its statements. */

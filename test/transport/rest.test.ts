@@ -65,7 +65,12 @@ describe("failures over REST", () => {
       { "X-API-Key": "x".repeat(10_000) },
       { "X-API-Key": revoked.secret },
       { "X-API-Key": expired.secret },
-      { Authorization: `Bearer ${service.apiKey}` },
+      { Authorization: service.apiKey },
+      { Authorization: `Basic ${service.apiKey}` },
+      { Authorization: `Bearer ${service.apiKey}x` },
+      { Authorization: `Bearer ${service.operatorToken}` },
+      // X-API-Key takes precedence.
+      { Authorization: `Bearer ${service.apiKey}`, "X-API-Key": "ck_unknown" },
     ];
     const seen = new Set<string>();
     for (const headers of bad) {
@@ -88,6 +93,28 @@ describe("failures over REST", () => {
       `GET /v1/quotas HTTP/1.1\r\nHost: a\r\nX-API-Key: ${service.apiKey}\r\nX-API-Key: ${service.apiKey}\r\n\r\n`,
     );
     assert.equal((await twice.read()).status, 401);
+  });
+
+  test("accepts a key as a bearer token, unless X-API-Key has another", async ({ service }) => {
+    const bearer = { authorization: `Bearer ${service.apiKey}` };
+    for (const headers of [
+      bearer,
+      { authorization: `bearer ${service.apiKey}` },
+      { ...bearer, "x-api-key": "" },
+      { authorization: "Bearer ck_unknown", "x-api-key": service.apiKey },
+    ]) {
+      const body = '{"prompt":"a"}';
+      for (const path of ["/v1/generate", "/v1/generate:stream"]) {
+        const response = await fetch(service.url + path, {
+          method: "POST",
+          headers: { ...JSON_TYPE, ...headers } as Record<string, string>,
+          body,
+        });
+        assert.equal(response.status, 200, `${path}: ${await response.text()}`);
+      }
+      for (const path of ["/v1/quotas", "/v1/metrics"])
+        assert.equal((await fetch(service.url + path, { headers: headers as Record<string, string> })).status, 200);
+    }
   });
 
   test("403 names the scope that the key lacks", async ({ service, shared: { secretOf } }) => {

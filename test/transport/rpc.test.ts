@@ -44,6 +44,8 @@ test.for(TRANSPORTS)("calls every method over %s", async (name, { service }) => 
   const metrics = await client.metrics({}, { headers });
   assert.ok((metrics.totals?.requests ?? 0n) >= 2n);
 
+  const bearer = { authorization: `Bearer ${service.apiKey}` };
+  assert.equal((await client.quotas({}, { headers: bearer })).workspace, "default");
   const none = await rpcFailure(client.generate({ prompt: "Hello" }));
   assert.deepEqual([none.code, none.detail?.code], ["Unauthenticated", "unauthenticated"]);
   assert.match(none.detail?.requestId ?? "", /^req_/);

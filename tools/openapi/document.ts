@@ -41,7 +41,7 @@ export function createDocument(registry: FileRegistry): Schema {
       license: { name: license, identifier: license },
     },
     servers: [{ url: "/", description: "The server of this document" }],
-    security: [{ apiKey: [] }],
+    security: [{ apiKey: [] }, { bearer: [] }],
     tags: [
       { name: "Answers", description: "Generate an answer, complete or as a stream." },
       { name: "Usage", description: "Limits and usage of a workspace." },
@@ -54,6 +54,11 @@ export function createDocument(registry: FileRegistry): Schema {
           in: "header",
           name: "X-API-Key",
           description: "Secret of an API key. Keep it on a server; never put it into browser or mobile code.",
+        },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "The same secret as a bearer token, for requests without `X-API-Key`.",
         },
       },
       headers: HEADERS,
