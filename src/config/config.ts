@@ -7,11 +7,12 @@ import {
   type Resources,
   readResources,
 } from "../resources.ts";
-import { ConfigError, object, parse } from "./config-error.ts";
+import { ConfigError } from "./config-error.ts";
 import { type ModelEntry, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
 import { parseTiers, type WorkspaceTier } from "./tiers.ts";
 import { readTracing, type TracingConfig } from "./tracing.ts";
+import { figures, integer, milliseconds, oneOf } from "./values.ts";
 
 export { ConfigError } from "./config-error.ts";
 export type { ModelEntry, Vendor } from "./models.ts";
@@ -190,38 +191,6 @@ function hostNames(env: Env, name: string): string[] {
   return names.filter((part) => part !== "");
 }
 
-function integer(env: Env, name: string, fallback: number, min: number, max: number): number {
-  const text = env[name];
-  if (!text) return fallback;
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new ConfigError(
-      `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
-    );
-  }
-  return value;
-}
-
-/** Reads durations. The maximum is that of Node's timers, which fire at once for anything longer. */
-function milliseconds<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
-  return figures(env, name, defaults, 1, 2 ** 31 - 1);
-}
-
-/** Reads a JSON object of numbers. Members that are not given have their default. */
-function figures<T extends Record<string, number>>(env: Env, name: string, defaults: T, min: number, max: number): T {
-  const text = env[name];
-  if (!text) return defaults;
-  const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
-  const given = object(parse(text, expected), expected);
-  for (const [key, value] of Object.entries(given)) {
-    if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; there is no member "${key}". Remove it.`);
-    if (typeof value !== "number" || !(value >= min && value <= max)) {
-      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}. Correct it.`);
-    }
-  }
-  return { ...defaults, ...given };
-}
-
 /** Between the difficulties of the prompts of each level in test/engine/difficulty/prompts.jsonl. */
 const LEVELS = { medium: 0.22, high: 0.6 };
 
@@ -231,14 +200,6 @@ function levels(env: Env): Config["levels"] {
     throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower "medium" or raise "high".');
   }
   return given;
-}
-
-/** Reads one of several words, of which the first is the default. */
-function oneOf(env: Env, name: string, words: readonly [string, ...string[]]): string {
-  const word = env[name] || words[0];
-  if (!words.includes(word))
-    throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
-  return word;
 }
 
 function migrates(env: Env): boolean {

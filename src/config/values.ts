@@ -1,0 +1,50 @@
+import { ConfigError, object, parse } from "./config-error.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Reads a whole number. @throws ConfigError naming the variable and the range */
+export function integer(env: Env, name: string, fallback: number, min: number, max: number): number {
+  const text = env[name];
+  if (!text) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new ConfigError(
+      `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
+    );
+  }
+  return value;
+}
+
+/** Reads a JSON object of durations. The maximum is that of Node's timers, which fire at once for anything longer. */
+export function milliseconds<T extends Record<string, number>>(env: Env, name: string, defaults: T): T {
+  return figures(env, name, defaults, 1, 2 ** 31 - 1);
+}
+
+/** Reads a JSON object of numbers. Members that are not given have their default. */
+export function figures<T extends Record<string, number>>(
+  env: Env,
+  name: string,
+  defaults: T,
+  min: number,
+  max: number,
+): T {
+  const text = env[name];
+  if (!text) return defaults;
+  const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
+  const given = object(parse(text, expected), expected);
+  for (const [key, value] of Object.entries(given)) {
+    if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; there is no member "${key}". Remove it.`);
+    if (typeof value !== "number" || !(value >= min && value <= max)) {
+      throw new ConfigError(`${expected}; "${key}" must be from ${min} to ${max}. Correct it.`);
+    }
+  }
+  return { ...defaults, ...given };
+}
+
+/** Reads one of several words, of which the first is the default. */
+export function oneOf(env: Env, name: string, words: readonly [string, ...string[]]): string {
+  const word = env[name] || words[0];
+  if (!words.includes(word))
+    throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
+  return word;
+}
