@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { ConfigError } from "../config/config-error.ts";
+import { readWithFiles } from "../config/file-variables.ts";
 import { wantsJson } from "./clients.ts";
 import { printJson } from "./print.ts";
 import { CliError } from "./target.ts";
@@ -9,10 +11,11 @@ export function addMigrate(program: Command): void {
     .command("migrate")
     .description("bring the schema of the database in DATABASE_URL up to date; needs no running service")
     .action(async (_: unknown, command: Command) => {
-      const url = process.env.DATABASE_URL;
+      const url = databaseUrl();
       if (!url) {
         throw new CliError(
-          "DATABASE_URL is not set. Set it to the database of the service. A service migrates its embedded Postgres.",
+          "DATABASE_URL is not set. Set it, or DATABASE_URL_FILE, to the database of the service. A service migrates " +
+            "its embedded Postgres.",
         );
       }
       // No other command needs the driver of the database.
@@ -23,4 +26,12 @@ export function addMigrate(program: Command): void {
       if (functions.length > 0) console.log(`Updated functions: ${functions.join(", ")}.`);
       console.log("The schema is up to date.");
     });
+}
+
+function databaseUrl(): string | undefined {
+  try {
+    return readWithFiles(process.env, (env) => env.DATABASE_URL);
+  } catch (error) {
+    throw error instanceof ConfigError ? new CliError(error.message) : error;
+  }
 }

@@ -8,6 +8,7 @@ import {
   readResources,
 } from "../resources.ts";
 import { ConfigError } from "./config-error.ts";
+import { readWithFiles } from "./file-variables.ts";
 import { type ModelEntry, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
 import { parseTiers, type WorkspaceTier } from "./tiers.ts";
@@ -108,11 +109,15 @@ const LEAST_BODY_BYTES = 64 * 1024 * 1024;
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads and validates the configuration from environment variables and the catalogue file that they name.
+ * Reads and validates the configuration from environment variables and the files that they name.
  * @param resources the limits of the operating system, from which defaults follow
  * @throws ConfigError naming the variable, what was expected and what to do
  */
-export function envToConfig(env: Env, resources: Resources = readResources()): Config {
+export function envToConfig(given: Env, resources: Resources = readResources()): Config {
+  return readWithFiles(given, (env) => readConfig(env, resources));
+}
+
+function readConfig(env: Env, resources: Resources): Config {
   const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
   const { catalogue, models, search } = readSources(env);
   return {

@@ -196,10 +196,14 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
   const keyEnv = string("api_key_env");
   if (keyEnv && !env[keyEnv])
-    throw new ConfigError(`${where}.api_key_env names ${keyEnv}, which is not set. Set it, or remove the model.`);
+    throw new ConfigError(
+      `${where}.api_key_env names ${keyEnv}, which is not set. Set it or ${keyEnv}_FILE, or remove the model.`,
+    );
   const apiKey = env[keyEnv ?? known?.key ?? ""];
   if (known && !apiKey)
-    throw new ConfigError(`${where} needs an API key. Set ${known.key}, or name another variable in "api_key_env".`);
+    throw new ConfigError(
+      `${where} needs an API key. Set ${known.key} or ${known.key}_FILE, or name another variable in "api_key_env".`,
+    );
   const url = baseUrl(string("base_url") ?? env[known?.base ?? ""], `${where}.base_url`);
   if (vendor === "openai-compatible" && !url.baseUrl)
     throw new ConfigError(`${where} must have "base_url", such as http://127.0.0.1:11434/v1. Add it.`);

@@ -28,6 +28,7 @@ const start: Start = async (config, processLog, stopping) => {
     PORT: port,
     RPC_PORT: rpcPort,
     DATABASE_URL: database.url,
+    DATABASE_URL_FILE: undefined,
     [EMBEDDED_VARIABLE]: databaseUrl ? undefined : 1,
     NODE_COMPILE_CACHE: cache,
     // npm is not the parent of the workers.
