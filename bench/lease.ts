@@ -93,7 +93,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
   const journal = await openJournal<SettlementRow>(join(folder, "journal"), log);
   const settlements = createSettlements(pool, journal, log, telemetry);
   const rates = { input: 100, cached: 10, output: 400 };
-  const admission = createAdmission(pool, settlements, rates, "bench", undefined, telemetry);
+  const admission = createAdmission(pool, settlements, "bench", undefined, telemetry);
   const times: number[] = [];
   const cpu = process.cpuUsage();
   const serverCpu = serverCpuSeconds();
@@ -114,6 +114,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
         level: "low",
         inputTokens: 100,
         maxOutputTokens: 1_000,
+        rates,
       });
       if ("replay" in lease) throw new Error("The service replayed a request without an idempotency key.");
       const answer = { outputTokens: 200, cachedTokens: 0, latencyMs: 12, model: "openai-fast" };

@@ -33,6 +33,17 @@ const engine = {
 };
 const anonymous = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
 const work = createInFlight();
+const generation = {
+  engine,
+  difficulty: loadDifficultyRater(),
+  reader: createReader(),
+  search: undefined,
+  admission,
+  inFlight: work,
+  deadlines: config.deadlines,
+  levels: config.levels,
+  rates: config.rates,
+};
 const services = {
   workspaces: {},
   credits: {},
@@ -40,16 +51,7 @@ const services = {
   usage: {},
   activity: {},
   authorize: async () => anonymous,
-  generation: createGeneration({
-    engine,
-    difficulty: loadDifficultyRater(),
-    reader: createReader(),
-    search: undefined,
-    admission,
-    inFlight: work,
-    deadlines: config.deadlines,
-    levels: config.levels,
-  }),
+  generation: createGeneration(() => generation),
   ready: () => true,
 };
 // The benchmark does not call the paths of the missing services.

@@ -28,6 +28,7 @@ import type { Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
 import { run, type Start } from "./run.ts";
 import { createSearch } from "./search/search.ts";
+import type { GenerationParts } from "./service/generate.ts";
 import { createInFlight, type InFlight } from "./service/in-flight.ts";
 import { createServices, type Services } from "./service/services.ts";
 import { createShares } from "./service/shares.ts";
@@ -107,7 +108,7 @@ async function startAdmission(
   const journal = await openJournal(await journalFolder(config.dataDir, log), log, isSettlementRow);
   const settlements = createSettlements(store.requests, journal, log, telemetry);
   stack.defer(() => settlements.close());
-  return createAdmission(store.requests, settlements, config.rates, replica, undefined, telemetry);
+  return createAdmission(store.requests, settlements, replica, undefined, telemetry);
 }
 
 /** @returns the services, and whether only the offline models are available */
@@ -136,26 +137,30 @@ function createServiceParts(
   difficulty.rate("What is 6 * 7?").explain();
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
-  const services = createServices({
+  const generation: GenerationParts = {
     engine: { models, tokenizer, validators: createValidators() },
     difficulty,
     reader,
     search,
     admission,
+    inFlight,
+    deadlines: config.deadlines,
+    levels: config.levels,
+    rates: config.rates,
+  };
+  const services = createServices({
+    generation: () => generation,
+    inFlight,
     keys: createKeys(requests, Date.now, notifications),
     owners: createOwners(maintenance, Date.now, notifications),
     links: createSignInLinks(maintenance),
     workspaces: createWorkspaces(maintenance),
     credit: createCredit(maintenance),
     usage: createUsage(maintenance),
-    rates: config.rates,
     activity: createActivity(maintenance),
     sessions: createSessions(maintenance),
     shedder,
     shares: createShares(telemetry),
-    inFlight,
-    deadlines: config.deadlines,
-    levels: config.levels,
     started: () => store.isOpen && (primary?.allReady ?? true),
   });
   return { services, offline: models.offline };

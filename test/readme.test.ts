@@ -162,8 +162,8 @@ test("every JSON block of the docs parses, and the model catalogues load", async
 });
 
 test("every environment variable is documented with its default", async () => {
-  const sources = ["src/config/config.ts", "src/config/models.ts", "src/config/tracing.ts"].map((path) =>
-    readFile(join(ROOT, path), "utf8"),
+  const sources = ["config.ts", "models.ts", "settings.ts", "tracing.ts"].map((name) =>
+    readFile(join(ROOT, "src/config", name), "utf8"),
   );
   const source = (await Promise.all(sources)).join();
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|"([A-Z]+_[A-Z_]+)"/g)].map(([, member, text]) => member ?? text);

@@ -24,6 +24,8 @@ export interface LeaseRequest {
   inputTokens: number;
   /** Largest number of tokens that the answer can have. */
   maxOutputTokens: number;
+  /** The rates of both the hold and the charge, also if the service's rates change meanwhile. */
+  rates: Rates;
   /** Set when the caller sent an idempotency key: SHA-256 of the key and of the request, in hex. */
   idempotency?: { key: string; body: string };
 }
@@ -104,7 +106,6 @@ type Verdict = Refusal | { refusal?: never; response?: string };
 export function createAdmission(
   pool: Pool,
   settlements: Settlements,
-  rates: Rates,
   replica: string,
   clock?: () => number,
   telemetry?: Telemetry,
@@ -138,12 +139,12 @@ export function createAdmission(
     inFlight.add(requestId);
     try {
       settlements.checkWritable();
-      const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(rates, request)));
+      const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(request)));
       standing.note(caller.workspaceId, verdict.refusal === undefined);
       if (verdict.refusal) throw refusalFailure(verdict);
       if (verdict.response === undefined) {
         telemetry?.leaseTaken();
-        return createLease(settlements, rates, request, clock ?? Date.now, ended);
+        return createLease(settlements, request, clock ?? Date.now, ended);
       }
       inFlight.delete(requestId);
       return { replay: Buffer.from(verdict.response, "base64") };
@@ -162,19 +163,13 @@ export function createAdmission(
 }
 
 /** @param ended called once, when the request has been settled or its settlement has failed */
-function createLease(
-  settlements: Settlements,
-  rates: Rates,
-  request: LeaseRequest,
-  clock: () => number,
-  ended: () => void,
-): Lease {
+function createLease(settlements: Settlements, request: LeaseRequest, clock: () => number, ended: () => void): Lease {
   const createdAt = new Date(clock());
   const startedAt = performance.now();
   let settled: Promise<{ credits: number }> | undefined;
   const settle = (actual: Settlement): Promise<{ credits: number }> => {
     settled ??= settlements
-      .settle(request.caller.workspaceId, settlementRow(rates, request, actual, createdAt))
+      .settle(request.caller.workspaceId, settlementRow(request, actual, createdAt))
       .then((charged) => ({ credits: Number(charged) / 1e6 }))
       .finally(ended);
     return settled;
@@ -190,22 +185,22 @@ function createLease(
   };
 }
 
-function openItem(rates: Rates, request: LeaseRequest): OpenItem {
+function openItem(request: LeaseRequest): OpenItem {
   return {
     request_id: request.requestId,
     key_id: request.caller.keyId,
     input_tokens: request.inputTokens,
-    hold_micro: String(maxPriceOf(rates, request.inputTokens, request.maxOutputTokens)),
+    hold_micro: String(maxPriceOf(request.rates, request.inputTokens, request.maxOutputTokens)),
     ...request.idempotency,
   };
 }
 
-function settlementRow(rates: Rates, request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
+function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
   const { inputTokens, streamed } = request;
   const { outcome, outputTokens } = actual;
   const cached = Math.min(actual.cachedTokens, inputTokens);
   const tokens = { input: inputTokens, cached, output: outputTokens };
-  const price = isCharged(outcome, streamed) ? priceOf(rates, tokens) : 0n;
+  const price = isCharged(outcome, streamed) ? priceOf(request.rates, tokens) : 0n;
   const response = actual.response?.(Number(price) / 1e6);
   return {
     id: request.generationId,

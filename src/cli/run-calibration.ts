@@ -5,6 +5,7 @@ import { Progress } from "../calibration/progress.ts";
 import { readQuestions } from "../calibration/question-file.ts";
 import { generateQuestions, type Question } from "../calibration/questions.ts";
 import { ConfigError, envToConfig, type ModelEntry } from "../config/config.ts";
+import { readWithFiles } from "../config/file-variables.ts";
 import { readSources } from "../config/models.ts";
 import { createCatalogue } from "../models/catalogue.ts";
 import { printJson, printTable, safe } from "./print.ts";
@@ -38,7 +39,7 @@ export async function runCalibration(options: CalibrationOptions, json: boolean)
 
 async function calibrate(options: CalibrationOptions, json: boolean): Promise<void> {
   const config = envToConfig(process.env);
-  const named = readSources(process.env).accuracies;
+  const named = readWithFiles(process.env, readSources).accuracies;
   const entries = config.models.filter(({ vendor }) => vendor !== "offline");
   if (entries.length === 0)
     throw new CliError("The catalogue has no model of a vendor. Set an API key, or CHORUS_MODELS.");

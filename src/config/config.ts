@@ -9,9 +9,7 @@ import {
 } from "../resources.ts";
 import { ConfigError } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
-import { type ModelEntry, readSources } from "./models.ts";
-import type { SearchConfig } from "./search.ts";
-import { parseTiers, type WorkspaceTier } from "./tiers.ts";
+import { readSettings, type Settings } from "./settings.ts";
 import { readTracing, type TracingConfig } from "./tracing.ts";
 import { figures, integer, milliseconds, oneOf } from "./values.ts";
 
@@ -25,7 +23,7 @@ export interface ModelTimeouts {
   betweenChunksMs: number;
 }
 
-export interface Config {
+export interface Config extends Settings {
   public: { host: string; port: number };
   rpc: {
     host: string;
@@ -44,16 +42,7 @@ export interface Config {
   operatorToken: string | undefined;
   /** File that new secrets are written to, in place of the output. */
   secretsFile: string | undefined;
-  /** Path of the catalogue file; undefined for the built-in catalogue. */
-  catalogue: string | undefined;
-  models: ModelEntry[];
   timeouts: ModelTimeouts;
-  /** Undefined: web search is not available. */
-  search: SearchConfig | undefined;
-  /** Micro-credits per token, which equals credits per million tokens. */
-  rates: { input: number; cached: number; output: number };
-  /** Tiers of workspaces, lowest first. */
-  tiers: readonly WorkspaceTier[];
   /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
   levels: { medium: number; high: number };
   /** Deadline of an answer by level, in milliseconds. */
@@ -119,8 +108,8 @@ export function envToConfig(given: Env, resources: Resources = readResources()):
 
 function readConfig(env: Env, resources: Resources): Config {
   const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
-  const { catalogue, models, search } = readSources(env);
   return {
+    ...readSettings(env, workers),
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
     rpc: {
       host: env.RPC_HOST || "127.0.0.1",
@@ -134,16 +123,11 @@ function readConfig(env: Env, resources: Resources): Config {
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
     secretsFile: env.CHORUS_SECRETS_FILE ? resolve(env.CHORUS_SECRETS_FILE) : undefined,
-    catalogue,
-    models: models.map((entry) => shareOf(entry, workers)),
-    search,
     timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
       connectMs: 5_000,
       firstTokenMs: 60_000,
       betweenChunksMs: 30_000,
     }),
-    rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
-    tiers: parseTiers(env.CHORUS_TIERS),
     levels: levels(env),
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
@@ -174,13 +158,6 @@ function readConfig(env: Env, resources: Resources): Config {
     logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     tracing: readTracing(env),
   };
-}
-
-/** The part of a model's calls that each worker may make. */
-function shareOf(entry: ModelEntry, workers: number): ModelEntry {
-  const { maxConcurrency } = entry;
-  if (maxConcurrency === undefined) return entry;
-  return { ...entry, maxConcurrency: Math.max(1, Math.floor(maxConcurrency / workers)) };
 }
 
 /** Reads host names, separated by commas. */

@@ -43,6 +43,9 @@ export interface ModelEntry {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+/** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
+const DEFAULT_CATALOGUE = "chorus.models.json";
+
 /**
  * Current models of each vendor: a small one as `fast`, a large one as `strong`. Update them when a vendor retires one.
  */
@@ -103,11 +106,13 @@ export interface Sources {
 /**
  * Reads the catalogue file that CHORUS_MODELS names. Without a file, uses the models of the vendors whose API keys are
  * set; without keys, the offline models.
+ * @param files gets the paths of the files that are read, also of those that do not exist
  * @throws ConfigError naming the file and the member, or the variable, what was expected and what to do
  */
-export function readSources(env: Env): Sources {
-  const path = env.CHORUS_MODELS || "chorus.models.json";
-  if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path);
+export function readSources(env: Env, files = new Set<string>()): Sources {
+  const path = env.CHORUS_MODELS || DEFAULT_CATALOGUE;
+  files.add(path);
+  if (env.CHORUS_MODELS || existsSync(path)) return catalogue(env, path, files);
   const search = parseSearch(undefined, env, "The environment");
   return { catalogue: undefined, models: defaultModels(env), search };
 }
@@ -125,7 +130,7 @@ function defaultModels(env: Env): ModelEntry[] {
   return entries.length > 0 ? entries : [...OFFLINE_MODELS];
 }
 
-function catalogue(env: Env, path: string): Sources {
+function catalogue(env: Env, path: string, files: Set<string>): Sources {
   const where = `The catalogue ${path} (CHORUS_MODELS)`;
   let text: string;
   try {
@@ -145,6 +150,7 @@ function catalogue(env: Env, path: string): Sources {
     names.add(name);
   }
   const measured = measuredPath(accuracies, path, where);
+  if (measured !== undefined) files.add(measured);
   return {
     catalogue: path,
     models: measured === undefined ? entries : withMeasured(entries, readMeasured(measured, where)),

@@ -47,6 +47,7 @@ export interface Generation {
   generateWhole(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<GenerateResponse>;
 }
 
+/** What requests are answered with. A reload replaces it for later requests. */
 export interface GenerationParts {
   engine: Engine;
   difficulty: DifficultyRater;
@@ -58,18 +59,21 @@ export interface GenerationParts {
   inFlight: InFlight;
   deadlines: Config["deadlines"];
   levels: Config["levels"];
+  rates: Config["rates"];
 }
 
-export function createGeneration(parts: GenerationParts): Generation {
+/** @param current what a request that begins now is answered with, to its end */
+export function createGeneration(current: () => GenerationParts): Generation {
   return {
     precheck({ workspaceId }) {
-      if (parts.inFlight.draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
-      return parts.admission.precheck(workspaceId);
+      const { inFlight, admission } = current();
+      if (inFlight.draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
+      return admission.precheck(workspaceId);
     },
-    generate: (request, context, streamed) => generate(parts, request, context, streamed),
+    generate: (request, context, streamed) => generate(current(), request, context, streamed),
     async generateWhole(request, context) {
       let text = "";
-      for await (const event of generate(parts, request, context, false)) {
+      for await (const event of generate(current(), request, context, false)) {
         if (event.type === "delta") text += event.text;
         else if (event.type === "done") return fold(text, event.done, context);
       }
@@ -99,7 +103,7 @@ async function* generate(
     const toPrepare = turns.enter(workspaceId);
     if (toPrepare) await toPrepare;
     const admitted = await prepare(parts, request, context, streamed, running);
-    const opened = await traced("admission", () => openLease(parts.admission, admitted));
+    const opened = await traced("admission", () => openLease(parts, admitted));
     if ("replay" in opened) {
       if (admitted.idempotency) yield* replay(admitted.idempotency.open(opened.replay), context);
       return;
@@ -190,7 +194,10 @@ async function prepare(
   };
 }
 
-function openLease(admission: Admission, admitted: AdmittedRequest): Promise<Lease | { replay: Uint8Array }> {
+function openLease(
+  { admission, rates }: GenerationParts,
+  admitted: AdmittedRequest,
+): Promise<Lease | { replay: Uint8Array }> {
   const { id, checked, context, streamed, choice, input, idempotency } = admitted;
   return admission.open({
     caller: context.caller,
@@ -202,6 +209,7 @@ function openLease(admission: Admission, admitted: AdmittedRequest): Promise<Lea
     level: choice.level,
     inputTokens: input.inputTokens,
     maxOutputTokens: checked.maxTokens ?? MAX_OUTPUT_TOKENS,
+    rates,
     ...(idempotency ? { idempotency: { key: idempotency.key, body: idempotency.body } } : {}),
   });
 }

@@ -8,10 +8,10 @@ import type { Sessions } from "../accounts/sessions.ts";
 import type { SignInLinks } from "../accounts/sign-in-links.ts";
 import type { Usage } from "../accounts/usage.ts";
 import type { Workspaces } from "../accounts/workspaces.ts";
-import type { Rates } from "../admission/price.ts";
 import { type ActivityAdmin, createActivityAdmin } from "./activity.ts";
 import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
 import { createGeneration, type Generation, type GenerationParts } from "./generate.ts";
+import type { InFlight } from "./in-flight.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { quotas } from "./quotas.ts";
@@ -42,14 +42,16 @@ export interface Services {
   ready(): boolean;
 }
 
-export interface Parts extends GenerationParts {
+export interface Parts {
+  /** What requests are answered with from now on. */
+  generation: () => GenerationParts;
+  inFlight: InFlight;
   keys: Keys;
   owners: Owners;
   links: SignInLinks;
   workspaces: Workspaces;
   credit: Credit;
   usage: Usage;
-  rates: Rates;
   activity: Activity;
   sessions: Sessions;
   /** Whether the start has ended, so that the database accepts statements. */
@@ -59,8 +61,7 @@ export interface Parts extends GenerationParts {
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, links, workspaces, credit, usage, rates, activity, sessions, shedder, shares, inFlight } =
-    parts;
+  const { keys, owners, links, workspaces, credit, usage, activity, sessions, shedder, shares, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -69,13 +70,16 @@ export function createServices(parts: Parts): Services {
       return caller;
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),
-    generation: createGeneration(parts),
+    generation: createGeneration(parts.generation),
     quotas: (caller) => shares.run(caller.workspaceId, () => quotas(usage, caller)),
     metrics: (request, caller) => shares.run(caller.workspaceId, () => metrics(usage, request, caller, new Date())),
     workspaces: shared(shares, createWorkspaceAdmin(workspaces, owners, links)),
     credits: shared(shares, createCreditAdmin(credit)),
     keys: shared(shares, createKeyAdmin(keys)),
-    usage: shared(shares, createUsageAdmin(usage, workspaces, rates)),
+    usage: shared(
+      shares,
+      createUsageAdmin(usage, workspaces, () => parts.generation().rates),
+    ),
     activity: shared(shares, createActivityAdmin(activity)),
     sessions,
     signIn: createSignIn(owners, sessions, shares),

@@ -31,7 +31,7 @@ const INTERVALS: ReadonlyMap<MetricsInterval, PerformanceInterval> = new Map([
 ]);
 
 /** Returns the usage of a workspace to operators and its owner, with the figures of `/v1/metrics` and `/v1/quotas`. */
-export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Rates): UsageAdmin {
+export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: () => Rates): UsageAdmin {
   return {
     async getUsage({ workspace, startTime, endTime, interval, groupBy, keyId }, actor) {
       const { id, name } = await workspaces.get(actor, workspace);
@@ -50,7 +50,7 @@ export function createUsageAdmin(usage: Usage, workspaces: Workspaces, rates: Ra
       const { id, name } = await workspaces.get(actor, workspace);
       return create(GetQuotasResponseSchema, {
         quotas: await quotas(usage, { workspaceId: id, workspace: name }),
-        rates,
+        rates: rates(),
       });
     },
     async getPerformance({ workspace, keyId, ...request }, actor) {

@@ -157,11 +157,8 @@ test("distinguishes a balance that is too low from one that running requests hol
 test("holds the input at the higher of its two rates, so no answer costs more than its hold", async (t) => {
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 1_000 });
-  const { createAdmission } = await import("../../src/admission/lease.ts");
-  const { settlements } = await makeReplica(t, pool);
-  const admission = createAdmission(pool, settlements, { input: 1, cached: 10, output: 0 }, "r");
-  const lease = await admission.open(ask("ws_1", { inputTokens: 100 }));
-  assert.ok("settle" in lease);
+  const replica = await makeReplica(t, pool);
+  const lease = await replica.take(ask("ws_1", { inputTokens: 100, rates: { input: 1, cached: 10, output: 0 } }));
   assert.equal((await accountOf(pool, "ws_1")).held, 1_000n);
   assert.deepEqual(await lease.settle(answered({ cachedTokens: 200 })), { credits: 0.001 });
 });

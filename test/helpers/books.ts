@@ -69,6 +69,7 @@ export function ask(workspaceId: string, overrides: Partial<LeaseRequest> = {}):
     level: "low",
     inputTokens: 10,
     maxOutputTokens: 100,
+    rates: RATES,
     ...overrides,
   };
 }
@@ -116,7 +117,7 @@ export async function makeReplica(
     clock,
   );
   t.onTestFinished(() => settlements.close());
-  const admission = createAdmission(pool, settlements, RATES, id, clock);
+  const admission = createAdmission(pool, settlements, id, clock);
   return {
     admission,
     settlements,
