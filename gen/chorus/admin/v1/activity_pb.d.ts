@@ -327,7 +327,8 @@ export declare const AuditEntrySchema: GenMessage<AuditEntry>;
  */
 export declare type ListAuditRequest = Message<"chorus.admin.v1.ListAuditRequest"> & {
   /**
-   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   * Identifier or name of the workspace. Empty: for an owner the own workspace, for an operator what concerns the
+   * service as a whole, such as `settings.reload`.
    *
    * @generated from field: string workspace = 1;
    */
