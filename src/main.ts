@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createActivity } from "./accounts/activity.ts";
+import { recordByService } from "./accounts/audit.ts";
 import { checkSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
@@ -17,6 +18,7 @@ import { createSettlements, isSettlementRow } from "./admission/settle.ts";
 import { announce } from "./announce.ts";
 import type { Config } from "./config/config.ts";
 import { listenError } from "./config/listen-error.ts";
+import { createSettingsReader, type Settings } from "./config/settings.ts";
 import { reachableUrl } from "./discovery.ts";
 import { createReader } from "./engine/attachments/reader.ts";
 import { loadDifficultyRater } from "./engine/difficulty/difficulty.ts";
@@ -26,6 +28,7 @@ import { firstRun } from "./first-run.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 import type { Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
+import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { createSearch } from "./search/search.ts";
 import type { GenerationParts } from "./service/generate.ts";
@@ -113,43 +116,24 @@ async function startAdmission(
 
 /** @returns the services, and whether only the offline models are available */
 function createServiceParts(
-  { config, telemetry, errors, stack }: Context,
+  context: Context,
   store: Store,
   admission: Admission,
   inFlight: InFlight,
 ): { services: Services; offline: boolean } {
+  const { config, telemetry, stack } = context;
   const { requests, maintenance, notifications } = store;
-  const models = createCatalogue(config.models, config.timeouts, {
-    connections: config.connections.vendors,
-    onCall: telemetry.modelCall,
-    onRefusal: telemetry.modelCallRefused,
-    errors,
-  });
-  telemetry.watchModels(models.load);
-  stack.defer(() => models.close());
-  const tokenizer = createTokenizer();
   const reader = createReader();
   stack.defer(() => reader.close());
-  const search = createSearch(config.search);
-  stack.defer(() => search?.close());
   const difficulty = loadDifficultyRater();
   // Warms up the rater: the first rating of a process takes some milliseconds, later ones microseconds.
   difficulty.rate("What is 6 * 7?").explain();
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
-  const generation: GenerationParts = {
-    engine: { models, tokenizer, validators: createValidators() },
-    difficulty,
-    reader,
-    search,
-    admission,
-    inFlight,
-    deadlines: config.deadlines,
-    levels: config.levels,
-    rates: config.rates,
-  };
+  const { deadlines, levels } = config;
+  const generation = createReloadable(context, store, { difficulty, reader, admission, inFlight, deadlines, levels });
   const services = createServices({
-    generation: () => generation,
+    generation,
     inFlight,
     keys: createKeys(requests, Date.now, notifications),
     owners: createOwners(maintenance, Date.now, notifications),
@@ -163,7 +147,54 @@ function createServiceParts(
     shares: createShares(telemetry),
     started: () => store.isOpen && (primary?.allReady ?? true),
   });
-  return { services, offline: models.offline };
+  return { services, offline: generation().engine.models.offline };
+}
+
+/**
+ * Adds the parts that a reload replaces. Those that it has replaced are not closed, because running requests use them;
+ * their idle connections close after 30 s.
+ * @returns what a request that begins now is answered with
+ */
+function createReloadable(
+  { config, log, telemetry, errors, stack }: Context,
+  { maintenance }: Store,
+  fixed: Omit<GenerationParts, "engine" | "search" | "rates">,
+): () => GenerationParts {
+  const modelsOf = ({ models }: Settings) =>
+    createCatalogue(models, config.timeouts, {
+      connections: config.connections.vendors,
+      onCall: telemetry.modelCall,
+      onRefusal: telemetry.modelCallRefused,
+      errors,
+    });
+  const engine = { models: modelsOf(config), tokenizer: createTokenizer(), validators: createValidators() };
+  let current: GenerationParts = { ...fixed, engine, search: createSearch(config.search), rates: config.rates };
+  telemetry.watchModels(() => current.engine.models.load());
+  stack.defer(() => current.engine.models.close());
+  stack.defer(() => current.search?.close());
+
+  // All workers of a service use the same files.
+  const isFirst = (primary?.place ?? 1) === 1;
+  const audit = async (action: string, details: object): Promise<void> => {
+    if (isFirst) await recordByService(maintenance, "reload", action, details);
+  };
+  const reloading = startReloading({
+    reader: createSettingsReader(process.env, config.workers),
+    settings: config,
+    log,
+    async apply(next, changed) {
+      const models = changed.includes("models") ? modelsOf(next) : current.engine.models;
+      const search = changed.includes("search") ? createSearch(next.search) : current.search;
+      if (changed.includes("tiers")) await applyTiers(maintenance, next.tiers);
+      await audit("settings.reload", { changed });
+      current = { ...fixed, engine: { ...engine, models }, search, rates: next.rates };
+    },
+    refused: (reason) => audit("settings.refuse", { reason }),
+  });
+  stack.defer(() => reloading.stop());
+  if (primary) primary.onReload(() => reloading.request());
+  else process.on("SIGHUP", () => reloading.request());
+  return () => current;
 }
 
 /** Starts the public and the internal listener. @returns addresses that work from this machine */

@@ -32,7 +32,9 @@ const LEAVES = new Set([
 ]);
 
 /** Composes the service from all parts; imported by no other part. */
-const COMPOSITION = new Set(["announce", "first-run", "greeting", "main", "run", "shutdown", "start", "workers"]);
+const COMPOSITION = new Set([
+  ...["announce", "first-run", "greeting", "main", "reload", "run", "shutdown", "start", "workers"],
+]);
 
 /** Folders that each folder may import besides itself. */
 const ALLOWED_IMPORTS: Record<string, string[]> = {

@@ -1,6 +1,6 @@
 import { invalid } from "../failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
-import type { Actor } from "./audit.ts";
+import { type Actor, WHOLE_SERVICE } from "./audit.ts";
 import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
 import { findWorkspace } from "./workspaces.ts";
 
@@ -75,7 +75,10 @@ export interface Activity {
    * @returns the page; `searchedTo` is the time of the oldest request that was searched, undefined when all were
    */
   generations(actor: Actor, request: PageRequest & GenerationFilter): Promise<GenerationPage>;
-  /** Lists the audit in pages, newest first. */
+  /**
+   * Lists the audit in pages, newest first. For an operator who names no workspace, lists what concerns the service as
+   * a whole.
+   */
   audit(actor: Actor, request: PageRequest): Promise<{ entries: AuditRecord[]; nextPageToken: string | undefined }>;
 }
 
@@ -94,7 +97,8 @@ export function createActivity(pool: Pool): Activity {
     async audit(actor, { workspace, pageSize, pageToken }) {
       const size = sizeOfPage(pageSize);
       const [micros, last] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
-      const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
+      const isWhole = workspace === "" && actor.kind === "operator";
+      const id = isWhole ? WHOLE_SERVICE : (await orOverloaded(findWorkspace(pool.query, actor, workspace))).id;
       const found = await orOverloaded(
         pool.query<AuditRecord & { micros: bigint }>(
           `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,

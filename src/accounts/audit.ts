@@ -1,4 +1,4 @@
-import type { Query } from "../store/pool.ts";
+import type { Pool, Query } from "../store/pool.ts";
 
 /** Who makes a change: an operator, the owner of one workspace, or the service itself. */
 export type Actor = Readonly<
@@ -34,4 +34,15 @@ export async function record(
     action,
     JSON.stringify(details),
   ]);
+}
+
+/** In place of a workspace: the entry concerns the service as a whole. */
+export const WHOLE_SERVICE = "";
+
+/**
+ * Records a change that the service makes to itself.
+ * @param id why it acts, such as `reload`
+ */
+export function recordByService(pool: Pool, id: string, action: string, details: object): Promise<void> {
+  return record(pool.query, { kind: "service", id }, WHOLE_SERVICE, action, details);
 }

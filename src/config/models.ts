@@ -44,7 +44,7 @@ export interface ModelEntry {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
-const DEFAULT_CATALOGUE = "chorus.models.json";
+export const DEFAULT_CATALOGUE = "chorus.models.json";
 
 /**
  * Current models of each vendor: a small one as `fast`, a large one as `strong`. Update them when a vendor retires one.

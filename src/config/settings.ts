@@ -1,4 +1,6 @@
-import { type ModelEntry, readSources } from "./models.ts";
+import { existsSync } from "node:fs";
+import { readWithFiles } from "./file-variables.ts";
+import { DEFAULT_CATALOGUE, type ModelEntry, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
 import { parseTiers, type WorkspaceTier } from "./tiers.ts";
 import { figures } from "./values.ts";
@@ -32,6 +34,36 @@ export function readSettings(env: Env, workers: number, files = new Set<string>(
     search,
     rates: figures(env, "CHORUS_RATES", { input: 100, cached: 10, output: 400 }, 0, 1_000_000_000),
     tiers: parseTiers(env.CHORUS_TIERS),
+  };
+}
+
+/** Reads the settings again. */
+export interface SettingsReader {
+  /** @throws ConfigError as `readSettings` */
+  read(): Settings;
+  /** Paths of the files that the last call of `read` used, also if it failed. */
+  readonly files: ReadonlySet<string>;
+}
+
+/**
+ * Creates a reader for the environment of a running service. A catalogue that has been read once must exist from then
+ * on, also if CHORUS_MODELS does not name it: its absence must not change the models of a running service.
+ */
+export function createSettingsReader(given: Env, workers: number): SettingsReader {
+  let pinned: Env = given;
+  let files = new Set<string>();
+  return {
+    read() {
+      files = new Set();
+      const settings = readWithFiles(pinned, (env) => readSettings(env, workers, files), files);
+      if (files.has(DEFAULT_CATALOGUE) && existsSync(DEFAULT_CATALOGUE)) {
+        pinned = { ...given, CHORUS_MODELS: DEFAULT_CATALOGUE };
+      }
+      return settings;
+    },
+    get files() {
+      return files;
+    },
   };
 }
 

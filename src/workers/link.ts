@@ -20,6 +20,8 @@ export interface PrimaryLink {
   /** Whether every worker of the start has become ready. */
   readonly allReady: boolean;
   ready(ready: WorkerReady): void;
+  /** Calls `reload` when the primary process got SIGHUP. */
+  onReload(reload: () => void): void;
   /** Reports why the start has failed. Resolves when the message is on its way. */
   failed(message: string): Promise<void>;
   /** Answers the primary process with the metrics of this worker, and collects those of all workers as one text. */
@@ -32,6 +34,7 @@ export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
   const replaces = host.env[REPLACES_VARIABLE] !== undefined;
   const waiting = new Map<number, (text: string | undefined) => void>();
   let own: Telemetry | undefined;
+  let reload: (() => void) | undefined;
   let allReady = replaces;
   let last = 0;
   const send = (message: FromWorker): Promise<void> =>
@@ -40,8 +43,11 @@ export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
       else resolve();
     });
 
+  // A terminal sends it to all processes of the service. The primary process asks for the reload.
+  host.on("SIGHUP", () => undefined);
   host.on("message", (message: FromPrimary) => {
     if (message.type === "all_ready") allReady = true;
+    else if (message.type === "reload") reload?.();
     else if (message.type === "snapshot") {
       void own?.snapshot().then((metrics) => send({ type: "snapshot", id: message.id, metrics }));
     } else if (message.type === "collected") {
@@ -58,6 +64,9 @@ export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
       return allReady;
     },
     ready: (ready) => void send({ type: "ready", ready }),
+    onReload(handler) {
+      reload = handler;
+    },
     failed: (message) => send({ type: "failed", message }),
     metrics(telemetry) {
       own = telemetry;

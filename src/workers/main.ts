@@ -36,6 +36,7 @@ const start: Start = async (config, processLog, stopping) => {
   };
   const workers = createWorkers({ exec: REPLICA, count, env }, processLog);
   stack.defer(() => workers.stop());
+  process.on("SIGHUP", () => workers.reload());
   const aborted = new Promise<never>((_, reject) =>
     stopping.addEventListener("abort", () => reject(stopping.reason), { once: true }),
   );

@@ -27,6 +27,8 @@ export type FromWorker =
 export type FromPrimary =
   /** All workers of the start are ready. */
   | { type: "all_ready" }
+  /** Asks to reload the settings. */
+  | { type: "reload" }
   /** Asks for the metrics of this worker. */
   | { type: "snapshot"; id: number }
   /** Answers `collect`. Undefined when the metrics could not be added up. */

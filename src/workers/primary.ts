@@ -34,6 +34,8 @@ export interface Workers {
    * @returns what each has reported when all are ready; rejects with the message of one that could not start
    */
   start(): Promise<readonly WorkerReady[]>;
+  /** Asks all workers to reload the settings. */
+  reload(): void;
   /**
    * Stops all workers: each drains. Resolves when all have ended.
    * @throws Error when one did not stop cleanly
@@ -54,26 +56,24 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
   let failure: string | undefined;
   let unclean: End | undefined;
   let places: Promise<void>[] = [];
+
   function receive(place: number, worker: Worker, message: FromWorker): void {
     if (message.type === "failed") failure = message.message;
     else if (message.type === "snapshot") metrics.receive(place, message.id, message.metrics);
     else if (message.type === "collect") {
       const answer = (text?: string) => send(worker, { type: "collected", id: message.id, text });
       metrics.text().then(answer, () => answer());
-    } else if (ready.size < count) {
-      ready.set(place, message.ready);
-      if (ready.size < count) return;
-      for (const other of running.values()) send(other, { type: "all_ready" });
+    } else if (ready.size < count && ready.set(place, message.ready).size === count) {
+      sendToAll(running, { type: "all_ready" });
       allReady.resolve();
     }
   }
 
   async function runWorker(place: number): Promise<End> {
     const replaces = ready.size === count ? 1 : undefined;
-    const worker = cluster.fork({ ...env, [PLACE_VARIABLE]: place, [REPLACES_VARIABLE]: replaces });
+    const worker = fork(exec, { ...env, [PLACE_VARIABLE]: place, [REPLACES_VARIABLE]: replaces }, output);
     running.set(place, worker);
     worker.on("message", (message: FromWorker) => receive(place, worker, message));
-    forwardLines(worker, (lines) => output.write(lines));
     return endOf(worker).finally(() => {
       running.delete(place);
       metrics.ended(place);
@@ -99,11 +99,11 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
 
   return {
     async start() {
-      cluster.setupPrimary({ exec, stdio: ["ignore", "inherit", "pipe", "ipc"] });
       places = Array.from({ length: count }, (_, i) => keepPlace(i + 1));
       await Promise.race([allReady.promise, Promise.all(places)]);
       return [...ready.values()];
     },
+    reload: () => sendToAll(running, { type: "reload" }),
     async stop() {
       stopping.abort();
       for (const worker of running.values()) worker.process.kill("SIGTERM");
@@ -111,6 +111,14 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
       if (unclean) throw new Error(`A worker ended with ${unclean.signal ?? `code ${unclean.code}`}.`);
     },
   };
+}
+
+/** Starts a worker whose standard error becomes part of the log. */
+function fork(exec: string, env: object, output: ProcessLog["output"]): Worker {
+  cluster.setupPrimary({ exec, stdio: ["ignore", "inherit", "pipe", "ipc"] });
+  const worker = cluster.fork(env);
+  forwardLines(worker, (lines) => output.write(lines));
+  return worker;
 }
 
 function nextPause(pause: number): number {
@@ -130,6 +138,10 @@ function endOf(worker: Worker): Promise<End> {
 function send(worker: Worker | undefined, message: FromPrimary): void {
   // A worker that ends does not get its last messages.
   if (worker?.isConnected()) worker.send(message, () => undefined);
+}
+
+function sendToAll(workers: ReadonlyMap<number, Worker>, message: FromPrimary): void {
+  for (const worker of workers.values()) send(worker, message);
 }
 
 /** Passes on the lines that a worker writes to standard error. Whole lines, so that those of several do not mix. */
