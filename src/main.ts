@@ -145,7 +145,7 @@ function createServiceParts(
     sessions: createSessions(maintenance),
     shedder,
     shares: createShares(telemetry),
-    started: () => store.isOpen && (primary?.allReady ?? true),
+    isServing: () => store.isOpen && store.isReachable && (primary?.allReady ?? true),
   });
   return { services, offline: generation().engine.models.offline };
 }

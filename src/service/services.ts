@@ -38,7 +38,7 @@ export interface Services {
   /** Sessions of the console. */
   readonly sessions: Pick<Sessions, "authenticate" | "close">;
   readonly signIn: SignIn;
-  /** True from the end of the start until the service drains. */
+  /** True from the end of the start until the service drains, except while the database is not reachable. */
   ready(): boolean;
 }
 
@@ -54,8 +54,8 @@ export interface Parts {
   usage: Usage;
   activity: Activity;
   sessions: Sessions;
-  /** Whether the start has ended, so that the database accepts statements. */
-  started(): boolean;
+  /** Whether the start has ended and the database is reachable. */
+  isServing(): boolean;
   shedder: Shedder;
   shares: Shares;
 }
@@ -83,6 +83,6 @@ export function createServices(parts: Parts): Services {
     activity: shared(shares, createActivityAdmin(activity)),
     sessions,
     signIn: createSignIn(owners, sessions, shares),
-    ready: () => parts.started() && !inFlight.draining,
+    ready: () => parts.isServing() && !inFlight.draining,
   };
 }

@@ -18,22 +18,34 @@ export interface Availability {
   close(): void;
 }
 
-/** @param probe resolves when the server answers; must reject within a few seconds when it does not */
-export function createAvailability(probe: () => Promise<void>): Availability {
+/**
+ * @param probe resolves when the server answers; must reject within a few seconds when it does not
+ * @param onChange called when the server has become unavailable or available again
+ */
+export function createAvailability(
+  probe: () => Promise<void>,
+  onChange: (isAvailable: boolean) => void = () => undefined,
+): Availability {
   const closing = new AbortController();
   let unavailable: { error: unknown } | undefined;
   let isProbing = false;
   let hasAnswered = false;
+
+  function markAvailable(): void {
+    if (unavailable) onChange(true);
+    unavailable = undefined;
+  }
 
   async function probeUntilAvailable(): Promise<void> {
     while (!closing.signal.aborted) {
       hasAnswered = false;
       try {
         await probe();
-        unavailable = undefined;
+        markAvailable();
         return;
       } catch (error) {
         if (hasAnswered) return;
+        if (!unavailable) onChange(false);
         unavailable = { error };
         await sleep(PAUSE_MS * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => undefined);
       }
@@ -53,7 +65,7 @@ export function createAvailability(probe: () => Promise<void>): Availability {
     },
     reportAnswer() {
       hasAnswered = true;
-      unavailable = undefined;
+      markAvailable();
     },
     close: () => closing.abort(),
   };

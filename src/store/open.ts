@@ -2,12 +2,19 @@ import type { Log } from "../log.ts";
 import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
 import { createGate } from "./gate.ts";
+import { createHysteresis } from "./hysteresis.ts";
 import { checkSchema, migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { checkServer, openPool, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
 const REQUEST_TIMEOUTS = { timeoutMs: 3_000, connectMs: 1_000 };
+
+/**
+ * How long the database must be unavailable until the store is not reachable, and available again until it is, in
+ * milliseconds. A failover of a few seconds must not take all replicas out of service at the same time.
+ */
+const REACHABLE_MS = { toFalse: 10_000, toTrue: 2_000 };
 
 /** Connections to the database. */
 export interface Pools {
@@ -26,6 +33,11 @@ export interface Store extends Pools, AsyncDisposable {
   readonly notifications: Notifications;
   /** Whether the pools accept statements. */
   readonly isOpen: boolean;
+  /**
+   * False when the database has been unavailable for ten seconds, until it has been available for two. Asking costs
+   * nothing: the statements of the heartbeat show the state of the database.
+   */
+  readonly isReachable: boolean;
   /**
    * Waits for the database for as long as it is unavailable, brings the schema up to date and runs `prepare`.
    * @param prepare what must be in the database before the first request; gets pools that accept statements already
@@ -59,6 +71,7 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
   const requests = createGate();
   const maintenance = createGate();
   const notifications = createNotifications(log);
+  const reachable = createHysteresis(REACHABLE_MS);
   let isOpen = false;
 
   async function urlOfDatabase(): Promise<string> {
@@ -75,11 +88,16 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
     get isOpen() {
       return isOpen;
     },
+    get isReachable() {
+      return reachable.value;
+    },
     async open(prepare) {
       const url = await urlOfDatabase();
       signal.throwIfAborted();
       const pools = {
-        requests: stack.adopt(openPool(url, { ...REQUEST_TIMEOUTS, max }), (pool) => pool.end()),
+        requests: stack.adopt(openPool(url, { ...REQUEST_TIMEOUTS, max, onAvailability: reachable.set }), (pool) =>
+          pool.end(),
+        ),
         maintenance: stack.adopt(openPool(url, { max }), (pool) => pool.end()),
       };
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });

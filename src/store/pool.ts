@@ -25,6 +25,8 @@ export interface PoolOptions {
   timeoutMs?: number;
   /** Timeout of a new connection, and of the wait for a free one, in milliseconds. Default 3,000. */
   connectMs?: number;
+  /** Called when the server has become unavailable, or available again. */
+  onAvailability?: (isAvailable: boolean) => void;
 }
 
 /** Largest number of statements that wait for a connection. Further ones fail at once. */
@@ -41,14 +43,14 @@ const INT8 = 20;
  * @throws Error naming the parameter of the URL that cannot be used
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, timeoutMs = 10_000, connectMs = 3_000 } = options;
+  const { max = 10, timeoutMs = 10_000, connectMs = 3_000, onAvailability } = options;
   const address = tlsOf(url);
   checkAddress(address);
   const pool = createConnections(address, max, connectMs);
-  const availability = createAvailability(() =>
-    againIfBlocked(connectMs, () =>
-      probe({ ...address, connectionTimeoutMillis: connectMs, query_timeout: connectMs }),
-    ),
+  const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
+  const availability = createAvailability(
+    () => againIfBlocked(connectMs, () => probe({ ...address, ...timeouts })),
+    onAvailability,
   );
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {

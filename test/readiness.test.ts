@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { startServer } from "./helpers/server.ts";
+import { startService } from "./helpers/service.ts";
+import { until } from "./helpers/until.ts";
+
+for (const outage of ["stop", "freeze"] as const) {
+  test(`/readyz leaves an absent database some seconds, then answers 503 until it is back (${outage})`, async (t) => {
+    const server = await startServer(t);
+    const service = await startService(t, { databaseUrl: server.url, env: { OPENAI_API_KEY: "" } });
+    const status = async (path: string) => (await service.get(path)).status;
+    assert.deepEqual([await status("/readyz"), await status("/v1/quotas")], [200, 200]);
+
+    await server[outage]();
+    let requestsFailed = false;
+    let readyWhileFailing = false;
+    await until(async () => {
+      const isReady = (await status("/readyz")) === 200;
+      if (isReady && requestsFailed) readyWhileFailing = true;
+      requestsFailed ||= (await status("/v1/quotas")) === 503;
+      return !isReady;
+    }, 50);
+    assert.ok(readyWhileFailing, "an outage of less than ten seconds changes nothing");
+    assert.equal(await status("/healthz"), 200);
+
+    if (outage === "stop") await server.start();
+    else server.thaw();
+    await until(async () => (await status("/readyz")) === 200, 50);
+    assert.equal(await status("/v1/quotas"), 200);
+  });
+}
