@@ -1,7 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import {
   EffortSchema,
   type GenerateRequestSchema,
@@ -12,13 +10,12 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../json-names.ts";
 import { type AskOptions, readAskRequest } from "./ask-input.ts";
-import { callerClient, operatorClient, wantsJson } from "./clients.ts";
+import { withAskKey } from "./ask-key.ts";
+import { callerClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
 import { statusLine } from "./status.ts";
 import type { Secret } from "./target.ts";
 
-/** Lifetime of the key that is created for one request when CHORUS_API_KEY is not set, in milliseconds. */
-const KEY_MS = 600_000;
 /** How often the status line is drawn, in milliseconds. */
 const STATUS_MS = 100;
 /** Characters per token, for the estimate in the status line. */
@@ -47,7 +44,10 @@ export function addAsk(program: Command): void {
     .option("--schema <path>", "answer with JSON that is valid against the JSON Schema in this file")
     .option("--extract", "answer with a JSON object; the prompt describes its members", false)
     .option("--search", "search the web first", false)
-    .option("--workspace <workspace>", "workspace to charge if CHORUS_API_KEY is not set", "default")
+    .option(
+      "--workspace <workspace>",
+      "workspace to charge if CHORUS_API_KEY is not set (default: the owner's own, else default)",
+    )
     .addHelpText(
       "after",
       `
@@ -57,24 +57,11 @@ Examples:
   git diff | chorus ask "Write a commit message for this:" -
   chorus ask "INV-7, total EUR 12.50" --schema invoice.schema.json`,
     )
-    .action(async (words: string[], options: AskOptions & { workspace: string }, command: Command) => {
+    .action(async (words: string[], options: AskOptions & { workspace?: string }, command: Command) => {
       const request = await readAskRequest(words, options);
       const apiKey = process.env.CHORUS_API_KEY;
       if (apiKey) return ask(request, command, { text: apiKey, source: "CHORUS_API_KEY" });
-      // Without an API key, an operator token creates one for this request.
-      const keys = await operatorClient(KeyService, command);
-      const expiresAt = timestampFromDate(new Date(Date.now() + KEY_MS));
-      const { key, secret } = await keys.createKey({
-        workspace: options.workspace,
-        name: "chorus ask",
-        scopes: [Scope.GENERATE],
-        expiresAt,
-      });
-      try {
-        await ask(request, command, { text: secret, source: "the key created for this request" });
-      } finally {
-        await keys.revokeKey({ id: key?.id ?? "" });
-      }
+      await withAskKey(command, options.workspace, (apiKey) => ask(request, command, apiKey));
     });
 }
 

@@ -4,6 +4,17 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
 import { CliError, findTarget, type GlobalOptions, type Secret } from "./target.ts";
 
+/** The service does not accept a key or token. */
+class RefusedSecret extends CliError {
+  override name = "RefusedSecret";
+}
+
+/** Whether a call failed because the service does not accept the key or token. */
+export function isRefusedSecret(error: unknown): boolean {
+  // Connect wraps what an interceptor throws.
+  return error instanceof RefusedSecret || (error instanceof Error && error.cause instanceof RefusedSecret);
+}
+
 /** Whether `--json` is set. */
 export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<GlobalOptions>().json ?? false;
@@ -64,7 +75,7 @@ function client<S extends DescService>(
 /** Replaces errors that do not say what to do. Errors with a FailureDetail come from the service and are kept. */
 function explained(error: ConnectError, baseUrl: string, secret: Secret): Error {
   if (error.code === Code.Unauthenticated) {
-    return new CliError(`The service at ${baseUrl} does not accept the secret from ${secret.source}.`);
+    return new RefusedSecret(`The service at ${baseUrl} does not accept the secret from ${secret.source}.`);
   }
   if (error.details.length > 0 || error.code === Code.Canceled) return error;
   if (error.code === Code.Unavailable) {

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describe } from "vitest";
 import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { test as base } from "../helpers/fixtures.ts";
+import { until } from "../helpers/until.ts";
 
 const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service }) => {
   const cliEnv = { DATA_DIR: service.dataDir };
@@ -15,18 +16,44 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 });
 
 describe("chorus ask", () => {
-  test("creates a temporary key for an operator without a key and revokes it", async ({
+  test("creates a key once, keeps it, and replaces it when it is refused", async ({
+    service,
     vendor,
     database: { pool },
     shared: { cliEnv },
+    t,
   }) => {
+    const folder = await makeFolder(t);
+    const env = { ...cliEnv, XDG_CONFIG_HOME: folder };
     vendor.reply({ text: ["One, ", "\u001b[31mtwo."] });
-    const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], cliEnv);
+    const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], env);
     assert.deepEqual([code, stdout, stderr], [0, "One, \\u001b[31mtwo.\n", ""]);
     assert.match(vendor.calls.at(-1)?.body ?? "", /count to two/);
-    const keys = await pool.query("select scopes, revoked_at from api_keys where name = 'chorus ask'");
-    assert.equal(keys.length, 1);
-    assert.ok(keys[0]?.revoked_at);
+    assert.equal((await stat(join(folder, "chorus/ask-keys.json"))).mode & 0o777, 0o600);
+    const keys = () =>
+      pool.query<{ id: string; scopes: string[] }>("select id, scopes from api_keys where name = 'chorus ask'");
+    // The key belongs to the service, so another one needs a token.
+    const again = { ...env, DATA_DIR: "/nowhere", CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: "wrong" };
+    assert.match((await runCli(["ask", "more"], again)).stderr, /does not accept the secret from OPERATOR_TOKEN/);
+    assert.equal((await runCli(["ask", "more"], env)).code, 0);
+    const [key, ...others] = await keys();
+    assert.deepEqual([key?.scopes, others], [["generate"], []]);
+    await pool.query("update api_keys set revoked_at = now() where id = $1", [key?.id]);
+    await until(async () => (await runCli(["ask", "more"], env)).code === 0 && (await keys()).length === 2);
+  });
+
+  test("uses the workspace of an owner, and says when the key cannot be kept", async ({ service, shared, t }) => {
+    const cli = (args: string[], env: Record<string, string>) =>
+      runCli(args, { CHORUS_RPC_URL: service.rpcUrl, ...env });
+    const operator = { OPERATOR_TOKEN: service.operatorToken };
+    await cli(["workspaces", "create", "acme"], operator);
+    await cli(["credits", "grant", "acme", "1000", "--reference", "a"], operator);
+    const { stdout } = await cli(["--json", "owners", "create", "acme"], operator);
+    const owner = { OWNER_TOKEN: JSON.parse(stdout).token, XDG_CONFIG_HOME: await makeFolder(t) };
+    assert.equal((await cli(["ask", "hello"], owner)).code, 0);
+    assert.match((await cli(["keys", "list"], owner)).stdout, /^key_\w+ +acme +chorus ask /m);
+    const { stderr } = await runCli(["ask", "hello"], shared.cliEnv);
+    assert.match(stderr, /^chorus: The key for chorus ask cannot be kept: ENOTDIR.* Set CHORUS_API_KEY, or XDG_CONFIG/);
   });
 
   test("streams the answer with a key, and aborts the vendor call on SIGINT", async ({
@@ -82,7 +109,12 @@ describe("chorus ask", () => {
     assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
   });
 
-  test("prints a failure to standard error and exits with code 1", async ({ service, vendor, shared: { cliEnv } }) => {
+  test("prints a failure to standard error and exits with code 1", async ({
+    service,
+    vendor,
+    shared: { cliEnv },
+    t,
+  }) => {
     vendor.always({ status: 400 });
     const cases: [args: string[], env: Record<string, string>, message: RegExp][] = [
       [["ask"], cliEnv, /Standard input is empty/],
@@ -90,7 +122,11 @@ describe("chorus ask", () => {
       [["ask", "a", "--max-tokens", "many"], cliEnv, /--max-tokens must be a whole number/],
       [["ask", "a", "--file", "/nowhere/a.pdf"], cliEnv, /--file: \/nowhere\/a\.pdf cannot be read \(ENOENT\)/],
       [["ask", "hello"], { ...cliEnv, CHORUS_API_KEY: "nope" }, /does not accept the secret from CHORUS_API_KEY/],
-      [["ask", "hello", "--workspace", "nope"], cliEnv, /no workspace "nope"/],
+      [
+        ["ask", "hello", "--workspace", "nope"],
+        { ...cliEnv, XDG_CONFIG_HOME: await makeFolder(t) },
+        /no workspace "nope"/,
+      ],
       [["ask", "hello"], { ...cliEnv, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
       [["ask", "--json", "hello"], { ...cliEnv, CHORUS_API_KEY: service.apiKey }, /No model could answer/],
       [["ask", "hello"], { CHORUS_API_KEY: "a", CHORUS_RPC_URL: "http://127.0.0.1:1" }, /There is no service at/],
