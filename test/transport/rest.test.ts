@@ -138,7 +138,6 @@ describe("failures over REST", () => {
 
   test("404 and 405 before the key is checked", async ({ service }) => {
     for (const path of [
-      "/",
       "/v1",
       "/v1/",
       "/v1/generate/",
@@ -151,6 +150,7 @@ describe("failures over REST", () => {
       await expectFailure(await fetch(service.url + path, { method: "POST" }), 404, "not_found");
     }
     for (const [method, path, allow] of [
+      ["POST", "/", "GET, HEAD"],
       ["GET", "/v1/generate", "POST"],
       ["HEAD", "/v1/generate", "POST"],
       ["PUT", "/v1/generate:stream", "POST"],
