@@ -34,32 +34,35 @@ export async function writeEvents(
   const { response, requestId } = exchange;
   let batch = "";
   let pending: NodeJS.Immediate | undefined;
-  const open = () => {
-    clearTimeout(headersTimer);
-    if (!response.headersSent) response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
+  const writeHead = () => {
+    response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
+    // On their own the headers become one string. Joined with a chunk, their 27 parts stay for as long as the stream.
+    response.flushHeaders();
+    clearTimeout(timer);
+    timer = setInterval(() => {
+      if (!response.writableNeedDrain) response.write(COMMENT);
+    }, options.keepAliveMs);
   };
   // Events of one turn of the event loop go out in one write, because each write is a system call.
   const flush = () => {
     clearImmediate(pending);
     pending = undefined;
     if (batch === "" || response.destroyed) return;
-    open();
+    const { socket } = response;
+    socket?.cork();
+    if (!response.headersSent) writeHead();
     response.write(batch);
+    socket?.uncork();
     batch = "";
   };
-  const headersTimer = setTimeout(() => {
-    open();
-    response.flushHeaders();
-  }, options.headersMs);
-  const keepAlive = setInterval(() => {
-    if (response.headersSent && !response.writableNeedDrain) response.write(COMMENT);
-  }, options.keepAliveMs);
+  /** Of the headers, and after them of the comments. */
+  let timer = setTimeout(writeHead, options.headersMs);
   try {
     for await (const event of events) {
       batch += eventText(event);
       pending ??= setImmediate(flush);
       if (batch.length >= MAX_BATCH) flush();
-      keepAlive.refresh();
+      if (response.headersSent) timer.refresh();
       if (response.writableNeedDrain) {
         flush();
         await drained(exchange, options.stallMs);
@@ -76,8 +79,7 @@ export async function writeEvents(
     response.write(`event: error\ndata: ${options.failureText(toFailure(error))}\n\n`);
   } finally {
     clearImmediate(pending);
-    clearTimeout(headersTimer);
-    clearInterval(keepAlive);
+    clearTimeout(timer);
   }
   response.end();
 }
