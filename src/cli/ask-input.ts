@@ -10,10 +10,10 @@ export interface AskOptions {
   system?: string;
   effort: string;
   maxTokens?: string;
-  file: string[];
+  file?: string[];
   schema?: string;
-  extract: boolean;
-  search: boolean;
+  extract?: boolean;
+  search?: boolean;
 }
 
 const EFFORTS: ReadonlyMap<string, Effort> = new Map([
@@ -55,7 +55,7 @@ export async function readAskRequest(
   if (options.maxTokens !== undefined && !/^\d{1,6}$/.test(options.maxTokens))
     throw new CliError(`--max-tokens must be a whole number, but is "${options.maxTokens}".`);
   const attachments = await Promise.all(
-    options.file.map(async (path) => ({
+    (options.file ?? []).map(async (path) => ({
       name: basename(path),
       mediaType: MEDIA_TYPES.get(extname(path).toLowerCase()) ?? "text/plain",
       data: await bytesOf("--file", path),

@@ -1,5 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import {
   EffortSchema,
   type GenerateRequestSchema,
@@ -13,8 +15,9 @@ import { type AskOptions, readAskRequest } from "./ask-input.ts";
 import { withAskKey } from "./ask-key.ts";
 import { callerClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, safe } from "./print.ts";
+import { repeated } from "./repeated.ts";
 import { statusLine } from "./status.ts";
-import type { Secret } from "./target.ts";
+import { CliError, type Secret } from "./target.ts";
 
 /** How often the status line is drawn, in milliseconds. */
 const STATUS_MS = 100;
@@ -40,10 +43,10 @@ export function addAsk(program: Command): void {
         .default("auto"),
     )
     .option("--max-tokens <n>", "upper limit of the answer's length, in tokens")
-    .option("--file <path>", "attach a file: text, PDF, docx or image; repeat for up to five files", collect, [])
+    .option("--file <path>", "attach a file: text, PDF, docx or image; repeat for up to five files", repeated)
     .option("--schema <path>", "answer with JSON that is valid against the JSON Schema in this file")
-    .option("--extract", "answer with a JSON object; the prompt describes its members", false)
-    .option("--search", "search the web first", false)
+    .option("--extract", "answer with a JSON object; the prompt describes its members")
+    .option("--search", "search the web first")
     .option(
       "--workspace <workspace>",
       "workspace to charge if CHORUS_API_KEY is not set (default: the owner's own, else default)",
@@ -60,8 +63,9 @@ Examples:
     .action(async (words: string[], options: AskOptions & { workspace?: string }, command: Command) => {
       const request = await readAskRequest(words, options);
       const apiKey = process.env.CHORUS_API_KEY;
-      if (apiKey) return ask(request, command, { text: apiKey, source: "CHORUS_API_KEY" });
-      await withAskKey(command, options.workspace, (apiKey) => ask(request, command, apiKey));
+      const run = (key: Secret) => ask(request, command, key).catch((error) => explainSchema(error, options.schema));
+      if (apiKey) await run({ text: apiKey, source: "CHORUS_API_KEY" });
+      else await withAskKey(command, options.workspace, run);
     });
 }
 
@@ -110,6 +114,15 @@ async function ask(request: AskRequest, command: Command, apiKey: Secret): Promi
   if (process.stderr.isTTY) console.error(summary(done, seconds()));
 }
 
+/** Adds the file and the place in it to the failure of a schema. @throws the error */
+function explainSchema(error: unknown, file: string | undefined): never {
+  const failure = ConnectError.from(error);
+  const detail = failure.findDetails(FailureDetailSchema)[0];
+  if (file === undefined || detail?.code !== "invalid_response_schema") throw error;
+  const node = detail.field.replace(/^response_format\.schema\.?/, "");
+  throw new CliError(`--schema: ${file}${node && ` at ${node}`}: ${failure.rawMessage}`);
+}
+
 function summary(done: Done | undefined, took: string): string {
   const level = done?.intelligenceTrace?.intelligenceLevel;
   return [
@@ -118,8 +131,4 @@ function summary(done: Done | undefined, took: string): string {
     `${done?.usage?.inputTokens ?? 0} + ${done?.usage?.outputTokens ?? 0} tokens`,
     `${done?.usage?.credits ?? 0} credits`,
   ].join(" · ");
-}
-
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value];
 }

@@ -10,7 +10,7 @@ export function addCalibrate(program: Command): void {
     .option("--each <n>", "questions of each kind, 1 to 200 (knowledge: at most 30)", "25")
     .option("--questions <file>", 'questions of your own, one a line: {"ability","prompt","answer"}')
     .option("--out <file>", 'file to write; default: the catalogue\'s "accuracies", else chorus.accuracies.json')
-    .option("--yes", "do not ask before the calls, which your vendors charge", false)
+    .option("--yes", "do not ask before the calls, which your vendors charge")
     .action(async (options: CalibrationOptions, command: Command) => {
       // No other command needs models: loading them takes 0.13 s.
       const { runCalibration } = await import("./run-calibration.ts");

@@ -9,8 +9,8 @@ export function addCheck(program: Command): void {
   program
     .command("check")
     .description("check that ledger, balances, holds and usage agree")
-    .argument("[workspace]", "name or identifier; default: all workspaces", "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", "name or identifier; default: all workspaces")
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(CreditService, command);
       const response = await client.checkBooks({ workspace });
       const { differences } = response;

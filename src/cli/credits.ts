@@ -14,7 +14,7 @@ import {
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
-import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
 const MAX_PAGE = 1_000;
@@ -70,10 +70,10 @@ function addLedger(credits: Command): void {
   credits
     .command("ledger")
     .description("list the movements of credit, newest first")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
     .option("--limit <n>", "most movements to list", "100")
-    .option("--charges-only", "omit holds and releases, which do not change the balance", false)
-    .action(async (workspace: string, options: { limit: string; chargesOnly: boolean }, command: Command) => {
+    .option("--charges-only", "omit holds and releases, which do not change the balance")
+    .action(async (workspace = "", options: { limit: string; chargesOnly?: boolean }, command: Command) => {
       const limit = /^\d{1,9}$/.test(options.limit) ? Number(options.limit) : 0;
       if (limit < 1) throw new CliError(`--limit must be a whole number from 1, but is "${options.limit}".`);
       const client = await operatorClient(CreditService, command);
@@ -81,7 +81,12 @@ function addLedger(credits: Command): void {
       let pageToken = "";
       do {
         const pageSize = Math.min(MAX_PAGE, limit - entries.length);
-        const page = await client.listLedger({ workspace, pageSize, pageToken, chargesOnly: options.chargesOnly });
+        const page = await client.listLedger({
+          workspace,
+          pageSize,
+          pageToken,
+          chargesOnly: options.chargesOnly ?? false,
+        });
         entries.push(...page.entries);
         pageToken = page.nextPageToken;
       } while (pageToken !== "" && entries.length < limit);
@@ -91,9 +96,9 @@ function addLedger(credits: Command): void {
           timeText(of.at),
           wordOf(LedgerEntryKindSchema, of.kind),
           of.reference,
-          of.granted,
-          of.purchased,
-          of.held,
+          number(of.granted),
+          number(of.purchased),
+          number(of.held),
         ]);
         printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
         if (pageToken !== "") console.log(`\nThere are older movements; --limit ${limit * 10} shows more.`);
@@ -109,11 +114,11 @@ function printBooking({ booking, balance }: BookingResponse): void {
       [
         wordOf(LedgerEntryKindSchema, booking.kind),
         booking.reference,
-        booking.amount,
+        number(booking.amount),
         timeText(booking.at),
-        balance.granted,
-        balance.purchased,
-        balance.held,
+        number(balance.granted),
+        number(balance.purchased),
+        number(balance.held),
       ],
     ],
   );

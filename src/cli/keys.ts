@@ -14,6 +14,7 @@ import {
 import { numberOf, wordOf, words } from "../json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { repeated } from "./repeated.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
@@ -29,20 +30,20 @@ function addCreate(keys: Command): void {
   keys
     .command("create")
     .description("create a key; its secret is shown only once")
-    .option("--workspace <workspace>", "name or identifier of the workspace; an owner can omit it", "")
-    .option("--name <name>", "name to recognise the key by", "")
-    .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", collect, [])
+    .option("--workspace <workspace>", "name or identifier of the workspace; an owner can omit it")
+    .option("--name <name>", "name to recognise the key by")
+    .option("--scope <scope>", "what the key may do: generate, metrics (repeat for several; default: all)", repeated)
     .option(
       "--expires <time>",
       "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
     )
     .action(
-      async (options: { workspace: string; name: string; scope: string[]; expires?: string }, command: Command) => {
+      async (options: { workspace?: string; name?: string; scope?: string[]; expires?: string }, command: Command) => {
         const client = await operatorClient(KeyService, command);
         const response = await client.createKey({
-          workspace: options.workspace,
-          name: options.name,
-          scopes: options.scope.map(scopeOf),
+          workspace: options.workspace ?? "",
+          name: options.name ?? "",
+          scopes: (options.scope ?? []).map(scopeOf),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
         if (wantsJson(command)) printJson(messageJson(CreateKeyResponseSchema, response));
@@ -58,13 +59,13 @@ function addList(keys: Command): void {
   keys
     .command("list")
     .description("list keys, newest first")
-    .option("--workspace <workspace>", "keys of this workspace only", "")
-    .action(async (options: { workspace: string }, command: Command) => {
+    .option("--workspace <workspace>", "keys of this workspace only")
+    .action(async ({ workspace = "" }: { workspace?: string }, command: Command) => {
       const client = await operatorClient(KeyService, command);
       const all: Key[] = [];
       let pageToken = "";
       do {
-        const page = await client.listKeys({ workspace: options.workspace, pageSize: 1000, pageToken });
+        const page = await client.listKeys({ workspace, pageSize: 1000, pageToken });
         all.push(...page.keys);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
@@ -127,8 +128,4 @@ function scopeOf(text: string): Scope {
   const scope = numberOf(ScopeSchema, text);
   if (scope) return scope;
   throw new CliError(`--scope must be one of ${[...words(ScopeSchema).values()].join(", ")}, but is "${text}".`);
-}
-
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value];
 }

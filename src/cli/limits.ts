@@ -11,7 +11,7 @@ import { type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generat
 import { LIMIT_NAMES } from "../config/tiers.ts";
 import { numberOf, words } from "../json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
-import { printJson, printTable } from "./print.ts";
+import { number, printJson, printTable } from "./print.ts";
 import { CliError } from "./target.ts";
 import { limitsJson, overridesJson, printWorkspace, spendLimitsJson } from "./workspaces.ts";
 
@@ -40,8 +40,8 @@ export function addLimits(program: Command): void {
   limits
     .command("show")
     .description("show the limits in force")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printLimits((await client.getWorkspace({ workspace })).workspace, command);
     });
@@ -71,10 +71,10 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("set")
     .description("set or replace the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
     .requiredOption("--period <period>", "day, week or month")
     .requiredOption("--amount <credits>", "credits, from 0")
-    .action(async (workspace: string, options: { period: string; amount: string }, command: Command) => {
+    .action(async (workspace = "", options: { period: string; amount: string }, command: Command) => {
       const request = { workspace, period: periodOf(options.period), amount: options.amount };
       const client = await operatorClient(CreditService, command);
       printSpendLimits((await client.setSpendLimit(request)).spendLimits, command);
@@ -83,9 +83,9 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("clear")
     .description("remove the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
     .requiredOption("--period <period>", "day, week or month")
-    .action(async (workspace: string, options: { period: string }, command: Command) => {
+    .action(async (workspace = "", options: { period: string }, command: Command) => {
       const request = { workspace, period: periodOf(options.period) };
       const client = await operatorClient(CreditService, command);
       printSpendLimits((await client.clearSpendLimit(request)).spendLimits, command);
@@ -120,11 +120,11 @@ function printLimits(of: Workspace | undefined, command: Command): void {
   }
   const limits = limitsJson(of);
   const overrides = overridesJson(of);
-  const rows = LIMIT_NAMES.map((name) => [
-    name,
-    `${limits[name] ?? "none"}`,
-    overrides.includes(name) ? "an operator" : `tier ${of.tier}`,
-  ]);
+  const rows = LIMIT_NAMES.map((name) => {
+    const limit = limits[name];
+    const setBy = overrides.includes(name) ? "an operator" : `tier ${of.tier}`;
+    return [name, limit === undefined ? "none" : number(limit), setBy];
+  });
   printTable(["LIMIT", "VALUE", "SET BY"], rows);
 }
 
@@ -134,6 +134,9 @@ function printSpendLimits(settings: readonly SpendLimitSetting[], command: Comma
   else
     printTable(
       ["PERIOD", "CREDITS"],
-      ["day", "week", "month"].map((period) => [period, limits[period] ?? "none"]),
+      ["day", "week", "month"].map((period) => {
+        const amount = limits[period];
+        return [period, amount === undefined ? "none" : number(amount)];
+      }),
     );
 }

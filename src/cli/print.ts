@@ -39,14 +39,39 @@ export function printJson(value: JsonObject): void {
   console.log(safe(JSON.stringify(value, null, 2)));
 }
 
+/** A number of a table. Columns of numbers are right-aligned. */
+interface NumberCell {
+  readonly number: string;
+}
+
+const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
+
+/** A number with its digits in groups of three: 1,234,567.25. It is exact also for long decimal text. */
+export function grouped(value: number | bigint | string): string {
+  return GROUPED.format(value as Intl.StringNumericLiteral);
+}
+
+/** A number for a table; see `grouped`. */
+export function number(value: number | bigint | string): NumberCell {
+  return { number: grouped(value) };
+}
+
 /** Prints rows under a header, each column as wide as its widest cell. */
-export function printTable(header: string[], rows: string[][]): void {
-  const lines = [header, ...rows.map((row) => row.map((cell) => safe(cell).replace(/[\n\t]/g, " ")))];
+export function printTable(header: string[], rows: (string | NumberCell)[][]): void {
+  const isNumeric = header.map((_, i) => rows.some((row) => typeof row[i] === "object"));
+  const lines = [header, ...rows.map((row) => row.map(textOf))];
   const widths = header.map((_, i) => Math.max(...lines.map((cells) => width(cells[i]))));
   for (const cells of lines) {
-    const padded = cells.map((cell, i) => cell + " ".repeat((widths[i] ?? 0) - width(cell)));
+    const padded = cells.map((cell, i) => {
+      const space = " ".repeat((widths[i] ?? 0) - width(cell));
+      return isNumeric[i] ? space + cell : cell + space;
+    });
     console.log(padded.join("  ").trimEnd());
   }
+}
+
+function textOf(cell: string | NumberCell): string {
+  return typeof cell === "object" ? cell.number : safe(cell).replace(/[\n\t]/g, " ");
 }
 
 function width(cell = ""): number {

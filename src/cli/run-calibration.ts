@@ -15,7 +15,7 @@ export interface CalibrationOptions {
   each: string;
   questions?: string;
   out?: string;
-  yes: boolean;
+  yes?: boolean;
 }
 
 /** Tokens of an answer with its thinking, and characters per token, for the estimate of the cost. */

@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
-import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { type KeyUsage, UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import {
   MetricsGroupBy,
   MetricsInterval,
@@ -9,7 +9,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { bar, sparkline } from "./chart.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
-import { printJson, printTable, timeText } from "./print.ts";
+import { number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
@@ -20,73 +20,111 @@ const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([
   ["month", MetricsInterval.MONTH],
 ]);
 
+/** Headers of the figures. */
+const FIGURES = ["REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS"];
+
+/** Most keys with names and totals. */
+const MAX_KEYS = 100;
+
 interface Options {
   from?: string;
   to?: string;
   interval: string;
-  byKey: boolean;
+  byKey?: boolean;
 }
 
 export function addUsage(program: Command): void {
   program
     .command("usage")
     .description("show the usage of a workspace")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
     .option(
       "--from <time>",
       "start: a time such as 2027-01-31T00:00:00Z, or a duration before now such as 7d (default: 30 days before --to)",
     )
     .option("--to <time>", "end, in the same format (default: now)")
     .option("--interval <interval>", "minute, hour, day or month", "day")
-    .option("--by-key", "split by key", false)
-    .action(async (workspace: string, options: Options, command: Command) => {
-      const interval = INTERVALS.get(options.interval);
-      if (interval === undefined) {
-        throw new CliError(`--interval must be ${[...INTERVALS.keys()].join(", ")}, but is "${options.interval}".`);
-      }
-      const client = await operatorClient(UsageService, command);
-      const { workspace: name, usage } = await client.getUsage({
-        workspace,
-        interval,
-        groupBy: options.byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
-        ...(options.from === undefined ? {} : { startTime: parseTime("--from", options.from, -1) }),
-        ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
-      });
-      if (!usage?.totals) return;
-      if (wantsJson(command)) {
-        printJson({
-          workspace: name,
-          ...(usage.startTime ? { from: timestampDate(usage.startTime).toISOString() } : {}),
-          ...(usage.endTime ? { to: timestampDate(usage.endTime).toISOString() } : {}),
-          interval: options.interval,
-          totals: figures(usage.totals),
-          series: usage.series.map((point) => ({
-            ...(point.start ? { start: timestampDate(point.start).toISOString() } : {}),
-            ...(point.keyId === undefined ? {} : { key_id: point.keyId }),
-            ...figures(point),
-          })),
-        });
-        return;
-      }
-      const key = (text: string) => (options.byKey ? [text] : []);
-      const row = (of: MetricsPoint | MetricsTotals) => Object.values(figures(of)).map(String);
-      const most = Math.max(...usage.series.map(({ credits }) => credits), 0);
-      printTable(
-        ["START (UTC)", ...key("KEY"), "REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS", ""],
-        [
-          ...usage.series.map((point) => [
-            timeText(point.start),
-            ...key(point.keyId ?? "-"),
-            ...row(point),
-            bar(point.credits, most),
-          ]),
-          ["total", ...key(""), ...row(usage.totals), ""],
-        ],
-      );
-      const period = { from: usage.startTime, to: usage.endTime };
-      const line = sparkline(creditsByStart(usage.series), period, options.interval);
-      if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
+    .option("--by-key", "split by key, with the names and totals of keys")
+    .action(showUsage);
+}
+
+async function showUsage(workspace = "", options: Options, command: Command): Promise<void> {
+  const interval = INTERVALS.get(options.interval);
+  if (interval === undefined) {
+    throw new CliError(`--interval must be ${[...INTERVALS.keys()].join(", ")}, but is "${options.interval}".`);
+  }
+  const client = await operatorClient(UsageService, command);
+  const { workspace: name, usage } = await client.getUsage({
+    workspace,
+    interval,
+    groupBy: options.byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
+    ...(options.from === undefined ? {} : { startTime: parseTime("--from", options.from, -1) }),
+    ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
+  });
+  if (!usage?.totals) return;
+  const { startTime, endTime, totals, series } = usage;
+  const period = { ...(startTime ? { startTime } : {}), ...(endTime ? { endTime } : {}) };
+  const keys = options.byKey
+    ? (await client.listTopKeys({ workspace, ...period, pageSize: MAX_KEYS })).keys
+    : undefined;
+  const names = keys && new Map(keys.map((key) => [key.keyId, key.keyName]));
+  if (wantsJson(command)) {
+    printJson({
+      workspace: name,
+      ...(startTime ? { from: timestampDate(startTime).toISOString() } : {}),
+      ...(endTime ? { to: timestampDate(endTime).toISOString() } : {}),
+      interval: options.interval,
+      totals: figures(totals),
+      ...(keys ? { keys: keys.map((key) => ({ key_id: key.keyId, name: key.keyName, ...figures(key.totals) })) } : {}),
+      series: series.map((point) => ({
+        ...(point.start ? { start: timestampDate(point.start).toISOString() } : {}),
+        ...(point.keyId === undefined ? {} : { key_id: point.keyId }),
+        ...figures(point),
+      })),
     });
+    return;
+  }
+  printSeries(series, totals, names);
+  if (keys) printKeys(keys);
+  const line = sparkline(creditsByStart(series), { from: startTime, to: endTime }, options.interval);
+  if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
+}
+
+/** @param names names of keys by identifier; undefined when the series is not split by key */
+function printSeries(
+  series: readonly MetricsPoint[],
+  totals: MetricsTotals,
+  names: ReadonlyMap<string, string> | undefined,
+): void {
+  const key = (text: string) => (names ? [text] : []);
+  const most = Math.max(...series.map(({ credits }) => credits), 0);
+  printTable(
+    ["START (UTC)", ...key("KEY"), ...FIGURES, ""],
+    [
+      ...series.map((point) => [
+        timeText(point.start),
+        ...key(names?.get(point.keyId ?? "") || (point.keyId ?? "-")),
+        ...numbers(point),
+        bar(point.credits, most),
+      ]),
+      ["total", ...key(""), ...numbers(totals), ""],
+    ],
+  );
+}
+
+/** Prints the totals of each key, the largest first. */
+function printKeys(keys: readonly KeyUsage[]): void {
+  const most = Math.max(...keys.map(({ totals }) => totals?.credits ?? 0), 0);
+  console.log("\nBy key:");
+  printTable(
+    ["KEY", "NAME", ...FIGURES, ""],
+    keys.map(({ keyId, keyName, totals }) => [
+      keyId,
+      keyName || "-",
+      ...numbers(totals),
+      bar(totals?.credits ?? 0, most),
+    ]),
+  );
 }
 
 /** Credits of each interval, over all keys. */
@@ -99,13 +137,17 @@ function creditsByStart(series: readonly MetricsPoint[]): Map<number, number> {
   return sums;
 }
 
-function figures(of: MetricsPoint | MetricsTotals): Record<string, number> {
+function figures(of: MetricsPoint | MetricsTotals | undefined): Record<string, number> {
   return {
-    requests: Number(of.requests),
-    failed_requests: Number(of.failedRequests),
-    input_tokens: Number(of.inputTokens),
-    output_tokens: Number(of.outputTokens),
-    cached_tokens: Number(of.cachedTokens),
-    credits: of.credits,
+    requests: Number(of?.requests ?? 0),
+    failed_requests: Number(of?.failedRequests ?? 0),
+    input_tokens: Number(of?.inputTokens ?? 0),
+    output_tokens: Number(of?.outputTokens ?? 0),
+    cached_tokens: Number(of?.cachedTokens ?? 0),
+    credits: of?.credits ?? 0,
   };
+}
+
+function numbers(of: MetricsPoint | MetricsTotals | undefined) {
+  return Object.values(figures(of)).map(number);
 }

@@ -12,7 +12,7 @@ import {
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
-import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
 export function addWorkspaces(program: Command): void {
@@ -49,9 +49,9 @@ export function addWorkspaces(program: Command): void {
           of.id,
           kindText(of),
           of.tier,
-          of.granted,
-          of.purchased,
-          of.held,
+          number(of.granted),
+          number(of.purchased),
+          number(of.held),
           timeText(of.createdAt),
         ]);
         printTable(["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "CREATED (UTC)"], rows);
@@ -61,8 +61,8 @@ export function addWorkspaces(program: Command): void {
   workspaces
     .command("show")
     .description("show a workspace, its balance and limits")
-    .argument("[workspace]", "name or identifier; an owner can omit it", "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
     });
@@ -83,15 +83,18 @@ export function printWorkspace(of: Workspace | undefined, command: Command): voi
     ["kind", kindText(of)],
     ["created (UTC)", timeText(of.createdAt)],
     ["tier", of.tierOverridden ? `${of.tier} (by an operator)` : of.tier],
-    ["granted", of.granted],
-    ["purchased", of.purchased],
-    ["held", of.held],
-    ["purchased in total", of.purchasedTotal],
-    ["running requests", `${of.running}`],
-    ...Object.entries(spendLimitsJson(of.spendLimits)).map(([period, amount]) => [`spend limit per ${period}`, amount]),
+    ["granted", grouped(of.granted)],
+    ["purchased", grouped(of.purchased)],
+    ["held", grouped(of.held)],
+    ["purchased in total", grouped(of.purchasedTotal)],
+    ["running requests", grouped(of.running)],
+    ...Object.entries(spendLimitsJson(of.spendLimits)).map(([period, amount]) => [
+      `spend limit per ${period}`,
+      grouped(amount),
+    ]),
     ...Object.entries(limits).map(([name, limit]) => [
       name,
-      overrides.includes(name) ? `${limit} (by an operator)` : `${limit}`,
+      overrides.includes(name) ? `${grouped(limit)} (by an operator)` : grouped(limit),
     ]),
     ...overrides.filter((name) => !(name in limits)).map((name) => [name, "none (by an operator)"]),
   ];

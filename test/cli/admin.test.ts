@@ -121,7 +121,7 @@ describe("the command line covers all operator and owner actions", () => {
     assert.deepEqual(Object.values(set.limits).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const some = await ok(`limits set ${acme} --requests-per-minute none --requests-per-day default`);
     assert.match(some, /^requests_per_minute +none +an operator$/m);
-    assert.match(some, /^requests_per_day +100000 +tier 1$/m);
+    assert.match(some, /^requests_per_day +100,000 +tier 1$/m);
     assert.equal(await ok(`limits show ${acme}`), some);
     await wrong(["limits", "set", acme], /Name at least one limit/);
     await wrong(["limits", "set", acme, "--requests-per-day", "-1"], /requests_per_day must be a whole number from 0/);
@@ -163,6 +163,23 @@ describe("the command line covers all operator and owner actions", () => {
     await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
     await wrong(["keys", "update", id], /Set at least one of/, owner);
     await wrong(["spend-limits", "set", "--period", "year", "--amount", "1"], /period must be one of/, owner);
+  });
+
+  test("shows the use of keys with their names, in aligned columns", async ({ service, acme, cli: { ok, json } }) => {
+    await ok(`credits grant ${acme} 100000 --reference start`);
+    const { secret, key } = await json(`keys create --workspace ${acme} --name app`);
+    const prompt = `What is 2 + 2? ${"word ".repeat(2_000)}`;
+    assert.equal((await service.post("/v1/generate", { prompt }, { "x-api-key": secret })).status, 200);
+    const shown = await ok(`usage ${acme} --by-key`);
+    assert.match(shown, /^START \(UTC\) +KEY +REQUESTS +FAILED +INPUT/m);
+    assert.match(shown, /^\S+ \S+ +app +1 +0 +2,0\d\d /m);
+    const [header = "", row = ""] = shown.slice(shown.indexOf("By key:")).split("\n").slice(1);
+    assert.match(row, new RegExp(`^${key.id} +app +1 +0 +2,0\\d\\d `));
+    assert.equal(header.indexOf("INPUT") + "INPUT".length, row.search(/2,0\d\d/) + "2,000".length);
+    const { keys } = await json(`usage ${acme} --by-key`);
+    assert.deepEqual([keys[0].key_id, keys[0].name, keys[0].requests], [key.id, "app", 1]);
+    assert.match(await ok(`credits ledger ${acme}`), /^\S+ \S+ +grant +start +100,000 +0 +0$/m);
+    assert.match(await ok(`workspaces show ${acme}`), /^granted +99,999\.\d+$/m);
   });
 
   test("creates a link that signs the owner in", async ({ service, acme, cli: { ok, json, wrong } }) => {

@@ -109,6 +109,19 @@ describe("chorus ask", () => {
     assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
   });
 
+  test("names the schema's file and the place of the fault in it", async ({ service, shared: { cliEnv }, t }) => {
+    const env = { ...cliEnv, CHORUS_API_KEY: service.apiKey };
+    const file = join(await makeFolder(t), "schema.json");
+    const error = async (schema: string) => {
+      await writeFile(file, schema);
+      return (await runCli(["ask", "a", "--schema", file], env)).stderr;
+    };
+    const nested = await error('{"type":"object","properties":{"date":{"type":"string","format":"date"}}}');
+    assert.equal(nested.indexOf(`chorus: --schema: ${file} at properties.date: The keyword "format"`), 0, nested);
+    const broken = await error("{");
+    assert.equal(broken.indexOf(`chorus: --schema: ${file}: The schema must be one JSON object.`), 0, broken);
+  });
+
   test("prints a failure to standard error and exits with code 1", async ({
     service,
     vendor,

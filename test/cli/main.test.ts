@@ -63,6 +63,7 @@ test("--help lists every command and exits with code 0", async () => {
   assert.equal(help.code, 0);
   for (const word of ["keys", "ask", "--json", "--rpc-url", "OPERATOR_TOKEN"]) assert.ok(help.stdout.includes(word));
   assert.equal(keys.code, 0);
+  assert.doesNotMatch(keys.stdout, /default: (\[\]|""|false)/);
   for (const word of ["--workspace", "--scope", "--expires"]) assert.ok(keys.stdout.includes(word));
   assert.deepEqual([none.code, none.stdout], [1, ""]);
   assert.match(none.stderr, /Usage/);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { test } from "vitest";
-import { safe } from "../../src/cli/print.ts";
+import { grouped, safe } from "../../src/cli/print.ts";
 
 test("escapes terminal control characters and keeps all other text", () => {
   assert.equal(safe("\u001b[31mred\u001b]0;title\u0007"), "\\u001b[31mred\\u001b]0;title\\u0007");
@@ -21,6 +21,19 @@ test("keeps the value of a JSON document", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       assert.equal(JSON.parse(safe(JSON.stringify({ text }, null, 2))).text, text);
+    }),
+  );
+});
+
+test("groups digits and stays exact", () => {
+  assert.deepEqual(["0.000001", "-1234.5", "1000000000000.123456"].map(grouped), [
+    "0.000001",
+    "-1,234.5",
+    "1,000,000,000,000.123456",
+  ]);
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n }), (value) => {
+      assert.equal(grouped(value).replaceAll(",", ""), `${value}`);
     }),
   );
 });
