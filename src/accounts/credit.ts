@@ -20,6 +20,8 @@ export interface Booking {
   reference: string;
   amount: bigint;
   at: Date;
+  /** Whether the booking is an earlier one with the same reference. */
+  bookedBefore: boolean;
   /** Balance after the booking. For a repeated booking, the present balance. */
   balance: Balance;
 }
@@ -235,7 +237,14 @@ export async function bookCredit(
     case "booked":
       await record(query, actor, workspaceId, `credit.${kind}`, { reference, amount: amountText(amount) });
   }
-  return { kind, reference, amount, at, balance: { granted, purchased, held } };
+  return {
+    kind,
+    reference,
+    amount,
+    at,
+    bookedBefore: verdict === "earlier",
+    balance: { granted, purchased, held },
+  };
 }
 
 /** @param workspaceId null: all workspaces */

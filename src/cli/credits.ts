@@ -122,4 +122,7 @@ function printBooking({ booking, balance }: BookingResponse): void {
       ],
     ],
   );
+  if (booking.bookedBefore) {
+    console.log(`\nBooked before, at ${timeText(booking.at)} UTC, under the same reference. Nothing was booked now.`);
+  }
 }

@@ -81,7 +81,7 @@ function readPeriod(period: number): string {
   return readEnum("period", SpendPeriodSchema, period);
 }
 
-function bookingMessages({ kind, reference, amount, at, balance }: Booking): {
+function bookingMessages({ kind, reference, amount, at, bookedBefore, balance }: Booking): {
   booking: MessageInitShape<typeof BookingSchema>;
   balance: MessageInitShape<typeof BalanceSchema>;
 } {
@@ -91,6 +91,7 @@ function bookingMessages({ kind, reference, amount, at, balance }: Booking): {
       reference,
       amount: amountText(amount),
       at: timestampFromDate(at),
+      bookedBefore,
     },
     balance: {
       granted: amountText(balance.granted),

@@ -71,6 +71,7 @@ test("books grants, purchases and adjustments and records them in the ledger and
     kind: "grant",
     reference: "welcome",
     amount: 10_500_000n,
+    bookedBefore: false,
     at: grant.at,
     balance: { granted: 10_500_000n, purchased: 0n, held: 0n },
   });
@@ -99,8 +100,11 @@ test("books grants, purchases and adjustments and records them in the ledger and
 test("books a reference once when it is sent again or several times at once", async (t) => {
   const { credit, pool } = await open(t);
   const bookings = await Promise.all(Array.from({ length: 8 }, () => book(credit, "purchase", "5", "p")));
-  for (const booking of bookings) assert.deepEqual(booking, bookings[0]);
-  assert.deepEqual(await book(credit, "purchase", "5.000000", "p"), bookings[0]);
+  const [first, ...repeated] = bookings.toSorted((a, b) => Number(a.bookedBefore) - Number(b.bookedBefore));
+  assert.equal(first?.bookedBefore, false);
+  const again = { ...first, bookedBefore: true };
+  for (const booking of repeated) assert.deepEqual(booking, again);
+  assert.deepEqual(await book(credit, "purchase", "5.000000", "p"), again);
   for (const [kind, amount] of [
     ["purchase", "5.000001"],
     ["grant", "5"],

@@ -87,7 +87,13 @@ describe("the command line covers all operator and owner actions", () => {
     );
     const purchase = await json(`credits purchase ${acme} 500 --reference inv-1`);
     assert.deepEqual(purchase.balance, { granted: "12.345678", purchased: "500", held: "0" });
-    assert.deepEqual(await json(`credits purchase ${acme} 500 --reference inv-1`), purchase);
+    assert.equal(purchase.booking.booked_before, false);
+    const again = { ...purchase, booking: { ...purchase.booking, booked_before: true } };
+    assert.deepEqual(await json(`credits purchase ${acme} 500 --reference inv-1`), again);
+    assert.match(
+      await ok(`credits purchase ${acme} 500 --reference inv-1`),
+      /^Booked before, at \S+ \S+ UTC, under the same reference\. Nothing was booked now\.$/m,
+    );
     assert.match(await ok(`workspaces show ${acme}`), /^tier +1$/m);
     assert.match(await ok(`credits deduct ${acme} 2.345678 --reference back`), / -2\.345678 .* 10 +500 +0$/m);
     const ledger = await ok(`credits ledger ${acme} --limit 2`);

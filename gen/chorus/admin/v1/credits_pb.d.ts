@@ -45,6 +45,13 @@ export declare type Booking = Message<"chorus.admin.v1.Booking"> & {
    * @generated from field: google.protobuf.Timestamp at = 4;
    */
   at?: Timestamp | undefined;
+
+  /**
+   * Whether the same was booked under this reference before, at the time `at`; this call has booked nothing.
+   *
+   * @generated from field: bool booked_before = 5;
+   */
+  bookedBefore: boolean;
 };
 
 /**
