@@ -1,6 +1,7 @@
+import { Breaker } from "../breaker.ts";
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
-import type { CallRecord } from "../telemetry/telemetry.ts";
+import type { CallRecord, ModelState } from "../telemetry/telemetry.ts";
 import { ABILITIES, type Ability, type Accuracies, type Tier } from "../terms.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
@@ -50,24 +51,14 @@ export interface CatalogueOptions {
   errors?: InternalErrors;
 }
 
-/** Calls of one model. */
-export interface ModelLoad {
-  /** Name in the catalogue. */
-  model: string;
-  /** Calls that the vendor takes at a time, by the service's estimate. */
-  limit: number;
-  running: number;
-  waiting: number;
-}
-
 /** All models of the service. */
 export interface Catalogue {
   /** Whether all models are built-in offline models. */
   readonly offline: boolean;
   /** All models, in the order of the configuration. */
   readonly members: readonly Member[];
-  /** The calls of each model that has a vendor. */
-  load(): ModelLoad[];
+  /** The state of each model, as this process knows it. */
+  load(): ModelState[];
   /** A failover over the tier's models in the order of the configuration, then over those of the other tier. */
   tier(tier: Tier): Model;
   /** Closes all connections to vendors; running calls fail. */
@@ -82,7 +73,7 @@ export function createCatalogue(
 ): Catalogue {
   const http = createHttpClient({ connectMs: timeouts.connectMs });
   const connections = shareConnections(max);
-  const limits = new Map<string, CallLimit>();
+  const loads: (() => ModelState)[] = [];
   const members = withPriors(entries).map((entry): Member => {
     const latency = createLatency();
     const onEnd = (end: CallEnd) =>
@@ -94,9 +85,19 @@ export function createCatalogue(
         onCall?.(record);
       });
     const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
-    if (entry.vendor !== "offline") limits.set(entry.name, limit);
+    const breaker = new Breaker();
+    loads.push(() => ({
+      model: entry.name,
+      tier: entry.tier,
+      vendor: entry.vendor,
+      ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
+      isOpen: !breaker.isClosed,
+      failedShare: breaker.failedShare,
+      firstTextMs: latency.quantiles(),
+    }));
     const options: ResilientOptions = {
       timeouts,
+      breaker,
       onEnd,
       onRefusal: (refusal) => errors.guard("model_call", () => onRefusal?.(entry.name, refusal)),
       ...(entry.vendor === "offline" ? {} : { limit }),
@@ -118,7 +119,7 @@ export function createCatalogue(
   return {
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
-    load: () => [...limits].map(([model, { size }]) => ({ model, ...size })),
+    load: () => loads.map((read) => read()),
     tier: (tier) => tiers[tier],
     close: http.close,
   };

@@ -15,6 +15,8 @@ export interface Latency {
    *   least 500; undefined while fewer than 20 are recorded
    */
   hedgeAfterMs(): number | undefined;
+  /** Median and 95th percentile of the last 100 calls, in milliseconds; undefined before the first. */
+  quantiles(): { p50: number; p95: number } | undefined;
   /** Takes one hedge from the budget, which allows one for twenty counted calls. False: the budget is empty. */
   maySpend(): boolean;
 }
@@ -51,6 +53,13 @@ export function createLatency(): Latency {
       if (p95 === undefined) return undefined;
       budget = Math.min(BUDGET.max, budget + BUDGET.perCall);
       return Math.max(MIN_MS, p95);
+    },
+    quantiles() {
+      const size = Math.min(count, SAMPLES);
+      if (size === 0) return undefined;
+      const sorted = ring.slice(0, size).sort();
+      const at = (share: number) => sorted[Math.ceil(size * share) - 1] ?? 0;
+      return { p50: at(0.5), p95: at(0.95) };
     },
     maySpend() {
       if (budget < 1 - 1e-9) return false;

@@ -10,7 +10,8 @@ import { type CallEnd, Try } from "./try.ts";
 
 export interface ResilientOptions extends RetryOptions {
   timeouts: ModelTimeouts;
-  breaker?: BreakerOptions;
+  /** The circuit breaker, or the options of a new one. */
+  breaker?: Breaker | BreakerOptions;
   /** Absent: any number of calls at a time. */
   limit?: CallLimit;
   /** Called for each call that was not sent. */
@@ -30,7 +31,7 @@ export interface ResilientOptions extends RetryOptions {
  */
 export function resilient(model: Model, options: ResilientOptions): Model {
   const { timeouts, limit, onEnd, onRefusal } = options;
-  const breaker = new Breaker(options.breaker);
+  const breaker = options.breaker instanceof Breaker ? options.breaker : new Breaker(options.breaker);
 
   async function* begin(call: ModelCall): AsyncGenerator<Piece, Pieces | undefined, undefined> {
     const silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from "prom-client";
 import type { InternalErrors } from "../internal-errors.ts";
 import { labelledCounter } from "./counter.ts";
+import { watchStates } from "./model-states.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 export function modelMetrics(registry: Registry, errors: InternalErrors): Pick<Telemetry, "modelCall"> {
@@ -53,7 +54,7 @@ export function limitMetrics(
     registers,
     collect() {
       errors.guard("metric", () => {
-        for (const { model, limit } of load()) this.set({ model }, limit);
+        for (const { model, limit } of load()) if (limit !== undefined) this.set({ model }, limit);
       });
     },
   });
@@ -64,13 +65,15 @@ export function limitMetrics(
     registers,
     collect() {
       errors.guard("metric", () => {
-        for (const { model, running, waiting } of load()) {
+        for (const { model, limit, running, waiting } of load()) {
+          if (limit === undefined) continue;
           this.set({ model, state: "running" }, running);
           this.set({ model, state: "waiting" }, waiting);
         }
       });
     },
   });
+  watchStates(registry, errors, () => load());
   return {
     modelCallRefused: (model, cause) => refused.inc({ model, cause }),
     watchModels(read) {

@@ -53,14 +53,32 @@ export type ShedCause =
   | "slow_body"
   | "administration";
 
+/** State of a model of the catalogue, as a scrape reads it. */
+export interface ModelState {
+  /** Name in the catalogue. */
+  model: string;
+  tier: Tier;
+  vendor: string;
+  /** Most calls at a time. Undefined for models without a vendor. */
+  limit?: number;
+  running: number;
+  waiting: number;
+  /** Whether the circuit breaker stops calls. */
+  isOpen: boolean;
+  /** Share of its latest requests that failed, 0 to 1. */
+  failedShare: number;
+  /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
+  firstTextMs?: { p50: number; p95: number } | undefined;
+}
+
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {
   request(end: RequestEnd): void;
   modelCall(call: CallRecord): void;
   /** @param cause why a call of a vendor was not sent: `full`, `late`, `connections` or `descriptors` */
   modelCallRefused(model: string, cause: string): void;
-  /** @param load returns the limit of calls at a time of each model, and its calls; called at each scrape */
-  watchModels(load: () => ReadonlyArray<{ model: string; limit: number; running: number; waiting: number }>): void;
+  /** @param load returns the state of each model; called at each scrape */
+  watchModels(load: () => readonly ModelState[]): void;
   /**
    * Records a batch that was sent to the database.
    * @param waitedMs how long each item of the batch waited before, in milliseconds

@@ -41,3 +41,12 @@ test("allows one hedge in 20 calls", () => {
   for (let i = 0; i < 1_000; i++) latency.hedgeAfterMs();
   assert.deepEqual([latency.maySpend(), latency.maySpend(), latency.maySpend()], [true, true, false]);
 });
+
+test("gives the median and the 95th percentile of the last 100 calls", () => {
+  const latency = createLatency();
+  assert.equal(latency.quantiles(), undefined);
+  latency.record(7);
+  assert.deepEqual(latency.quantiles(), { p50: 7, p95: 7 });
+  for (let ms = 1; ms <= 100; ms++) latency.record(ms);
+  assert.deepEqual(latency.quantiles(), { p50: 50, p95: 95 });
+});

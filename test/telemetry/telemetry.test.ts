@@ -42,7 +42,9 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
   telemetry.requestShed("journal");
   telemetry.modelCallRefused("m", "full");
-  telemetry.watchModels(() => [{ model: "m", limit: 5, running: 1, waiting: 0 }]);
+  const firstTextMs = { p50: 200, p95: 900 };
+  const state = { model: "m", tier: "fast", vendor: "openai", isOpen: true, failedShare: 0.5, firstTextMs } as const;
+  telemetry.watchModels(() => [{ ...state, limit: 5, running: 1, waiting: 0 }]);
   const coded = new Map<string, string>();
   for (const line of (await telemetry.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\w+)$/.exec(line) ?? [];
@@ -227,5 +229,5 @@ test("a figure that cannot be read is counted, and the others are shown", async 
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
   telemetry.watchLog(() => 5);
   assert.equal(await figure(telemetry, "chorus_log_lines_dropped_total"), 5);
-  assert.equal(telemetry.errors.counts.metric, 9);
+  assert.equal(telemetry.errors.counts.metric, 15);
 });

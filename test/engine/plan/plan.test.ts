@@ -339,6 +339,7 @@ test("hedges a late stream with a model of another vendor", async () => {
     recordAtLeast() {},
     hedgeAfterMs: () => 5,
     maySpend: () => ++spent > 0,
+    quantiles: () => undefined,
   };
   const models = catalogueOf(
     { tier: "fast", vendor: "a", model: late.model, latency },
