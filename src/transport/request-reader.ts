@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
@@ -34,7 +35,8 @@ const OPTIONS: WorkerPoolOptions = {
   memory: 512 * 1024 * 1024,
   waiting: 256,
   waitingBytes: 256 * 1024 * 1024,
-  script: new URL("./request-worker.ts", import.meta.url),
+  // The package of the service has JavaScript.
+  script: new URL(`./request-worker${extname(import.meta.url)}`, import.meta.url),
   exceeded: (limit) =>
     new Failure("request_too_large", { message: `Reading the body takes too much ${limit}. Send a smaller one.` }),
 };

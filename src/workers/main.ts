@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { announce } from "../announce.ts";
 import { run, type Start } from "../run.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
@@ -6,7 +6,8 @@ import { EMBEDDED_VARIABLE } from "./messages.ts";
 import { checkPort } from "./ports.ts";
 import { createWorkers } from "./primary.ts";
 
-const REPLICA = join(import.meta.dirname, "../main.ts");
+// The package of the service has JavaScript.
+const REPLICA = join(import.meta.dirname, `../main${extname(import.meta.filename)}`);
 
 /**
  * Starts the embedded Postgres if it is used, and the workers. Workers take compiled code from a cache in DATA_DIR.

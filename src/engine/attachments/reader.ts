@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import type { Signal } from "../../abort.ts";
 import { invalid } from "../../failure.ts";
 import { ownBytes } from "../../worker-job.ts";
@@ -64,7 +65,8 @@ const DEFAULTS: WorkerPoolOptions = {
   memory: 384 * 1024 * 1024,
   waiting: 64,
   waitingBytes: 2 * 67_108_864,
-  script: new URL("./worker.ts", import.meta.url),
+  // The package of the service has JavaScript.
+  script: new URL(`./worker${extname(import.meta.url)}`, import.meta.url),
   exceeded: (limit, index) =>
     limit === "time"
       ? fileFailure(index, "data", "takes too long to read. Send a smaller or simpler file.")
