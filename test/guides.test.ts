@@ -18,7 +18,7 @@ import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
 
-/** Pages whose blocks are run by readme.test.ts and client/package.test.ts. */
+/** Pages whose blocks are run by readme.test.ts and packages.test.ts. */
 const TESTED_ELSEWHERE = ["README.md", "docs/command-line.md", "docs/typescript.md"];
 /** Pages whose blocks are run by this file. */
 const TESTED_HERE = [
@@ -156,7 +156,7 @@ describe("the guides work as written against a running service", () => {
     await runner(service).sh((exported?.text ?? "").replace("--output protos", `--output ${join(folder, "protos")}`));
 
     await mkdir(join(folder, "node_modules"));
-    await symlink(ROOT, join(folder, "node_modules/chorus"), "junction");
+    await cp(join(ROOT, "dist/packages/client"), join(folder, "node_modules/chorus-client"), { recursive: true });
     for (const name of ["@bufbuild", "@connectrpc"])
       await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name), "junction");
     await writeFile(join(folder, "package.json"), '{"type":"module"}');

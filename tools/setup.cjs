@@ -3,7 +3,7 @@ const { copyFileSync, readFileSync } = require("node:fs");
 const { spawnSync } = require("node:child_process");
 
 const LOCK = "package-lock.json";
-/** Copy of the lock file from which node_modules was installed. */
+/** Copy of the lock file from which node_modules was installed. After npm ci, tools/prepare.cjs writes it. */
 const INSTALLED = "node_modules/.installed-lock.json";
 
 function text(path) {

@@ -1,17 +1,28 @@
 #!/usr/bin/env node
-// Starts the command line with the Node.js version that this package installs, whichever version runs this file. `npm
-// link` puts this file on the PATH as `chorus`.
+// Starts the command line, or with `chorus start` the service, with a Node.js version that runs it, whichever version
+// runs this file. `npm link` puts this file on the PATH as `chorus`.
 const { spawn } = require("node:child_process");
-const { delimiter, join } = require("node:path");
+const { existsSync } = require("node:fs");
+const { join } = require("node:path");
+const { findNode, OLDEST } = require("./node.cjs");
 
-const root = join(__dirname, "../..");
-const env = { ...process.env, PATH: [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter) };
-const args = ["--disable-warning=ExperimentalWarning", join(__dirname, "main.ts"), ...process.argv.slice(2)];
-const child = spawn("node", args, { stdio: "inherit", env, shell: false });
+const node = findNode();
+if (!node) {
+  process.stderr.write(
+    `chorus: this is Node.js ${process.version}, and no newer one could be installed. Install Node.js ${OLDEST}.\n`,
+  );
+  process.exit(1);
+}
+// A package has JavaScript, because Node.js does not strip types in node_modules.
+const type = existsSync(join(__dirname, "main.js")) ? "js" : "ts";
+const given = process.argv.slice(2);
+const [program, ...rest] = given[0] === "start" ? [`../start.${type}`] : [`main.${type}`, ...given];
+const args = ["--disable-warning=ExperimentalWarning", join(__dirname, program), ...rest];
+const child = spawn(node.command, args, { stdio: "inherit", env: node.env, shell: false });
 // A terminal sends Ctrl-C to both processes; the child handles it.
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(code ?? (signal ? 130 : 1)));
 child.on("error", (error) => {
-  process.stderr.write(`chorus: Node.js cannot be started (${error.code}). Run "npm ci" in ${root}.\n`);
+  process.stderr.write(`chorus: Node.js cannot be started (${error.code}).\n`);
   process.exit(1);
 });

@@ -14,6 +14,7 @@ import { addMigrate } from "./migrate.ts";
 import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
 import { addProfiles } from "./profile.ts";
+import { addStart } from "./start.ts";
 import { CliError } from "./target.ts";
 import { addUsage } from "./usage.ts";
 import { addWorkspaces } from "./workspaces.ts";
@@ -51,6 +52,7 @@ addTiers(program);
 addUsage(program);
 addMigrate(program);
 addProfiles(program);
+addStart(program);
 addAsk(program);
 addCompletion(program);
 

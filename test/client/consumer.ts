@@ -1,5 +1,5 @@
 // package.test.ts compiles this file as part of a consumer's project and does not run it.
-import { type ChorusError, createChorus, type FromSchema, type ResponseSchema } from "chorus/client";
+import { type ChorusError, createChorus, type FromSchema, type ResponseSchema } from "chorus-client";
 
 const chorus = createChorus({ baseUrl: "https://chorus.example.com", apiKey: "secret" });
 

@@ -122,7 +122,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     assert.equal(await prompt.inputValue(), "What is a choir?");
     for (const [language, sign] of [
       ["curl", "<<'JSON'"],
-      ["TypeScript", 'from "chorus/client"'],
+      ["TypeScript", 'from "chorus-client"'],
       ["Python", "import requests"],
     ] as const) {
       await page.getByText(language, { exact: true }).click();

@@ -50,7 +50,7 @@ function typescript(draft: Draft, origin: string): string {
   const body = `{\n${members.join("\n")}\n}`;
   const setUp = [
     ...(files.length > 0 ? ['import { readFileSync } from "node:fs";'] : []),
-    'import { createChorus } from "chorus/client";',
+    'import { createChorus } from "chorus-client";',
     "",
     `const chorus = createChorus({ baseUrl: ${JSON.stringify(origin)}, apiKey: process.env.CHORUS_API_KEY ?? "" });`,
   ].join("\n");

@@ -1,0 +1,145 @@
+/**
+ * Packs what others install: `chorus-client` for programs that call the service, and `chorus`, the service with its
+ * command line. `node tools/package.ts [client|service]…` writes the folders and tarballs to `dist/packages`; without a
+ * name, both.
+ */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const OUT = join(ROOT, "dist/packages");
+
+type Json = Record<string, unknown>;
+const project = read("package.json");
+const { version, license } = project;
+
+function read(path: string): Json {
+  return JSON.parse(readFileSync(join(ROOT, path), "utf8"));
+}
+
+function write(folder: string, name: string, value: Json): void {
+  writeFileSync(join(folder, name), `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Empties the folder of a package and puts the licence into it. */
+function begin(name: string): string {
+  const folder = join(OUT, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
+  return folder;
+}
+
+function compile(tsconfig: string, outDir: string): void {
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  execFileSync(process.execPath, [tsc, "-p", tsconfig, "--outDir", outDir], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+}
+
+/** Copies the files of a folder of the project whose names match. */
+function copy(from: string, to: string, names: RegExp): void {
+  const filter = (path: string) => !/\.[a-z]+$/.test(path) || names.test(path);
+  cpSync(join(ROOT, from), to, { recursive: true, filter });
+}
+
+/** Writes the tarball `NAME.tgz`, whose name does not change with the version. */
+function pack(folder: string, name: string): void {
+  execFileSync("npm", ["pack", folder, "--pack-destination", OUT, "--silent"], {
+    cwd: ROOT,
+    stdio: ["ignore", "ignore", 2],
+  });
+  renameSync(join(OUT, `${name}-${version}.tgz`), join(OUT, `${name}.tgz`));
+}
+
+/** The REST client, the generated RPC code and the OpenAPI document. Only the RPC code needs other packages. */
+function packClient(): void {
+  const folder = begin("client");
+  compile("src/client", join(folder, "client"));
+  for (const part of ["chorus", "google"]) copy(`gen/${part}`, join(folder, "gen", part), /_pb\.(js|d\.ts)$/);
+  cpSync(join(ROOT, "gen/openapi/openapi.json"), join(folder, "openapi.json"));
+  cpSync(join(ROOT, "docs/typescript.md"), join(folder, "README.md"));
+  const { "@bufbuild/protobuf": protobuf, "@connectrpc/connect": connect } = project.dependencies as Json;
+  write(folder, "package.json", {
+    name: "chorus-client",
+    version,
+    description: "Client of Chorus, a text generation service: REST, RPC and the OpenAPI document.",
+    license,
+    type: "module",
+    sideEffects: false,
+    engines: { node: ">=20" },
+    exports: {
+      ".": { types: "./client/client.d.ts", default: "./client/client.js" },
+      "./rpc/*": { types: "./gen/chorus/*_pb.d.ts", default: "./gen/chorus/*_pb.js" },
+      "./openapi.json": "./openapi.json",
+    },
+    peerDependencies: { "@bufbuild/protobuf": `^${protobuf}`, "@connectrpc/connect": `^${connect}` },
+    peerDependenciesMeta: { "@bufbuild/protobuf": { optional: true }, "@connectrpc/connect": { optional: true } },
+  });
+  pack(folder, "chorus-client");
+}
+
+/**
+ * The service as JavaScript, because Node does not strip types in `node_modules`, with console and reference built in.
+ * The packages with Node.js are no dependencies: npm would put their `node` in front of the consumer's. Instead,
+ * src/cli/node.cjs installs one for this package alone where the consumer's is too old.
+ */
+function packService(): void {
+  for (const part of ["reference", "console"]) {
+    execFileSync("npm", ["run", "--silent", `build:${part}`], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+  }
+  const folder = begin("service");
+  compile("tools/package.tsconfig.json", folder);
+  copy("src", join(folder, "src"), /\.(sql|json|cjs)$/);
+  rmSync(join(folder, "src/client"), { recursive: true });
+  copy("gen", join(folder, "gen"), /(_pb\.js|openapi\.json)$/);
+  for (const part of ["console/dist", "dist/reference"]) {
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  }
+  cpSync(join(ROOT, "README.md"), join(folder, "README.md"));
+  const { description, engines, dependencies } = project;
+  const run = "node --disable-warning=ExperimentalWarning";
+  const manifest = {
+    name: "chorus",
+    version,
+    description,
+    license,
+    type: "module",
+    engines,
+    bin: { chorus: "src/cli/chorus.cjs" },
+    scripts: { postinstall: "node src/cli/node.cjs", start: `${run} src/start.js`, chorus: `${run} src/cli/main.js` },
+    dependencies,
+  };
+  write(folder, "package.json", { ...manifest, runtimes: runtimes() });
+  write(folder, "npm-shrinkwrap.json", lockOf(manifest));
+  pack(folder, "chorus");
+}
+
+/** The packages with Node.js, by platform and architecture, such as `linux-x64`. */
+function runtimes(): Record<string, string> {
+  const entries = Object.entries(project.optionalDependencies as Json);
+  return Object.fromEntries(
+    entries.map(([name, version]) => [
+      name.replace(/^node-(bin-)?/, "").replace("win-", "win32-"),
+      `${name}@${version}`,
+    ]),
+  );
+}
+
+/** The lock file of the project, for a package that has only some of its dependencies. */
+function lockOf({ name, version, license, engines, bin, dependencies }: Json): Json {
+  const { packages, ...head } = read("package-lock.json") as { packages: Record<string, Json> };
+  const own = new Set(Object.keys(project.optionalDependencies as Json).map((of) => `node_modules/${of}`));
+  const used = Object.entries(packages).filter(
+    ([path, { dev }]) => path.startsWith("node_modules/") && !dev && !own.has(path),
+  );
+  const root = { name, version, license, engines, bin, dependencies };
+  return { ...head, packages: { "": root, ...Object.fromEntries(used) } };
+}
+
+const PACKAGES: Readonly<Record<string, () => void>> = { client: packClient, service: packService };
+const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(PACKAGES);
+for (const name of names) {
+  const run = PACKAGES[name];
+  if (!run) throw new Error(`There is no package ${name}. Use ${Object.keys(PACKAGES).join(" or ")}.`);
+  run();
+}
