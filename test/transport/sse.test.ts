@@ -15,6 +15,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
+import { createEvents } from "../../src/transport/rest/events.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
@@ -93,7 +94,7 @@ test("sends the headers with the first event or after headersMs, and throws an e
   const response = await fetch(late.url);
   assert.equal(response.status, 200);
   later.resolve();
-  assert.equal(await response.text(), 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
+  assert.match(await response.text(), /^event: error\ndata: \{"code":"upstream_failed",.*\}\n\n$/);
 });
 
 test("sends the headers at once after an open event, and a later failure as an event", async (t) => {
@@ -109,7 +110,7 @@ test("sends the headers at once after an open event, and a later failure as an e
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   assert.equal((await reader?.read())?.value, ": \n\n");
   later.resolve();
-  assert.equal((await reader?.read())?.value, 'event: error\ndata: {"kind":"upstream_failed"}\n\n');
+  assert.match((await reader?.read())?.value ?? "", /^event: error\ndata: \{"code":"upstream_failed",.*\}\n\n$/);
 });
 
 test("sends comments during silence once the headers are sent", async (t) => {
@@ -228,10 +229,10 @@ async function serve(
         outcome ??= "left";
       }
     }
-    const failureText = ({ kind }: Failure) => JSON.stringify({ kind });
+    const format = createEvents("req_1");
     try {
       const exchange = { response, requestId: "req_1", closed: connection.signal };
-      await writeEvents(exchange, watched(), { ...LONG_TIMEOUTS, ...options, failureText });
+      await writeEvents(exchange, watched(), { ...LONG_TIMEOUTS, ...options, format });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

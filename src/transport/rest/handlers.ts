@@ -5,27 +5,21 @@ import {
   QuotasResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../accounts/keys.ts";
-import type { Config } from "../../config/config.ts";
 import { Failure } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-budget.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
-import type { RequestReader } from "../request-reader.ts";
 import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
 import { decodeQuery } from "./decode.ts";
 import { createDocs } from "./docs.ts";
 import { encode } from "./encode.ts";
-import { generate } from "./generate.ts";
+import { type GenerateParts, generate } from "./generate.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
 import { httpRoute } from "./routes.ts";
 import type { WorkspaceRequests } from "./workspace-requests.ts";
 
-interface Parts {
+interface Parts extends GenerateParts {
   readonly services: Services;
-  readonly stream: Config["stream"];
-  readonly budget: BodyBudget;
-  readonly reader: RequestReader;
   readonly open: WorkspaceRequests;
 }
 

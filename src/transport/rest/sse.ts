@@ -1,33 +1,37 @@
-import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
-import { encode } from "./encode.ts";
 import type { Exchange } from "./handler.ts";
 import { endIfStalled } from "./stall.ts";
 
 const HEADERS = ["Content-Type", "text/event-stream", "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
 
 /** A comment, which clients ignore. */
-const COMMENT = ": \n\n";
+export const COMMENT = ": \n\n";
 
 /** Characters of events that are written at once, without waiting for the end of the turn. */
 const MAX_BATCH = 16_384;
 
+/** How an answer is written as server-sent events. */
+export interface EventFormat {
+  /** Returns the text of an event with its empty line; an empty string for an event that is not sent. */
+  event(event: GenerateEvent): string;
+  /** Returns the text of the event that ends a stream with a failure. */
+  failure(failure: Failure): string;
+}
+
 interface SseOptions extends Readonly<Config["stream"]> {
-  /** Returns the body of a failure as JSON text. */
-  failureText(failure: Failure): string;
+  readonly format: EventFormat;
 }
 
 /**
  * Writes the events of an answer as server-sent events and waits whenever the reader is slower. The headers go out with
- * the first event, or after `headersMs`; the event `open` is written as a comment. A failure before the headers is
- * thrown, a later one becomes an `error` event. A comment is sent after each `keepAliveMs` of silence. A connection
- * whose reader takes nothing for `stallMs` is ended.
+ * the first event, or after `headersMs`. A failure before the headers is thrown, a later one becomes an event. A
+ * comment is sent after each `keepAliveMs` of silence. A connection whose reader takes nothing for `stallMs` is ended.
  * @throws Failure
  */
 export async function writeEvents(
-  exchange: Pick<Exchange, "response" | "requestId" | "closed">,
+  exchange: Pick<Exchange, "response" | "requestId" | "closed" | "streamFailure">,
   events: AsyncGenerator<GenerateEvent>,
   options: SseOptions,
 ): Promise<void> {
@@ -59,7 +63,7 @@ export async function writeEvents(
   let timer = setTimeout(writeHead, options.headersMs);
   try {
     for await (const event of events) {
-      batch += eventText(event);
+      batch += options.format.event(event);
       pending ??= setImmediate(flush);
       if (batch.length >= MAX_BATCH) flush();
       if (response.headersSent) timer.refresh();
@@ -76,25 +80,14 @@ export async function writeEvents(
     }
     flush();
     if (!response.headersSent) throw error;
-    response.write(`event: error\ndata: ${options.failureText(toFailure(error))}\n\n`);
+    const failure = toFailure(error);
+    exchange.streamFailure = failure;
+    response.write(options.format.failure(failure));
   } finally {
     clearImmediate(pending);
     clearTimeout(timer);
   }
   response.end();
-}
-
-function eventText(event: GenerateEvent): string {
-  switch (event.type) {
-    case "open":
-      return COMMENT;
-    case "delta":
-      return `event: delta\ndata: {"text":${JSON.stringify(event.text)}}\n\n`;
-    case "trace":
-      return `event: trace\ndata: {"step":${encode(TraceStepSchema, event.step)}}\n\n`;
-    case "done":
-      return `event: done\ndata: ${encode(StreamGenerateResponse_DoneSchema, event.done)}\n\n`;
-  }
 }
 
 /**

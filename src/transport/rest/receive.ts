@@ -1,0 +1,88 @@
+import type { Notice } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Caller } from "../../accounts/keys.ts";
+import { notice } from "../../service/notices.ts";
+import { CallerGone, type RequestContext } from "../../service/request-context.ts";
+import type { Services } from "../../service/services.ts";
+import type { BodyBudget } from "../body-budget.ts";
+import { type DecodedRequest, decodeRequest } from "../decode-request.ts";
+import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
+import type { Result } from "../request-worker.ts";
+import { contextOf } from "../tracked-request.ts";
+import { checkBodyHeaders, readBody } from "./body.ts";
+import type { Exchange } from "./handler.ts";
+
+export interface ReceiveParts {
+  readonly services: Pick<Services, "generation">;
+  readonly budget: BodyBudget;
+  readonly reader: RequestReader;
+}
+
+/** How a body is written and answered. */
+interface Form {
+  readonly format: "rest";
+  readonly streamed: boolean;
+}
+
+interface Received extends Pick<DecodedRequest | Result, "request"> {
+  readonly context: RequestContext;
+}
+
+/**
+ * Receives the prompt of a request: checks that the caller may send one now, then reads and decodes the body.
+ * @param use answers the request; the body's memory is released afterwards
+ * @throws Failure; CallerGone; what `use` throws
+ */
+export async function receive(
+  parts: ReceiveParts,
+  exchange: Exchange,
+  caller: Caller,
+  form: Form,
+  use: (received: Received) => Promise<void>,
+): Promise<void> {
+  const { request } = exchange;
+  checkBodyHeaders(request);
+  // Node joins repeated headers with a comma and a space, which are not valid in a key.
+  const idempotencyKey = request.headers["idempotency-key"]?.toString();
+  const isRepeatable = !form.streamed && idempotencyKey !== undefined;
+  // The answer to a repeated request is free of limits.
+  if (!isRepeatable) await parts.services.generation.precheck(caller);
+  const { decoded, hold } = await read(parts, exchange, caller, form, isRepeatable);
+  try {
+    const notices = unknownFieldNotices(decoded.unknown, decoded.more);
+    const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, notices);
+    await use({ request: decoded.request, context });
+  } finally {
+    hold.release();
+  }
+}
+
+/** A function apart from `receive`, which would keep the bytes of the body until the end of the request. */
+async function read(
+  { budget, reader }: ReceiveParts,
+  { request, response, expectsContinue, closed }: Exchange,
+  caller: Caller,
+  form: Form,
+  isRepeatable: boolean,
+) {
+  const proceed = () => expectsContinue && response.writeContinue();
+  const { blocks, hold } = await readBody(request, budget, caller, proceed);
+  try {
+    const source = { ...form, isWrapped: false, owner: caller.workspaceId, signal: closed, isRepeatable };
+    const decoded =
+      blocks.size <= MAX_INLINE ? decodeRequest(blocks.join(), form.format) : await reader.read(blocks, source);
+    return { decoded, hold };
+  } catch (error) {
+    hold.release();
+    throw closed.aborted ? new CallerGone() : error;
+  }
+}
+
+/** @param more number of unknown fields beyond those in `fields` */
+function unknownFieldNotices(fields: readonly string[], more: number): Notice[] {
+  const notices = fields.map((field) =>
+    notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
+  );
+  if (more > 0)
+    notices.push(notice("unknown_field", `${more} more members are no fields of this request, and were ignored.`));
+  return notices;
+}
