@@ -2,6 +2,25 @@ import { create } from "@bufbuild/protobuf";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import type { Failure } from "../failure.ts";
 
+/** A failure as a response over HTTP. */
+export interface FailureResponse {
+  readonly status: number;
+  /** The body, as JSON text. */
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The response of a failure over REST. */
+export function ownFailure(failure: Failure, requestId: string): FailureResponse {
+  return { status: failure.row.http, text: failureJson(failure, requestId), headers: retryAfterHeader(failure) };
+}
+
+/** `Retry-After`, when the failure states a time. */
+export function retryAfterHeader(failure: Failure): FailureResponse["headers"] {
+  const seconds = retryAfterSeconds(failure);
+  return seconds === undefined ? {} : { "Retry-After": String(seconds) };
+}
+
 /** The body of a failure over REST, as JSON text. */
 export function failureJson(failure: Failure, requestId: string): string {
   // JSON.stringify leaves out members that are undefined.

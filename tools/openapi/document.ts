@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
 import { memberName } from "../../src/json-names.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
-import { FAILURE_SCHEMA, failureList, failureResponses } from "./failures.ts";
-import { commentOf, createSchemas, type Schema, type Schemas } from "./schema.ts";
+import { FAILURE_SCHEMA, failureList, failureResponses, OWN_FORMAT } from "./failures.ts";
+import { commentOf, createSchemas, type Schema, type Schemas, withParts } from "./schema.ts";
 
 const { version, license } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
@@ -25,7 +25,8 @@ export function createDocument(registry: FileRegistry): Schema {
   const http = registry.getExtension("google.api.http");
   if (!service || !json || !jsonTag || !http)
     throw new TypeError("The descriptors lack chorus.v1.GenerationService or its options.");
-  const schemas = createSchemas(json, jsonTag);
+  const requests = new Set(service.methods.flatMap(({ input }) => [...withParts(input)]));
+  const schemas = createSchemas(json, jsonTag, requests);
   const paths: Record<string, Schema> = {};
   for (const method of service.methods) {
     const { pattern } = getOption(method, http) as unknown as HttpRule;
@@ -112,7 +113,7 @@ function operation(method: DescMethod, verb: "get" | "post", schemas: Schemas): 
         headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
         content: { ...content(method, schemas) },
       },
-      ...failureResponses(call),
+      ...failureResponses(call, OWN_FORMAT),
     },
   };
 }

@@ -1,15 +1,21 @@
-import { FAILURES, type FailureKind } from "../../src/failure.ts";
+import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/failure.ts";
+import { type FailureResponse, ownFailure } from "../../src/transport/failure-body.ts";
 import type { Schema } from "./schema.ts";
 
-/** The methods that can fail with each kind, by the local name of the RPC. Empty for failures of other APIs. */
+/** The methods that take a prompt, and all methods, by the local name of the RPC. */
+const PROMPTS = ["generate", "streamGenerate"];
+const REPEATABLE = ["generate"];
+const ALL = [...PROMPTS, "quotas", "metrics"];
+
+/** The methods that can fail with each kind. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
-  invalid_json: ["generate", "streamGenerate"],
-  malformed_request: ["generate", "streamGenerate", "quotas", "metrics"],
-  request_incomplete: ["generate", "streamGenerate"],
-  headers_too_large: ["generate", "streamGenerate", "quotas", "metrics"],
-  unauthenticated: ["generate", "streamGenerate", "quotas", "metrics"],
-  insufficient_credit: ["generate", "streamGenerate"],
-  missing_scope: ["generate", "streamGenerate", "quotas", "metrics"],
+  invalid_json: PROMPTS,
+  malformed_request: ALL,
+  request_incomplete: PROMPTS,
+  headers_too_large: ALL,
+  unauthenticated: ALL,
+  insufficient_credit: PROMPTS,
+  missing_scope: ALL,
   // Only the console checks the origin.
   foreign_origin: [],
   unsupported_compression: [],
@@ -17,22 +23,22 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   // Only requests of owners and operators name entities.
   unknown_entity: [],
   method_not_allowed: [],
-  idempotency_key_in_use: ["generate"],
-  request_too_large: ["generate", "streamGenerate"],
-  unsupported_media_type: ["generate", "streamGenerate"],
-  invalid_request: ["generate", "streamGenerate", "metrics"],
-  content_refused: ["generate", "streamGenerate"],
-  request_too_long: ["generate", "streamGenerate"],
-  idempotency_key_reused: ["generate"],
-  invalid_response_schema: ["generate"],
+  idempotency_key_in_use: REPEATABLE,
+  request_too_large: PROMPTS,
+  unsupported_media_type: PROMPTS,
+  invalid_request: [...PROMPTS, "metrics"],
+  content_refused: PROMPTS,
+  request_too_long: PROMPTS,
+  idempotency_key_reused: REPEATABLE,
+  invalid_response_schema: REPEATABLE,
   structured_output_streaming_not_supported: ["streamGenerate"],
-  rate_limited: ["generate", "streamGenerate"],
-  spend_limit_reached: ["generate", "streamGenerate"],
-  structured_output_failed: ["generate"],
-  upstream_failed: ["generate", "streamGenerate"],
-  overloaded: ["generate", "streamGenerate", "quotas", "metrics"],
-  timed_out: ["generate", "streamGenerate"],
-  internal: ["generate", "streamGenerate", "quotas", "metrics"],
+  rate_limited: PROMPTS,
+  spend_limit_reached: PROMPTS,
+  structured_output_failed: REPEATABLE,
+  upstream_failed: PROMPTS,
+  overloaded: ALL,
+  timed_out: PROMPTS,
+  internal: ALL,
 };
 
 /** Failures of unknown paths and methods. */
@@ -43,19 +49,40 @@ const KINDS = (Object.keys(FAILURES) as FailureKind[]).filter(
   (kind) => CALLS[kind].length > 0 || NO_CALL.includes(kind),
 );
 
-/** Members of an example besides the code and the default message. */
-const DETAILS: Readonly<Partial<Record<FailureKind, Schema>>> = {
-  idempotency_key_in_use: { retry_after_ms: 1_000 },
+/** What an example has besides the code and the default message. */
+const DETAILS: Readonly<Partial<Record<FailureKind, FailureInit>>> = {
+  idempotency_key_in_use: { retryAfterMs: 1_000 },
   invalid_request: { message: "temperature must be a number from 0.0 to 2.0.", field: "temperature" },
   invalid_response_schema: {
     message: 'The keyword "pattern" is not supported. Leave it out, or say in "description" what is wanted.',
     field: "response_format.schema.properties.email",
   },
   structured_output_streaming_not_supported: { field: "response_format" },
-  request_too_long: { field: "prompt" },
-  rate_limited: { limit: "requests_per_minute", retry_after_ms: 22_417 },
-  spend_limit_reached: { retry_after_ms: 41_027_904 },
-  overloaded: { retry_after_ms: 1_000 },
+  request_too_long: { field: "messages" },
+  rate_limited: { limit: "requests_per_minute", retryAfterMs: 22_417 },
+  spend_limit_reached: { retryAfterMs: 41_027_904 },
+  overloaded: { retryAfterMs: 1_000 },
+};
+
+/** How an API writes failures. */
+export interface FailureFormat {
+  respond(failure: Failure): FailureResponse;
+  /** The code in the body of a failure that has this code of ours. */
+  code(own: string | undefined): string | undefined;
+  /** The schema of the body, narrowed to failures with these codes. */
+  schema(codes: readonly (string | undefined)[]): Schema;
+}
+
+const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
+
+export const OWN_FORMAT: FailureFormat = {
+  respond: (failure) => ownFailure(failure, EXAMPLE_ID),
+  code: (own) => own,
+  schema: (codes) => ({
+    $ref: "#/components/schemas/Failure",
+    ...(codes.includes(undefined) ? {} : { required: ["code"] }),
+    properties: { code: { enum: codes.filter((code) => code !== undefined) } },
+  }),
 };
 
 export const FAILURE_SCHEMA: Schema = {
@@ -82,20 +109,18 @@ export const FAILURE_SCHEMA: Schema = {
   },
 };
 
-const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
-
 /** The failure responses of a method by status, with an example of every failure. */
-export function failureResponses(call: string): Schema {
-  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
-  const statuses = [...new Set(kinds.map((kind) => FAILURES[kind].http))].sort((a, b) => a - b);
-  const responses = statuses.map((status) => [
-    String(status),
-    response(kinds.filter((kind) => FAILURES[kind].http === status)),
-  ]);
+export function failureResponses(call: string, format: FailureFormat): Schema {
+  const byStatus = new Map<number, FailureKind[]>();
+  for (const kind of KINDS.filter((kind) => CALLS[kind].includes(call))) {
+    const { status } = format.respond(new Failure(kind));
+    byStatus.set(status, [...(byStatus.get(status) ?? []), kind]);
+  }
+  const responses = [...byStatus].map(([status, kinds]) => [String(status), response(kinds, format)]);
   return {
     ...Object.fromEntries(responses),
     default: {
-      ...response(NO_CALL),
+      ...response(NO_CALL, format),
       description:
         "Unknown path or method; `Allow` lists the methods of a known path. Any other failure has the same body.",
     },
@@ -109,32 +134,24 @@ export function failureList(): string {
   ).join("\n");
 }
 
-function response(kinds: readonly FailureKind[]): Schema {
-  const codes = kinds.map(codeOf);
-  const waits = kinds.some((kind) => DETAILS[kind]?.retry_after_ms !== undefined);
+function response(kinds: readonly FailureKind[], { respond, code, schema }: FailureFormat): Schema {
+  const codes = [...new Set(kinds.map((kind) => code(codeOf(kind))))];
+  const list = kinds.map((kind) => `- \`${code(codeOf(kind)) ?? "(no code)"}\`: ${FAILURES[kind].message}`);
+  const waits = kinds.some((kind) => DETAILS[kind]?.retryAfterMs !== undefined);
+  const example = (kind: FailureKind) => ({ value: JSON.parse(respond(new Failure(kind, DETAILS[kind])).text) });
   return {
-    description: kinds.map((kind) => `- \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`).join("\n"),
+    description: list.join("\n"),
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
       ...(waits ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } } : {}),
     },
     content: {
       "application/json": {
-        schema: {
-          $ref: "#/components/schemas/Failure",
-          ...(codes.includes(undefined) ? {} : { required: ["code"] }),
-          properties: { code: { enum: codes.filter((code) => code !== undefined) } },
-        },
-        examples: Object.fromEntries(kinds.map((kind) => [kind, { value: example(kind) }])),
+        schema: schema(codes),
+        examples: Object.fromEntries(kinds.map((kind) => [kind, example(kind)])),
       },
     },
   };
-}
-
-function example(kind: FailureKind): Schema {
-  const code = codeOf(kind);
-  const { message = FAILURES[kind].message, ...rest } = DETAILS[kind] ?? {};
-  return { ...(code === undefined ? {} : { code }), message, request_id: EXAMPLE_ID, ...rest };
 }
 
 function codeOf(kind: FailureKind): string | undefined {

@@ -38,8 +38,13 @@ export interface Schemas {
  * `src/transport/rest/encode.ts`.
  * @param json the extension `chorus.v1.json`, from the same descriptors as the messages
  * @param jsonTag the extension `chorus.v1.json_tag`, from the same descriptors
+ * @param requests messages that only callers send
  */
-export function createSchemas(json: DescExtension, jsonTag: DescExtension): Schemas {
+export function createSchemas(
+  json: DescExtension,
+  jsonTag: DescExtension,
+  requests: ReadonlySet<DescMessage>,
+): Schemas {
   const named: Record<string, Schema> = {};
   return { named, message, field };
 
@@ -132,6 +137,10 @@ export function createSchemas(json: DescExtension, jsonTag: DescExtension): Sche
   function isAlwaysSent(field: DescField): boolean {
     return !field.proto.proto3Optional || rule(field).nullable;
   }
+
+  function isRequest(desc: DescMessage): boolean {
+    return requests.has(desc);
+  }
 }
 
 /** The comment of a declaration in the proto files as one line. */
@@ -169,17 +178,10 @@ function fullName(field: DescField): string {
   return `${schemaName(field.parent)}.${memberName(field)}`;
 }
 
-/** Messages that only callers send. */
-const REQUESTS = new Set([
-  "GenerateRequest",
-  "Message",
-  "Attachment",
-  "ResponseFormat",
-  "JsonSchema",
-  "QuotasRequest",
-  "MetricsRequest",
-]);
-
-function isRequest(desc: DescMessage): boolean {
-  return REQUESTS.has(desc.name);
+/** The messages that a request consists of: `desc` and all that it contains. */
+export function withParts(desc: DescMessage, found = new Set<DescMessage>()): Set<DescMessage> {
+  if (found.has(desc)) return found;
+  found.add(desc);
+  for (const { message } of desc.fields) if (message) withParts(message, found);
+  return found;
 }

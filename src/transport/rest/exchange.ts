@@ -5,7 +5,7 @@ import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
 import { connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
-import { failureJson, retryAfterSeconds } from "../failure-body.ts";
+import { ownFailure } from "../failure-body.ts";
 import type { Report } from "../report.ts";
 import { newRequestId } from "../request-id.ts";
 import type { Exchange } from "./handler.ts";
@@ -105,14 +105,13 @@ async function refuse(exchange: Exchange, failure: Failure): Promise<void> {
     response.destroy();
     return;
   }
-  const retryAfter = retryAfterSeconds(failure);
-  if (retryAfter !== undefined) response.setHeader("Retry-After", retryAfter);
-  const text = failureJson(failure, requestId);
+  const { status, text, headers } = ownFailure(failure, requestId);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (failure.kind === "malformed_request") response.setHeader("Connection", "close");
-  if (request.complete || !hasBody(request)) sendJson(exchange, failure.row.http, text);
+  if (request.complete || !hasBody(request)) sendJson(exchange, status, text);
   else {
     response.setHeader("Connection", "close");
-    writeJsonHeaders(exchange, failure.row.http, text);
+    writeJsonHeaders(exchange, status, text);
     response.write(text);
     discardBody(request).then(() => response.end());
   }
