@@ -142,7 +142,7 @@ describe("failures over REST", () => {
       "/v1/",
       "/v1/generate/",
       "/v1//generate",
-      "/v1/models",
+      "/v1/model",
       "/V1/generate",
       "/v1/generate:other",
       "/metrics",

@@ -6,6 +6,7 @@ import { annotate, traceRequest } from "../../tracing.ts";
 import { connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
 import { ownFailure } from "../failure-body.ts";
+import { isOpenaiPath, openaiFailure } from "../openai/failure.ts";
 import type { Report } from "../report.ts";
 import { newRequestId } from "../request-id.ts";
 import type { Exchange } from "./handler.ts";
@@ -39,16 +40,17 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
     response.once("finish", () => ready() || request.socket.destroySoon());
     const { path, query } = splitTarget(request.url ?? "");
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
-    const exchange: Exchange = { ...tracked, request, response, query, expectsContinue, closed: connection.closed };
+    const { closed } = connection;
+    const exchange: Exchange = { ...tracked, request, response, path, query, expectsContinue, closed };
     const name = router.spanName(path, request.method);
-    const run = () => serve(exchange, path);
+    const run = () => serve(exchange);
     // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` does.
     if (name === undefined) return run();
     return traceRequest(name, request.headers, { "http.request.method": request.method }, run);
   };
 
-  async function serve(exchange: Exchange, path: string): Promise<void> {
-    const { request, response } = exchange;
+  async function serve(exchange: Exchange): Promise<void> {
+    const { request, response, path } = exchange;
     try {
       refuseExcess(request, response);
       checkHead(request);
@@ -98,14 +100,14 @@ async function skipBody(request: IncomingMessage, response: ServerResponse): Pro
 
 /** Responds with a failure, or ends the connection when a response has begun. */
 async function refuse(exchange: Exchange, failure: Failure): Promise<void> {
-  const { request, response, requestId } = exchange;
+  const { request, response, requestId, path } = exchange;
   // A small body arrives together with the head. The connection can be used again then.
   if (!request.complete && hasBody(request)) await nextTurn();
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  const { status, text, headers } = ownFailure(failure, requestId);
+  const { status, text, headers } = isOpenaiPath(path) ? openaiFailure(failure) : ownFailure(failure, requestId);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (failure.kind === "malformed_request") response.setHeader("Connection", "close");
   if (request.complete || !hasBody(request)) sendJson(exchange, status, text);

@@ -8,6 +8,8 @@ import type { TrackedRequest } from "../tracked-request.ts";
 export interface Exchange extends TrackedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** Text before the `?` of the request target. */
+  readonly path: string;
   /** Text after the `?` of the request target. */
   readonly query: string;
   /** Whether the caller waits for `100 Continue` before it sends the body. */

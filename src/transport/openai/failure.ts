@@ -1,0 +1,53 @@
+import type { Failure, FailureKind } from "../../failure.ts";
+import { type FailureResponse, retryAfterHeader } from "../failure-body.ts";
+
+/** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
+const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;
+
+/** `error.type` of a failure by its HTTP status; of any other one it is `invalid_request_error`. */
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "insufficient_quota",
+  403: "permission_error",
+  429: "rate_limit_error",
+  500: "server_error",
+  502: "server_error",
+  503: "server_error",
+  504: "server_error",
+};
+
+/** Failures with a status that OpenAI's clients retry, although the next try would fail or take as long. */
+const FINAL: ReadonlySet<FailureKind> = new Set(["structured_output_failed", "timed_out", "internal"]);
+
+/** Longest wait that OpenAI's clients keep, in milliseconds. They ignore a longer one and retry at once. */
+const MAX_WAIT_MS = 60_000;
+
+/** Whether failures of this path have OpenAI's format. */
+export function isOpenaiPath(path: string): boolean {
+  return PATHS.test(path);
+}
+
+/**
+ * The response of a failure in OpenAI's format. An invalid request has the status 400, as there.
+ * `X-Should-Retry: false` keeps OpenAI's clients from sending a request again that would fail again.
+ */
+export function openaiFailure(failure: Failure): FailureResponse {
+  const { kind, row, retryAfterMs = 0 } = failure;
+  const isFinal = FINAL.has(kind) || retryAfterMs > MAX_WAIT_MS;
+  return {
+    status: row.http === 422 ? 400 : row.http,
+    text: openaiFailureJson(failure),
+    headers: { ...retryAfterHeader(failure), ...(isFinal ? { "X-Should-Retry": "false" } : {}) },
+  };
+}
+
+/** The body of a failure in OpenAI's format. */
+export function openaiFailureJson({ row, message, field }: Failure): string {
+  const type = TYPES[row.http] ?? "invalid_request_error";
+  return JSON.stringify({ error: { message, type, param: field ?? null, code: openaiCode(row.code) } });
+}
+
+/** The code of a failure: our own. A rate limit, which has none, has OpenAI's. */
+export function openaiCode(own: string | undefined): string {
+  return own ?? "rate_limit_exceeded";
+}
