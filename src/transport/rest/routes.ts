@@ -15,16 +15,20 @@ export interface Router {
 }
 
 /**
- * Creates a router for fixed paths.
+ * Creates a router for fixed paths and for templates such as `/v1/models/{model}`, whose braces stand for one segment.
  * @param others finds the handlers of paths that `routes` does not list; it may set headers
  */
 export function createRouter(
   routes: ReadonlyMap<string, Verbs>,
   others: (path: string, response: ServerResponse) => Verbs | undefined,
 ): Router {
+  const templates = [...routes.keys()].filter((route) => route.includes("{"));
+  const patterns = templates.map((route) => ({ route, pattern: new RegExp(`^${route.replace(/\{\w+\}/, "[^/]+")}$`) }));
+  const routeOf = (path: string) =>
+    routes.has(path) ? path : (patterns.find(({ pattern }) => pattern.test(path))?.route ?? "");
   return {
     find(path, { request, response }) {
-      const verbs = routes.get(path) ?? others(path, response) ?? routes.get(path.replace(/%3a/i, ":"));
+      const verbs = routes.get(routeOf(path)) ?? others(path, response) ?? routes.get(path.replace(/%3a/i, ":"));
       if (!verbs) throw new Failure("not_found");
       const handler = verbs.get(methodOf(request));
       if (handler) return handler;
@@ -33,9 +37,10 @@ export function createRouter(
       throw new Failure("method_not_allowed");
     },
     spanName(path, verb = "") {
-      const handler = routes.get(path)?.get(verb === "HEAD" ? "GET" : verb);
+      const route = routeOf(path);
+      const handler = routes.get(route)?.get(verb === "HEAD" ? "GET" : verb);
       if (!handler) return "HTTP";
-      return handler.label && `${verb} ${path}`;
+      return handler.label && `${verb} ${route}`;
     },
   };
 }
