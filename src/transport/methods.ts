@@ -4,6 +4,7 @@ import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import type { ChatService } from "../../gen/chorus/v1/chat_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { Access, access } from "../../gen/chorus/v1/options_pb.js";
 import type { Scope } from "../accounts/keys.ts";
@@ -12,7 +13,7 @@ import type { RequestEnd } from "../telemetry/telemetry.ts";
 /** Services of operators and owners. */
 const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;
 
-/** Services whose methods state who may call them. */
+/** Services of the internal listener whose methods state who may call them. */
 export const CHORUS_SERVICES = [GenerationService, ...ADMIN_SERVICES] as const;
 
 /** What a request must prove: an API key with a scope, or a token with at least a role. */
@@ -33,11 +34,15 @@ const REQUIREMENTS: Readonly<Record<Access, Requirement | undefined>> = {
   [Access.OPERATOR]: { role: "operator" },
 };
 
-const LABELS: Readonly<Record<keyof typeof GenerationService.method, RequestEnd["method"]>> = {
+type CallerMethods = typeof GenerationService.method & typeof ChatService.method;
+
+const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   generate: "generate",
   streamGenerate: "stream_generate",
   quotas: "quotas",
   metrics: "metrics",
+  listModels: "models",
+  getModel: "models",
 };
 
 /**
@@ -51,6 +56,6 @@ export function methodRules(services: readonly DescService[]): ReadonlyMap<DescM
 function ruleOf(method: DescMethod): MethodRule {
   const requirement = REQUIREMENTS[getOption(method, access)];
   if (!requirement) throw new TypeError(`${method} does not state who may call it. Add the option chorus.v1.access.`);
-  const isGeneration = method.parent.typeName === GenerationService.typeName;
-  return { requirement, label: isGeneration ? LABELS[method.localName as keyof typeof LABELS] : "admin" };
+  const label = "scope" in requirement ? LABELS[method.localName as keyof typeof LABELS] : "admin";
+  return { requirement, label };
 }

@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
 import { memberName } from "../../src/json-names.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
-import { FAILURE_SCHEMA, failureList, failureResponses, OWN_FORMAT } from "./failures.ts";
+import {
+  CHAT_FAILURE_SCHEMA,
+  FAILURE_SCHEMA,
+  failureList,
+  failureResponses,
+  OPENAI_FORMAT,
+  OWN_FORMAT,
+} from "./failures.ts";
 import { commentOf, createSchemas, type Schema, type Schemas, withParts } from "./schema.ts";
 
 const { version, license } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
@@ -13,24 +20,26 @@ interface HttpRule {
 }
 
 /**
- * Describes the REST API of `chorus.v1.GenerationService` as OpenAPI 3.1. Paths and methods come from the
- * `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures from
- * `src/failure.ts`.
+ * Describes the REST API of `chorus.v1.GenerationService` and `chorus.v1.ChatService` as OpenAPI 3.1. Paths and methods
+ * come from the `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures
+ * from `src/failure.ts`.
  * @param registry descriptors with source information
  */
 export function createDocument(registry: FileRegistry): Schema {
   const service = registry.getService("chorus.v1.GenerationService");
+  const chat = registry.getService("chorus.v1.ChatService");
   const json = registry.getExtension("chorus.v1.json");
   const jsonTag = registry.getExtension("chorus.v1.json_tag");
   const http = registry.getExtension("google.api.http");
-  if (!service || !json || !jsonTag || !http)
-    throw new TypeError("The descriptors lack chorus.v1.GenerationService or its options.");
-  const requests = new Set(service.methods.flatMap(({ input }) => [...withParts(input)]));
+  if (!service || !chat || !json || !jsonTag || !http)
+    throw new TypeError("The descriptors lack a service of chorus.v1 or its options.");
+  const methods = [...service.methods, ...chat.methods];
+  const requests = new Set(methods.flatMap(({ input }) => [...withParts(input)]));
   const schemas = createSchemas(json, jsonTag, requests);
   const paths: Record<string, Schema> = {};
-  for (const method of service.methods) {
+  for (const method of methods) {
     const { pattern } = getOption(method, http) as unknown as HttpRule;
-    paths[pattern.value] = { ...paths[pattern.value], [pattern.case]: operation(method, pattern.case, schemas) };
+    paths[pattern.value] = { ...paths[pattern.value], [pattern.case]: operation(method, pattern, schemas) };
   }
   return {
     openapi: "3.1.1",
@@ -46,6 +55,7 @@ export function createDocument(registry: FileRegistry): Schema {
     tags: [
       { name: "Answers", description: "Generate an answer, complete or as a stream." },
       { name: "Usage", description: "Limits and usage of a workspace." },
+      { name: "OpenAI's format", description: commentOf(chat) },
     ],
     paths,
     components: {
@@ -63,7 +73,7 @@ export function createDocument(registry: FileRegistry): Schema {
         },
       },
       headers: HEADERS,
-      schemas: { ...schemas.named, Failure: FAILURE_SCHEMA },
+      schemas: { ...schemas.named, Failure: FAILURE_SCHEMA, ChatFailure: CHAT_FAILURE_SCHEMA },
     },
   };
 }
@@ -90,22 +100,24 @@ function introduction(service: DescService): string {
     ].join(" "),
     "## Failures",
     [
-      "Every failure has the same flat body, `Failure`. A failed request is not charged.",
+      "Every failure has the same flat body, `Failure`; in OpenAI's format it is `ChatFailure`.",
+      "A failed request is not charged.",
       "Before you send the same request again, wait for `Retry-After`. Without it, back off exponentially with jitter.",
     ].join(" "),
     failureList(),
   ].join("\n\n");
 }
 
-function operation(method: DescMethod, verb: "get" | "post", schemas: Schemas): Schema {
+function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pattern"], schemas: Schemas): Schema {
   const comment = commentOf(method);
   const call = method.localName;
+  const isChat = method.parent.name === "ChatService";
   return {
     operationId: call,
-    tags: [verb === "post" ? "Answers" : "Usage"],
+    tags: [isChat ? "OpenAI's format" : verb === "post" ? "Answers" : "Usage"],
     summary: firstSentence(comment).replace(/\.$/, ""),
     description: comment,
-    ...parameters(method, verb, schemas),
+    ...parameters(method, verb, path, schemas),
     ...(verb === "post" ? { requestBody: body(method, schemas) } : {}),
     responses: {
       200: {
@@ -113,16 +125,18 @@ function operation(method: DescMethod, verb: "get" | "post", schemas: Schemas): 
         headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
         content: { ...content(method, schemas) },
       },
-      ...failureResponses(call, OWN_FORMAT),
+      ...failureResponses(call, isChat ? OPENAI_FORMAT : OWN_FORMAT),
     },
   };
 }
 
-function parameters(method: DescMethod, verb: "get" | "post", schemas: Schemas): Schema {
+function parameters(method: DescMethod, verb: "get" | "post", path: string, schemas: Schemas): Schema {
   if (verb === "get") {
     const found = method.input.fields.map((field) => {
       const { description, ...schema } = schemas.field(field);
-      return { name: memberName(field), in: "query", description, schema };
+      const name = memberName(field);
+      const place = path.includes(`{${name}}`) ? { in: "path", required: true } : { in: "query" };
+      return { name, ...place, description, schema };
     });
     return found.length > 0 ? { parameters: found } : {};
   }

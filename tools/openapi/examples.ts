@@ -133,6 +133,8 @@ const METRICS = {
   series: [{ start: "2026-03-14T00:00:00.000Z", ...POINT }],
 };
 
+const MODEL = { id: "chorus", object: "model", created: 1_767_225_600, owned_by: "chorus" };
+
 /** Examples of requests, by the local name of the RPC. */
 export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: { ...FEATURES, strict: STRICT },
@@ -145,4 +147,6 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   streamGenerate: { events: { summary: "A short answer", value: EVENTS } },
   quotas: { quotas: { value: QUOTAS } },
   metrics: { metrics: { value: METRICS } },
+  listModels: { models: { value: { object: "list", data: [MODEL] } } },
+  getModel: { model: { value: MODEL } },
 };

@@ -1,11 +1,12 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/failure.ts";
 import { type FailureResponse, ownFailure } from "../../src/transport/failure-body.ts";
+import { openaiCode, openaiFailure } from "../../src/transport/openai/failure.ts";
 import type { Schema } from "./schema.ts";
 
 /** The methods that take a prompt, and all methods, by the local name of the RPC. */
 const PROMPTS = ["generate", "streamGenerate"];
 const REPEATABLE = ["generate"];
-const ALL = [...PROMPTS, "quotas", "metrics"];
+const ALL = [...PROMPTS, "quotas", "metrics", "listModels", "getModel"];
 
 /** The methods that can fail with each kind. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
@@ -20,8 +21,8 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   foreign_origin: [],
   unsupported_compression: [],
   not_found: [],
-  // Only requests of owners and operators name entities.
-  unknown_entity: [],
+  // The other entities are named in requests of owners and operators.
+  unknown_entity: ["getModel"],
   method_not_allowed: [],
   idempotency_key_in_use: REPEATABLE,
   request_too_large: PROMPTS,
@@ -71,18 +72,29 @@ export interface FailureFormat {
   code(own: string | undefined): string | undefined;
   /** The schema of the body, narrowed to failures with these codes. */
   schema(codes: readonly (string | undefined)[]): Schema;
+  /** Whether each response has an example of each of its failures. */
+  readonly hasExamples: boolean;
 }
 
 const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
 
 export const OWN_FORMAT: FailureFormat = {
   respond: (failure) => ownFailure(failure, EXAMPLE_ID),
+  hasExamples: true,
   code: (own) => own,
   schema: (codes) => ({
     $ref: "#/components/schemas/Failure",
     ...(codes.includes(undefined) ? {} : { required: ["code"] }),
     properties: { code: { enum: codes.filter((code) => code !== undefined) } },
   }),
+};
+
+export const OPENAI_FORMAT: FailureFormat = {
+  respond: openaiFailure,
+  // The failures are those of the other paths.
+  hasExamples: false,
+  code: openaiCode,
+  schema: () => ({ $ref: "#/components/schemas/ChatFailure" }),
 };
 
 export const FAILURE_SCHEMA: Schema = {
@@ -109,6 +121,28 @@ export const FAILURE_SCHEMA: Schema = {
   },
 };
 
+export const CHAT_FAILURE_SCHEMA: Schema = {
+  type: "object",
+  description: "The body of every failure in OpenAI's format.",
+  required: ["error"],
+  properties: {
+    error: {
+      type: "object",
+      description: "The failure.",
+      required: ["message", "type", "param", "code"],
+      properties: {
+        message: { type: "string", description: "What happened and what to do. The wording may change." },
+        type: { type: "string", description: "Class of the failure, such as `invalid_request_error`." },
+        param: {
+          type: ["string", "null"],
+          description: "The parameter that is not valid or not supported, such as `messages[3].role`.",
+        },
+        code: { type: "string", description: "Stable, machine-readable code." },
+      },
+    },
+  },
+};
+
 /** The failure responses of a method by status, with an example of every failure. */
 export function failureResponses(call: string, format: FailureFormat): Schema {
   const byStatus = new Map<number, FailureKind[]>();
@@ -129,12 +163,12 @@ export function failureResponses(call: string, format: FailureFormat): Schema {
 
 /** The failures as a Markdown list, which fits into narrow columns better than a table. */
 export function failureList(): string {
-  return KINDS.map(
-    (kind) => `- ${FAILURES[kind].http} \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`,
-  ).join("\n");
+  return KINDS.filter((kind) => kind !== "unknown_entity")
+    .map((kind) => `- ${FAILURES[kind].http} \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`)
+    .join("\n");
 }
 
-function response(kinds: readonly FailureKind[], { respond, code, schema }: FailureFormat): Schema {
+function response(kinds: readonly FailureKind[], { respond, code, schema, hasExamples }: FailureFormat): Schema {
   const codes = [...new Set(kinds.map((kind) => code(codeOf(kind))))];
   const list = kinds.map((kind) => `- \`${code(codeOf(kind)) ?? "(no code)"}\`: ${FAILURES[kind].message}`);
   const waits = kinds.some((kind) => DETAILS[kind]?.retryAfterMs !== undefined);
@@ -148,7 +182,7 @@ function response(kinds: readonly FailureKind[], { respond, code, schema }: Fail
     content: {
       "application/json": {
         schema: schema(codes),
-        examples: Object.fromEntries(kinds.map((kind) => [kind, example(kind)])),
+        ...(hasExamples ? { examples: Object.fromEntries(kinds.map((kind) => [kind, example(kind)])) } : {}),
       },
     },
   };

@@ -1,3 +1,4 @@
+import { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
 import {
   GenerationService,
   MetricsRequestSchema,
@@ -8,6 +9,7 @@ import type { Caller } from "../../accounts/keys.ts";
 import { Failure } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
+import { sendModel, sendModels } from "../openai/models.ts";
 import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
 import { decodeQuery } from "./decode.ts";
 import { createDocs } from "./docs.ts";
@@ -44,7 +46,7 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
   for (const [path, send] of createDocs())
     add(path, "GET", { run: ({ request, response }) => send(request, response) });
 
-  const methods: Record<keyof typeof GenerationService.method, Serve> = {
+  const methods: Record<keyof (typeof GenerationService.method & typeof ChatService.method), Serve> = {
     generate: (exchange, caller) => generate(parts, exchange, caller, false),
     streamGenerate: (exchange, caller) => generate(parts, exchange, caller, true),
     async quotas(exchange, caller) {
@@ -54,8 +56,10 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
       const request = decodeQuery(MetricsRequestSchema, new URLSearchParams(exchange.query));
       sendJson(exchange, 200, encode(MetricsResponseSchema, await services.metrics(request, caller)));
     },
+    listModels: sendModels,
+    getModel: sendModel,
   };
-  for (const [method, rule] of methodRules([GenerationService])) {
+  for (const [method, rule] of methodRules([GenerationService, ChatService])) {
     const { path, verb } = httpRoute(method);
     add(path, verb, withCaller(parts, rule, methods[method.localName as keyof typeof methods]));
   }

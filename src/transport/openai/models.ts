@@ -1,0 +1,31 @@
+import { create } from "@bufbuild/protobuf";
+import { ListModelsResponseSchema, ModelSchema } from "../../../gen/chorus/v1/chat_pb.js";
+import { Failure } from "../../failure.ts";
+import { encode } from "../rest/encode.ts";
+import type { Exchange } from "../rest/handler.ts";
+import { sendJson } from "../rest/json-response.ts";
+
+/** The names that a request can have as its `model`. Each names an effort. */
+const NAMES = ["chorus", "chorus-low", "chorus-medium", "chorus-high"];
+
+/** 1 January 2026, in seconds since 1970. Clients require a time, and it has no meaning here. */
+const CREATED = 1_767_225_600n;
+
+const MODELS = NAMES.map((id) => create(ModelSchema, { id, object: "model", created: CREATED, ownedBy: "chorus" }));
+
+const LIST = encode(ListModelsResponseSchema, create(ListModelsResponseSchema, { object: "list", data: MODELS }));
+
+/** Serves `GET /v1/models`. */
+export async function sendModels(exchange: Exchange): Promise<void> {
+  sendJson(exchange, 200, LIST);
+}
+
+/** Serves `GET /v1/models/{model}`. @throws Failure unknown_entity */
+export async function sendModel(exchange: Exchange): Promise<void> {
+  const model = MODELS.find(({ id }) => exchange.path.endsWith(`/${id}`));
+  if (!model) {
+    const message = `There is no such model. There are ${NAMES.join(", ")}.`;
+    throw new Failure("unknown_entity", { field: "model", message });
+  }
+  sendJson(exchange, 200, encode(ModelSchema, model));
+}
