@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { test } from "vitest";
+import { type ChatMessage, ChatMessageSchema } from "../../gen/chorus/v1/chat_pb.js";
 import {
   Effort,
   type GenerateRequest,
@@ -14,7 +15,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import { memberName } from "../../src/json-names.ts";
-import { decode, decodeQuery } from "../../src/transport/rest/decode.ts";
+import { decode, decodeQuery, decodeStrictly } from "../../src/transport/rest/decode.ts";
 
 function read(text: string) {
   return decode(GenerateRequestSchema, text, JSON.parse(text));
@@ -37,6 +38,41 @@ function refuses(field: string, expected: RegExp) {
     return true;
   };
 }
+
+/** The parts of a message of OpenAI's clients: the text of each, or its kind. */
+function partsOf({ content }: ChatMessage): (string | undefined)[] {
+  return content.map(({ part }) => (part.case === "text" ? part.value.text : part.case));
+}
+
+test("reads a string in place of a list of messages or strings where the contract allows it", () => {
+  const parts = (content: unknown) => {
+    const text = JSON.stringify({ role: "user", content });
+    return partsOf(decode(ChatMessageSchema, text, JSON.parse(text)).message);
+  };
+  assert.deepEqual(parts("a"), ["a"]);
+  assert.deepEqual(parts([{ type: "text", text: "a" }]), ["a"]);
+  for (const absent of ["", [], null, undefined]) assert.deepEqual(parts(absent), []);
+  for (const wrong of [1, true, { type: "text", text: "a" }])
+    assert.throws(() => parts(wrong), refuses("content", /a string or a list/));
+  assert.throws(() => parts(["a"]), refuses("content[0]", /an object/));
+});
+
+test("refuses an unknown member on request, unless its value asks for nothing", () => {
+  const strictly = (value: object) => decodeStrictly(ChatMessageSchema, JSON.stringify(value), value);
+  const message = (members: object) => ({ role: "user", content: [{ type: "text", text: "a", ...members }] });
+  for (const nothing of [null, false, "", [], {}]) {
+    assert.deepEqual(partsOf(strictly({ ...message({ other: nothing }), more: nothing })), ["a"]);
+  }
+  for (const something of [0, true, " ", [null], { a: null }]) {
+    assert.throws(() => strictly({ ...message({}), other: something }), refuses("other", /not supported/));
+    assert.throws(() => strictly(message({ other: something })), refuses("content[0].other", /not supported/));
+  }
+  // A member of another case of a union, which `decode` ignores.
+  const image = { image_url: { url: "data:," } };
+  assert.throws(() => strictly(message(image)), refuses("content[0].image_url", /not supported/));
+  const { message: lenient, unknown } = decode(ChatMessageSchema, "{}", message(image));
+  assert.deepEqual([partsOf(lenient), unknown], [["a"], []]);
+});
 
 test("reads every field", () => {
   const { message, unknown } = read(`{

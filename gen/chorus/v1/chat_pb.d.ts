@@ -2,13 +2,198 @@
 // @generated from file chorus/v1/chat.proto (package chorus.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file chorus/v1/chat.proto.
  */
 export declare const file_chorus_v1_chat: GenFile;
+
+/**
+ * A part of a message.
+ *
+ * @generated from message chorus.v1.ChatPart
+ */
+export declare type ChatPart = Message<"chorus.v1.ChatPart"> & {
+  /**
+   * Kind of the part. Required.
+   *
+   * @generated from oneof chorus.v1.ChatPart.part
+   */
+  part: {
+    /**
+     * Text.
+     *
+     * @generated from field: chorus.v1.ChatPart.Text text = 1;
+     */
+    value: ChatPart_Text;
+    case: "text";
+  } | {
+    /**
+     * An image; only in messages of the role `user`.
+     *
+     * @generated from field: chorus.v1.ChatPart.Image image_url = 2;
+     */
+    value: ChatPart_Image;
+    case: "imageUrl";
+  } | {
+    /**
+     * A file; only in messages of the role `user`.
+     *
+     * @generated from field: chorus.v1.ChatPart.File file = 3;
+     */
+    value: ChatPart_File;
+    case: "file";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.
+ * Use `create(ChatPartSchema)` to create a new message.
+ */
+export declare const ChatPartSchema: GenMessage<ChatPart>;
+
+/**
+ * Text.
+ *
+ * @generated from message chorus.v1.ChatPart.Text
+ */
+export declare type ChatPart_Text = Message<"chorus.v1.ChatPart.Text"> & {
+  /**
+   * The text.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.Text.
+ * Use `create(ChatPart_TextSchema)` to create a new message.
+ */
+export declare const ChatPart_TextSchema: GenMessage<ChatPart_Text>;
+
+/**
+ * An image.
+ *
+ * @generated from message chorus.v1.ChatPart.Image
+ */
+export declare type ChatPart_Image = Message<"chorus.v1.ChatPart.Image"> & {
+  /**
+   * The image.
+   *
+   * @generated from field: chorus.v1.ChatPart.Image.Source image_url = 1;
+   */
+  imageUrl?: ChatPart_Image_Source | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.Image.
+ * Use `create(ChatPart_ImageSchema)` to create a new message.
+ */
+export declare const ChatPart_ImageSchema: GenMessage<ChatPart_Image>;
+
+/**
+ * The address of the image.
+ *
+ * @generated from message chorus.v1.ChatPart.Image.Source
+ */
+export declare type ChatPart_Image_Source = Message<"chorus.v1.ChatPart.Image.Source"> & {
+  /**
+   * The image as a `data:` URL in base64. Other URLs are refused, because the service loads nothing.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * Must be `auto`.
+   *
+   * @generated from field: string detail = 2;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.Image.Source.
+ * Use `create(ChatPart_Image_SourceSchema)` to create a new message.
+ */
+export declare const ChatPart_Image_SourceSchema: GenMessage<ChatPart_Image_Source>;
+
+/**
+ * A file.
+ *
+ * @generated from message chorus.v1.ChatPart.File
+ */
+export declare type ChatPart_File = Message<"chorus.v1.ChatPart.File"> & {
+  /**
+   * The file.
+   *
+   * @generated from field: chorus.v1.ChatPart.File.Source file = 1;
+   */
+  file?: ChatPart_File_Source | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.File.
+ * Use `create(ChatPart_FileSchema)` to create a new message.
+ */
+export declare const ChatPart_FileSchema: GenMessage<ChatPart_File>;
+
+/**
+ * The content of the file.
+ *
+ * @generated from message chorus.v1.ChatPart.File.Source
+ */
+export declare type ChatPart_File_Source = Message<"chorus.v1.ChatPart.File.Source"> & {
+  /**
+   * The file as a `data:` URL in base64. Its media type is one of those of `attachments` of `/v1/generate`.
+   *
+   * @generated from field: string file_data = 1;
+   */
+  fileData: string;
+
+  /**
+   * File name, which the model sees; at most 255 characters.
+   *
+   * @generated from field: string filename = 2;
+   */
+  filename: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.File.Source.
+ * Use `create(ChatPart_File_SourceSchema)` to create a new message.
+ */
+export declare const ChatPart_File_SourceSchema: GenMessage<ChatPart_File_Source>;
+
+/**
+ * One turn of a conversation.
+ *
+ * @generated from message chorus.v1.ChatMessage
+ */
+export declare type ChatMessage = Message<"chorus.v1.ChatMessage"> & {
+  /**
+   * Who wrote the message. Required.
+   *
+   * @generated from field: chorus.v1.ChatRole role = 1;
+   */
+  role: ChatRole;
+
+  /**
+   * The text of the message, or its parts. Text parts are joined by line feeds.
+   *
+   * @generated from field: repeated chorus.v1.ChatPart content = 2;
+   */
+  content: ChatPart[];
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessage.
+ * Use `create(ChatMessageSchema)` to create a new message.
+ */
+export declare const ChatMessageSchema: GenMessage<ChatMessage>;
 
 /**
  * Requests the list of models.
@@ -111,6 +296,53 @@ export declare type GetModelRequest = Message<"chorus.v1.GetModelRequest"> & {
  * Use `create(GetModelRequestSchema)` to create a new message.
  */
 export declare const GetModelRequestSchema: GenMessage<GetModelRequest>;
+
+/**
+ * Who wrote a message.
+ *
+ * @generated from enum chorus.v1.ChatRole
+ */
+export enum ChatRole {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: CHAT_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Instructions for the conversation.
+   *
+   * @generated from enum value: CHAT_ROLE_SYSTEM = 1;
+   */
+  SYSTEM = 1,
+
+  /**
+   * The same as `system`.
+   *
+   * @generated from enum value: CHAT_ROLE_DEVELOPER = 2;
+   */
+  DEVELOPER = 2,
+
+  /**
+   * The caller, or the person the caller speaks for.
+   *
+   * @generated from enum value: CHAT_ROLE_USER = 3;
+   */
+  USER = 3,
+
+  /**
+   * An earlier answer.
+   *
+   * @generated from enum value: CHAT_ROLE_ASSISTANT = 4;
+   */
+  ASSISTANT = 4,
+}
+
+/**
+ * Describes the enum chorus.v1.ChatRole.
+ */
+export declare const ChatRoleSchema: GenEnum<ChatRole>;
 
 /**
  * Lists models in the format of OpenAI's API, for clients that were written for it. Only the public listener serves it,

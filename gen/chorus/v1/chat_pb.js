@@ -2,7 +2,7 @@
 // @generated from file chorus/v1/chat.proto (package chorus.v1, syntax proto3)
 /* eslint-disable */
 
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_chorus_v1_options } from "./options_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 
@@ -10,35 +10,98 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.js"
  * Describes the file chorus/v1/chat.proto.
  */
 export const file_chorus_v1_chat = /*@__PURE__*/
-  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIhMKEUxpc3RNb2RlbHNSZXF1ZXN0IkYKBU1vZGVsEgoKAmlkGAEgASgJEg4KBm9iamVjdBgCIAEoCRIPCgdjcmVhdGVkGAMgASgDEhAKCG93bmVkX2J5GAQgASgJIkQKEkxpc3RNb2RlbHNSZXNwb25zZRIOCgZvYmplY3QYASABKAkSHgoEZGF0YRgCIAMoCzIQLmNob3J1cy52MS5Nb2RlbCIgCg9HZXRNb2RlbFJlcXVlc3QSDQoFbW9kZWwYASABKAkyygEKC0NoYXRTZXJ2aWNlEmEKCkxpc3RNb2RlbHMSHC5jaG9ydXMudjEuTGlzdE1vZGVsc1JlcXVlc3QaHS5jaG9ydXMudjEuTGlzdE1vZGVsc1Jlc3BvbnNlIhaYghkBgtPkkwIMEgovdjEvbW9kZWxzElgKCEdldE1vZGVsEhouY2hvcnVzLnYxLkdldE1vZGVsUmVxdWVzdBoQLmNob3J1cy52MS5Nb2RlbCIemIIZAYLT5JMCFBISL3YxL21vZGVscy97bW9kZWx9YgZwcm90bzM", [file_chorus_v1_options, file_google_api_annotations]);
+  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIqkDCghDaGF0UGFydBIoCgR0ZXh0GAEgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LlRleHRIABIuCglpbWFnZV91cmwYAiABKAsyGS5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2VIABIoCgRmaWxlGAMgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LkZpbGVIABocCgRUZXh0EhQKBHRleHQYASABKAlCBpKCGQIQARpzCgVJbWFnZRI7CglpbWFnZV91cmwYASABKAsyIC5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2UuU291cmNlQgaSghkCEAEaLQoGU291cmNlEhMKA3VybBgBIAEoCUIGkoIZAhABEg4KBmRldGFpbBgCIAEoCRp0CgRGaWxlEjUKBGZpbGUYASABKAsyHy5jaG9ydXMudjEuQ2hhdFBhcnQuRmlsZS5Tb3VyY2VCBpKCGQIQARo1CgZTb3VyY2USGQoJZmlsZV9kYXRhGAEgASgJQgaSghkCEAESEAoIZmlsZW5hbWUYAiABKAlCEAoEcGFydBIIkoIZBHR5cGUiZgoLQ2hhdE1lc3NhZ2USKQoEcm9sZRgBIAEoDjITLmNob3J1cy52MS5DaGF0Um9sZUIGkoIZAhABEiwKB2NvbnRlbnQYAiADKAsyEy5jaG9ydXMudjEuQ2hhdFBhcnRCBpKCGQIwASITChFMaXN0TW9kZWxzUmVxdWVzdCJGCgVNb2RlbBIKCgJpZBgBIAEoCRIOCgZvYmplY3QYAiABKAkSDwoHY3JlYXRlZBgDIAEoAxIQCghvd25lZF9ieRgEIAEoCSJEChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEh4KBGRhdGEYAiADKAsyEC5jaG9ydXMudjEuTW9kZWwiIAoPR2V0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJKoEBCghDaGF0Um9sZRIZChVDSEFUX1JPTEVfVU5TUEVDSUZJRUQQABIUChBDSEFUX1JPTEVfU1lTVEVNEAESFwoTQ0hBVF9ST0xFX0RFVkVMT1BFUhACEhIKDkNIQVRfUk9MRV9VU0VSEAMSFwoTQ0hBVF9ST0xFX0FTU0lTVEFOVBAEMsoBCgtDaGF0U2VydmljZRJhCgpMaXN0TW9kZWxzEhwuY2hvcnVzLnYxLkxpc3RNb2RlbHNSZXF1ZXN0Gh0uY2hvcnVzLnYxLkxpc3RNb2RlbHNSZXNwb25zZSIWmIIZAYLT5JMCDBIKL3YxL21vZGVscxJYCghHZXRNb2RlbBIaLmNob3J1cy52MS5HZXRNb2RlbFJlcXVlc3QaEC5jaG9ydXMudjEuTW9kZWwiHpiCGQGC0+STAhQSEi92MS9tb2RlbHMve21vZGVsfWIGcHJvdG8z", [file_chorus_v1_options, file_google_api_annotations]);
+
+/**
+ * Describes the message chorus.v1.ChatPart.
+ * Use `create(ChatPartSchema)` to create a new message.
+ */
+export const ChatPartSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0);
+
+/**
+ * Describes the message chorus.v1.ChatPart.Text.
+ * Use `create(ChatPart_TextSchema)` to create a new message.
+ */
+export const ChatPart_TextSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 0);
+
+/**
+ * Describes the message chorus.v1.ChatPart.Image.
+ * Use `create(ChatPart_ImageSchema)` to create a new message.
+ */
+export const ChatPart_ImageSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 1);
+
+/**
+ * Describes the message chorus.v1.ChatPart.Image.Source.
+ * Use `create(ChatPart_Image_SourceSchema)` to create a new message.
+ */
+export const ChatPart_Image_SourceSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 1, 0);
+
+/**
+ * Describes the message chorus.v1.ChatPart.File.
+ * Use `create(ChatPart_FileSchema)` to create a new message.
+ */
+export const ChatPart_FileSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 2);
+
+/**
+ * Describes the message chorus.v1.ChatPart.File.Source.
+ * Use `create(ChatPart_File_SourceSchema)` to create a new message.
+ */
+export const ChatPart_File_SourceSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 2, 0);
+
+/**
+ * Describes the message chorus.v1.ChatMessage.
+ * Use `create(ChatMessageSchema)` to create a new message.
+ */
+export const ChatMessageSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 1);
 
 /**
  * Describes the message chorus.v1.ListModelsRequest.
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 0);
+  messageDesc(file_chorus_v1_chat, 2);
 
 /**
  * Describes the message chorus.v1.Model.
  * Use `create(ModelSchema)` to create a new message.
  */
 export const ModelSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 1);
+  messageDesc(file_chorus_v1_chat, 3);
 
 /**
  * Describes the message chorus.v1.ListModelsResponse.
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2);
+  messageDesc(file_chorus_v1_chat, 4);
 
 /**
  * Describes the message chorus.v1.GetModelRequest.
  * Use `create(GetModelRequestSchema)` to create a new message.
  */
 export const GetModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 3);
+  messageDesc(file_chorus_v1_chat, 5);
+
+/**
+ * Describes the enum chorus.v1.ChatRole.
+ */
+export const ChatRoleSchema = /*@__PURE__*/
+  enumDesc(file_chorus_v1_chat, 0);
+
+/**
+ * Who wrote a message.
+ *
+ * @generated from enum chorus.v1.ChatRole
+ */
+export const ChatRole = /*@__PURE__*/
+  tsEnum(ChatRoleSchema);
 
 /**
  * Lists models in the format of OpenAI's API, for clients that were written for it. Only the public listener serves it,

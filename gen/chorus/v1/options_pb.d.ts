@@ -53,6 +53,14 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: bool open = 5;
    */
   open: boolean;
+
+  /**
+   * A string may stand in place of the list. It counts as a list with one item: the string, or in a list of messages
+   * the object `{"type": "text", "text": …}`.
+   *
+   * @generated from field: bool or_string = 6;
+   */
+  orString: boolean;
 };
 
 /**

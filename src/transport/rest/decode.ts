@@ -23,10 +23,10 @@ const MAX_PATH = 200;
 interface Source {
   /** The body's text, from which `inline` fields are copied. */
   readonly text: string;
-  /** Paths of unknown members; at most MAX_UNKNOWN. */
-  readonly unknown: string[];
-  /** Number of unknown members beyond those. */
-  more: number;
+  /** Called for each member that its message does not have. */
+  onUnknown(path: Path, value: unknown): void;
+  /** Whether members of the other cases of a union are skipped instead of unknown. */
+  readonly skipsOtherCases: boolean;
 }
 
 /**
@@ -40,9 +40,29 @@ export function decode<D extends DescMessage>(
   text: string,
   value: object,
 ): { message: MessageShape<D>; unknown: string[]; more: number } {
-  const source: Source = { text, unknown: [], more: 0 };
-  const message = readMessage(desc, value, [], source) as MessageShape<D>;
-  return { message, unknown: source.unknown, more: source.more };
+  const unknown: string[] = [];
+  let more = 0;
+  const onUnknown = (path: Path) => {
+    if (unknown.length === MAX_UNKNOWN) more++;
+    else unknown.push(reportedPath(path));
+  };
+  const message = readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: true }) as MessageShape<D>;
+  return { message, unknown, more };
+}
+
+/**
+ * Reads a message like `decode`, but refuses a member that the message does not have, unless its value asks for
+ * nothing: null, false, or an empty string, list or object.
+ * @throws Failure invalid_request with the path of the member
+ */
+export function decodeStrictly<D extends DescMessage>(desc: D, text: string, value: object): MessageShape<D> {
+  const onUnknown = (path: Path, member: unknown) => {
+    const isEmpty = typeof member === "object" && Object.keys(member ?? {}).length === 0;
+    if (isEmpty || member === "" || member === false) return;
+    const name = reportedPath(path);
+    throw invalid(name, `${name} is not supported. Leave it out.`);
+  };
+  return readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: false }) as MessageShape<D>;
 }
 
 /**
@@ -54,13 +74,20 @@ export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchPara
   for (const field of desc.fields) {
     const name = memberName(field);
     const text = query.get(name);
-    if (text !== null && text !== "")
-      message[field.localName] = readValue(field, text, [name], { text: "", unknown: [], more: 0 });
+    if (text !== null && text !== "") message[field.localName] = readValue(field, text, [name], NO_BODY);
   }
   return message as MessageShape<D>;
 }
 
+/** The source of values that hold no objects. */
+const NO_BODY: Source = { text: "", onUnknown: () => undefined, skipsOtherCases: true };
+
 type Path = Array<string | number>;
+
+/** A path for a notice or a failure. The caller chose its names. */
+function reportedPath(path: Path): string {
+  return pathText(path).slice(0, MAX_PATH).toWellFormed();
+}
 
 function pathText(path: Path): string {
   return path.reduce<string>(
@@ -100,9 +127,7 @@ function readMessage(
     const field = fields.get(name);
     const at = [...path, name];
     if (!field) {
-      if (ignored?.has(name)) continue;
-      if (source.unknown.length === MAX_UNKNOWN) source.more++;
-      else source.unknown.push(pathText(at).slice(0, MAX_PATH).toWellFormed());
+      if (!ignored?.has(name)) source.onUnknown(at, (value as Record<string, unknown>)[name]);
       continue;
     }
     const member = (value as Record<string, unknown>)[name];
@@ -130,16 +155,19 @@ function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path,
   if (word === null || word === "" || (Array.isArray(word) && word.length === 0)) throw missing([...path, tag]);
   const chosen = union.fields.find(({ name }) => name === word);
   if (!chosen?.message) throw wrong([...path, tag], oneOf(union.fields.map(({ name }) => name)));
-  const members = union.fields.flatMap(({ message }) => (message ? [...fieldsOf(message).keys()] : []));
+  const others = source.skipsOtherCases ? union.fields : [];
+  const members = others.flatMap(({ message }) => (message ? [...fieldsOf(message).keys()] : []));
   const ignored = new Set([tag, ...members]);
   return { case: chosen.localName, value: readMessage(chosen.message, value, path, source, ignored) };
 }
 
 function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
-  if (hasOption(field, json) && getOption(field, json).inline)
-    return value === "" ? "" : memberText(source.text, path.map(String));
+  const rule = hasOption(field, json) ? getOption(field, json) : undefined;
+  if (rule?.inline) return value === "" ? "" : memberText(source.text, path.map(String));
   if (field.fieldKind !== "list") return readValue(field, value, path, source);
-  if (!Array.isArray(value)) throw wrong(path, "a list");
+  if (rule?.orString && typeof value === "string")
+    return [readValue(field, field.message ? { type: "text", text: value } : value, path, source)];
+  if (!Array.isArray(value)) throw wrong(path, rule?.orString ? "a string or a list" : "a list");
   return value.map((item, i) => readValue(field, item, [...path, i], source));
 }
 
@@ -193,11 +221,17 @@ function readTimestamp(value: unknown, path: Path): Message {
 
 function readBytes(value: unknown, path: Path): Uint8Array {
   if (typeof value !== "string") throw wrong(path, "a base64 string");
+  const bytes = decodeBase64(value);
+  if (!bytes) throw wrong(path, "a base64 string");
+  return bytes;
+}
+
+/** Decodes base64 with or without padding; undefined for text that is not base64. */
+export function decodeBase64(value: string): Uint8Array | undefined {
   const bytes = Buffer.from(value, "base64");
   // Buffer skips characters that are not base64. A body of the expected length had none.
   const digits = value.length - (value.endsWith("==") ? 2 : value.endsWith("=") ? 1 : 0);
-  if (bytes.length !== Math.floor((digits * 3) / 4) || digits % 4 === 1) throw wrong(path, "a base64 string");
-  return bytes;
+  return bytes.length === Math.floor((digits * 3) / 4) && digits % 4 !== 1 ? bytes : undefined;
 }
 
 function missing(path: Path): Error {
