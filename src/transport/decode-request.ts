@@ -1,16 +1,19 @@
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../failure.ts";
+import { type ChatTerms, decodeChat } from "./openai/decode.ts";
 import { decode } from "./rest/decode.ts";
 import { parseMessage } from "./rpc/parse.ts";
 
-/** How a request is written: as JSON of the public contract, as protobuf JSON, or as protobuf. */
-export type Format = "rest" | "json" | "proto";
+/** How a request is written: as JSON of the public contract, as OpenAI's JSON, as protobuf JSON, or as protobuf. */
+export type Format = "rest" | "openai" | "json" | "proto";
 
 export interface DecodedRequest {
   readonly request: GenerateRequest;
-  /** Paths of the first unknown members, and the number of the others. Empty for the formats of RPC. */
+  /** Paths of the first unknown members, and the number of the others. Empty for all formats but `rest`. */
   readonly unknown: readonly string[];
   readonly more: number;
+  /** Set for the format `openai`. */
+  readonly chat?: ChatTerms;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -20,9 +23,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @throws Failure invalid_json; invalid_request naming the field
  */
 export function decodeRequest(bytes: Uint8Array, format: Format): DecodedRequest {
-  if (format === "rest") {
+  if (format === "rest" || format === "openai") {
     const text = decodeText(bytes);
-    const { message, unknown, more } = decode(GenerateRequestSchema, text, parseBody(text));
+    const value = parseBody(text);
+    if (format === "openai") return { ...decodeChat(text, value), unknown: [], more: 0 };
+    const { message, unknown, more } = decode(GenerateRequestSchema, text, value);
     return { request: message, unknown, more };
   }
   return { request: parseMessage(GenerateRequestSchema, bytes, format === "json"), unknown: [], more: 0 };

@@ -196,6 +196,292 @@ export declare type ChatMessage = Message<"chorus.v1.ChatMessage"> & {
 export declare const ChatMessageSchema: GenMessage<ChatMessage>;
 
 /**
+ * The requested format of the answer.
+ *
+ * @generated from message chorus.v1.ChatResponseFormat
+ */
+export declare type ChatResponseFormat = Message<"chorus.v1.ChatResponseFormat"> & {
+  /**
+   * Kind of a `response_format`. Required.
+   *
+   * @generated from oneof chorus.v1.ChatResponseFormat.format
+   */
+  format: {
+    /**
+     * An ordinary answer.
+     *
+     * @generated from field: chorus.v1.ChatResponseFormat.Text text = 1;
+     */
+    value: ChatResponseFormat_Text;
+    case: "text";
+  } | {
+    /**
+     * A JSON object, the same as `output_shape` `extract` of `/v1/generate`.
+     *
+     * @generated from field: chorus.v1.ChatResponseFormat.JsonObject json_object = 2;
+     */
+    value: ChatResponseFormat_JsonObject;
+    case: "jsonObject";
+  } | {
+    /**
+     * An answer that is valid against a schema, or the failure `structured_output_failed`.
+     *
+     * @generated from field: chorus.v1.ChatResponseFormat.JsonSchema json_schema = 3;
+     */
+    value: ChatResponseFormat_JsonSchema;
+    case: "jsonSchema";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.
+ * Use `create(ChatResponseFormatSchema)` to create a new message.
+ */
+export declare const ChatResponseFormatSchema: GenMessage<ChatResponseFormat>;
+
+/**
+ * An ordinary answer.
+ *
+ * @generated from message chorus.v1.ChatResponseFormat.Text
+ */
+export declare type ChatResponseFormat_Text = Message<"chorus.v1.ChatResponseFormat.Text"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.Text.
+ * Use `create(ChatResponseFormat_TextSchema)` to create a new message.
+ */
+export declare const ChatResponseFormat_TextSchema: GenMessage<ChatResponseFormat_Text>;
+
+/**
+ * A JSON object whose members the prompt defines.
+ *
+ * @generated from message chorus.v1.ChatResponseFormat.JsonObject
+ */
+export declare type ChatResponseFormat_JsonObject = Message<"chorus.v1.ChatResponseFormat.JsonObject"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonObject.
+ * Use `create(ChatResponseFormat_JsonObjectSchema)` to create a new message.
+ */
+export declare const ChatResponseFormat_JsonObjectSchema: GenMessage<ChatResponseFormat_JsonObject>;
+
+/**
+ * An answer in JSON that is valid against a schema.
+ *
+ * @generated from message chorus.v1.ChatResponseFormat.JsonSchema
+ */
+export declare type ChatResponseFormat_JsonSchema = Message<"chorus.v1.ChatResponseFormat.JsonSchema"> & {
+  /**
+   * The JSON Schema with its name. Required.
+   *
+   * @generated from field: chorus.v1.ChatResponseFormat.JsonSchema.Format json_schema = 1;
+   */
+  jsonSchema?: ChatResponseFormat_JsonSchema_Format | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.
+ * Use `create(ChatResponseFormat_JsonSchemaSchema)` to create a new message.
+ */
+export declare const ChatResponseFormat_JsonSchemaSchema: GenMessage<ChatResponseFormat_JsonSchema>;
+
+/**
+ * The JSON Schema with its name.
+ *
+ * @generated from message chorus.v1.ChatResponseFormat.JsonSchema.Format
+ */
+export declare type ChatResponseFormat_JsonSchema_Format = Message<"chorus.v1.ChatResponseFormat.JsonSchema.Format"> & {
+  /**
+   * A name, which has no effect.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the format is for. The model sees it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. Required.
+   *
+   * @generated from field: string schema = 3;
+   */
+  schema: string;
+
+  /**
+   * Without effect: the answer always follows the schema.
+   *
+   * @generated from field: bool strict = 4;
+   */
+  strict: boolean;
+};
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.Format.
+ * Use `create(ChatResponseFormat_JsonSchema_FormatSchema)` to create a new message.
+ */
+export declare const ChatResponseFormat_JsonSchema_FormatSchema: GenMessage<ChatResponseFormat_JsonSchema_Format>;
+
+/**
+ * What a stream contains.
+ *
+ * @generated from message chorus.v1.ChatStreamOptions
+ */
+export declare type ChatStreamOptions = Message<"chorus.v1.ChatStreamOptions"> & {
+  /**
+   * True adds a chunk with `usage` before the end of the stream. Default false.
+   *
+   * @generated from field: bool include_usage = 1;
+   */
+  includeUsage: boolean;
+};
+
+/**
+ * Describes the message chorus.v1.ChatStreamOptions.
+ * Use `create(ChatStreamOptionsSchema)` to create a new message.
+ */
+export declare const ChatStreamOptionsSchema: GenMessage<ChatStreamOptions>;
+
+/**
+ * A conversation, and how to answer it.
+ *
+ * @generated from message chorus.v1.CreateChatCompletionRequest
+ */
+export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatCompletionRequest"> & {
+  /**
+   * The conversation, oldest message first: 1 to 40 messages, with at most 5 images and files. Required.
+   *
+   * @generated from field: repeated chorus.v1.ChatMessage messages = 1;
+   */
+  messages: ChatMessage[];
+
+  /**
+   * The largest effort: `chorus` (the service chooses), `chorus-low`, `chorus-medium` or `chorus-high`. Any other name
+   * counts as `chorus`; the header `X-Chorus-Notice` and a notice say so.
+   *
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * True streams the answer as server-sent events. Default false.
+   *
+   * @generated from field: bool stream = 3;
+   */
+  stream: boolean;
+
+  /**
+   * What the stream contains. Only with `stream`.
+   *
+   * @generated from field: chorus.v1.ChatStreamOptions stream_options = 4;
+   */
+  streamOptions?: ChatStreamOptions | undefined;
+
+  /**
+   * Largest length of the answer in tokens, 1 to 32,000. Default 32,000.
+   *
+   * @generated from field: optional int32 max_completion_tokens = 5;
+   */
+  maxCompletionTokens?: number | undefined;
+
+  /**
+   * The older name of `max_completion_tokens`. Send only one of them.
+   *
+   * @generated from field: optional int32 max_tokens = 6;
+   */
+  maxTokens?: number | undefined;
+
+  /**
+   * Sampling temperature, 0.0 to 2.0. Default: the service chooses it for each request.
+   *
+   * @generated from field: optional double temperature = 7;
+   */
+  temperature?: number | undefined;
+
+  /**
+   * One string or at most 4. The answer ends before the first of them. Not possible with a JSON Schema.
+   *
+   * @generated from field: repeated string stop = 8;
+   */
+  stop: string[];
+
+  /**
+   * The format of the answer. Default text.
+   *
+   * @generated from field: chorus.v1.ChatResponseFormat response_format = 9;
+   */
+  responseFormat?: ChatResponseFormat | undefined;
+
+  /**
+   * The largest effort. The smaller one of this and `model` counts.
+   *
+   * @generated from field: chorus.v1.ReasoningEffort reasoning_effort = 10;
+   */
+  reasoningEffort: ReasoningEffort;
+
+  /**
+   * Identifies your user. Without effect.
+   *
+   * @generated from field: string user = 11;
+   */
+  user: string;
+
+  /**
+   * Identifies your user. Without effect.
+   *
+   * @generated from field: string safety_identifier = 12;
+   */
+  safetyIdentifier: string;
+
+  /**
+   * Without effect, because the service finds common prefixes by itself.
+   *
+   * @generated from field: string prompt_cache_key = 13;
+   */
+  promptCacheKey: string;
+
+  /**
+   * Number of answers. Must be 1.
+   *
+   * @generated from field: optional int32 n = 14;
+   */
+  n?: number | undefined;
+
+  /**
+   * Must be 1.
+   *
+   * @generated from field: optional double top_p = 15;
+   */
+  topP?: number | undefined;
+
+  /**
+   * Must be 0.
+   *
+   * @generated from field: optional double presence_penalty = 16;
+   */
+  presencePenalty?: number | undefined;
+
+  /**
+   * Must be 0.
+   *
+   * @generated from field: optional double frequency_penalty = 17;
+   */
+  frequencyPenalty?: number | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.CreateChatCompletionRequest.
+ * Use `create(CreateChatCompletionRequestSchema)` to create a new message.
+ */
+export declare const CreateChatCompletionRequestSchema: GenMessage<CreateChatCompletionRequest>;
+
+/**
  * Requests the list of models.
  *
  * @generated from message chorus.v1.ListModelsRequest
@@ -343,6 +629,67 @@ export enum ChatRole {
  * Describes the enum chorus.v1.ChatRole.
  */
 export declare const ChatRoleSchema: GenEnum<ChatRole>;
+
+/**
+ * The largest effort that the service spends on a request.
+ *
+ * @generated from enum chorus.v1.ReasoningEffort
+ */
+export enum ReasoningEffort {
+  /**
+   * No limit beside the one of `model`.
+   *
+   * @generated from enum value: REASONING_EFFORT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The same as `low`.
+   *
+   * @generated from enum value: REASONING_EFFORT_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * The same as `low`.
+   *
+   * @generated from enum value: REASONING_EFFORT_MINIMAL = 2;
+   */
+  MINIMAL = 2,
+
+  /**
+   * As `effort` `low` of `/v1/generate`.
+   *
+   * @generated from enum value: REASONING_EFFORT_LOW = 3;
+   */
+  LOW = 3,
+
+  /**
+   * As `effort` `medium` of `/v1/generate`.
+   *
+   * @generated from enum value: REASONING_EFFORT_MEDIUM = 4;
+   */
+  MEDIUM = 4,
+
+  /**
+   * As `effort` `high` of `/v1/generate`.
+   *
+   * @generated from enum value: REASONING_EFFORT_HIGH = 5;
+   */
+  HIGH = 5,
+
+  /**
+   * The same as `high`.
+   *
+   * @generated from enum value: REASONING_EFFORT_XHIGH = 6;
+   */
+  XHIGH = 6,
+}
+
+/**
+ * Describes the enum chorus.v1.ReasoningEffort.
+ */
+export declare const ReasoningEffortSchema: GenEnum<ReasoningEffort>;
 
 /**
  * Lists models in the format of OpenAI's API, for clients that were written for it. Only the public listener serves it,

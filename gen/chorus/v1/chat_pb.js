@@ -10,7 +10,7 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.js"
  * Describes the file chorus/v1/chat.proto.
  */
 export const file_chorus_v1_chat = /*@__PURE__*/
-  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIqkDCghDaGF0UGFydBIoCgR0ZXh0GAEgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LlRleHRIABIuCglpbWFnZV91cmwYAiABKAsyGS5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2VIABIoCgRmaWxlGAMgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LkZpbGVIABocCgRUZXh0EhQKBHRleHQYASABKAlCBpKCGQIQARpzCgVJbWFnZRI7CglpbWFnZV91cmwYASABKAsyIC5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2UuU291cmNlQgaSghkCEAEaLQoGU291cmNlEhMKA3VybBgBIAEoCUIGkoIZAhABEg4KBmRldGFpbBgCIAEoCRp0CgRGaWxlEjUKBGZpbGUYASABKAsyHy5jaG9ydXMudjEuQ2hhdFBhcnQuRmlsZS5Tb3VyY2VCBpKCGQIQARo1CgZTb3VyY2USGQoJZmlsZV9kYXRhGAEgASgJQgaSghkCEAESEAoIZmlsZW5hbWUYAiABKAlCEAoEcGFydBIIkoIZBHR5cGUiZgoLQ2hhdE1lc3NhZ2USKQoEcm9sZRgBIAEoDjITLmNob3J1cy52MS5DaGF0Um9sZUIGkoIZAhABEiwKB2NvbnRlbnQYAiADKAsyEy5jaG9ydXMudjEuQ2hhdFBhcnRCBpKCGQIwASITChFMaXN0TW9kZWxzUmVxdWVzdCJGCgVNb2RlbBIKCgJpZBgBIAEoCRIOCgZvYmplY3QYAiABKAkSDwoHY3JlYXRlZBgDIAEoAxIQCghvd25lZF9ieRgEIAEoCSJEChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEh4KBGRhdGEYAiADKAsyEC5jaG9ydXMudjEuTW9kZWwiIAoPR2V0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJKoEBCghDaGF0Um9sZRIZChVDSEFUX1JPTEVfVU5TUEVDSUZJRUQQABIUChBDSEFUX1JPTEVfU1lTVEVNEAESFwoTQ0hBVF9ST0xFX0RFVkVMT1BFUhACEhIKDkNIQVRfUk9MRV9VU0VSEAMSFwoTQ0hBVF9ST0xFX0FTU0lTVEFOVBAEMsoBCgtDaGF0U2VydmljZRJhCgpMaXN0TW9kZWxzEhwuY2hvcnVzLnYxLkxpc3RNb2RlbHNSZXF1ZXN0Gh0uY2hvcnVzLnYxLkxpc3RNb2RlbHNSZXNwb25zZSIWmIIZAYLT5JMCDBIKL3YxL21vZGVscxJYCghHZXRNb2RlbBIaLmNob3J1cy52MS5HZXRNb2RlbFJlcXVlc3QaEC5jaG9ydXMudjEuTW9kZWwiHpiCGQGC0+STAhQSEi92MS9tb2RlbHMve21vZGVsfWIGcHJvdG8z", [file_chorus_v1_options, file_google_api_annotations]);
+  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIqkDCghDaGF0UGFydBIoCgR0ZXh0GAEgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LlRleHRIABIuCglpbWFnZV91cmwYAiABKAsyGS5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2VIABIoCgRmaWxlGAMgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LkZpbGVIABocCgRUZXh0EhQKBHRleHQYASABKAlCBpKCGQIQARpzCgVJbWFnZRI7CglpbWFnZV91cmwYASABKAsyIC5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2UuU291cmNlQgaSghkCEAEaLQoGU291cmNlEhMKA3VybBgBIAEoCUIGkoIZAhABEg4KBmRldGFpbBgCIAEoCRp0CgRGaWxlEjUKBGZpbGUYASABKAsyHy5jaG9ydXMudjEuQ2hhdFBhcnQuRmlsZS5Tb3VyY2VCBpKCGQIQARo1CgZTb3VyY2USGQoJZmlsZV9kYXRhGAEgASgJQgaSghkCEAESEAoIZmlsZW5hbWUYAiABKAlCEAoEcGFydBIIkoIZBHR5cGUiZgoLQ2hhdE1lc3NhZ2USKQoEcm9sZRgBIAEoDjITLmNob3J1cy52MS5DaGF0Um9sZUIGkoIZAhABEiwKB2NvbnRlbnQYAiADKAsyEy5jaG9ydXMudjEuQ2hhdFBhcnRCBpKCGQIwASKmAwoSQ2hhdFJlc3BvbnNlRm9ybWF0EjIKBHRleHQYASABKAsyIi5jaG9ydXMudjEuQ2hhdFJlc3BvbnNlRm9ybWF0LlRleHRIABI/Cgtqc29uX29iamVjdBgCIAEoCzIoLmNob3J1cy52MS5DaGF0UmVzcG9uc2VGb3JtYXQuSnNvbk9iamVjdEgAEj8KC2pzb25fc2NoZW1hGAMgASgLMiguY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdC5Kc29uU2NoZW1hSAAaBgoEVGV4dBoMCgpKc29uT2JqZWN0Gq8BCgpKc29uU2NoZW1hEkwKC2pzb25fc2NoZW1hGAEgASgLMi8uY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdC5Kc29uU2NoZW1hLkZvcm1hdEIGkoIZAhABGlMKBkZvcm1hdBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhYKBnNjaGVtYRgDIAEoCUIGkoIZAggBEg4KBnN0cmljdBgEIAEoCEISCgZmb3JtYXQSCJKCGQR0eXBlIioKEUNoYXRTdHJlYW1PcHRpb25zEhUKDWluY2x1ZGVfdXNhZ2UYASABKAgimQUKG0NyZWF0ZUNoYXRDb21wbGV0aW9uUmVxdWVzdBIwCghtZXNzYWdlcxgBIAMoCzIWLmNob3J1cy52MS5DaGF0TWVzc2FnZUIGkoIZAhABEg0KBW1vZGVsGAIgASgJEg4KBnN0cmVhbRgDIAEoCBI0Cg5zdHJlYW1fb3B0aW9ucxgEIAEoCzIcLmNob3J1cy52MS5DaGF0U3RyZWFtT3B0aW9ucxIiChVtYXhfY29tcGxldGlvbl90b2tlbnMYBSABKAVIAIgBARIXCgptYXhfdG9rZW5zGAYgASgFSAGIAQESGAoLdGVtcGVyYXR1cmUYByABKAFIAogBARIUCgRzdG9wGAggAygJQgaSghkCMAESNgoPcmVzcG9uc2VfZm9ybWF0GAkgASgLMh0uY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdBI0ChByZWFzb25pbmdfZWZmb3J0GAogASgOMhouY2hvcnVzLnYxLlJlYXNvbmluZ0VmZm9ydBIMCgR1c2VyGAsgASgJEhkKEXNhZmV0eV9pZGVudGlmaWVyGAwgASgJEhgKEHByb21wdF9jYWNoZV9rZXkYDSABKAkSDgoBbhgOIAEoBUgDiAEBEhIKBXRvcF9wGA8gASgBSASIAQESHQoQcHJlc2VuY2VfcGVuYWx0eRgQIAEoAUgFiAEBEh4KEWZyZXF1ZW5jeV9wZW5hbHR5GBEgASgBSAaIAQFCGAoWX21heF9jb21wbGV0aW9uX3Rva2Vuc0INCgtfbWF4X3Rva2Vuc0IOCgxfdGVtcGVyYXR1cmVCBAoCX25CCAoGX3RvcF9wQhMKEV9wcmVzZW5jZV9wZW5hbHR5QhQKEl9mcmVxdWVuY3lfcGVuYWx0eSITChFMaXN0TW9kZWxzUmVxdWVzdCJGCgVNb2RlbBIKCgJpZBgBIAEoCRIOCgZvYmplY3QYAiABKAkSDwoHY3JlYXRlZBgDIAEoAxIQCghvd25lZF9ieRgEIAEoCSJEChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEh4KBGRhdGEYAiADKAsyEC5jaG9ydXMudjEuTW9kZWwiIAoPR2V0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJKoEBCghDaGF0Um9sZRIZChVDSEFUX1JPTEVfVU5TUEVDSUZJRUQQABIUChBDSEFUX1JPTEVfU1lTVEVNEAESFwoTQ0hBVF9ST0xFX0RFVkVMT1BFUhACEhIKDkNIQVRfUk9MRV9VU0VSEAMSFwoTQ0hBVF9ST0xFX0FTU0lTVEFOVBAEKtoBCg9SZWFzb25pbmdFZmZvcnQSIAocUkVBU09OSU5HX0VGRk9SVF9VTlNQRUNJRklFRBAAEhkKFVJFQVNPTklOR19FRkZPUlRfTk9ORRABEhwKGFJFQVNPTklOR19FRkZPUlRfTUlOSU1BTBACEhgKFFJFQVNPTklOR19FRkZPUlRfTE9XEAMSGwoXUkVBU09OSU5HX0VGRk9SVF9NRURJVU0QBBIZChVSRUFTT05JTkdfRUZGT1JUX0hJR0gQBRIaChZSRUFTT05JTkdfRUZGT1JUX1hISUdIEAYyygEKC0NoYXRTZXJ2aWNlEmEKCkxpc3RNb2RlbHMSHC5jaG9ydXMudjEuTGlzdE1vZGVsc1JlcXVlc3QaHS5jaG9ydXMudjEuTGlzdE1vZGVsc1Jlc3BvbnNlIhaYghkBgtPkkwIMEgovdjEvbW9kZWxzElgKCEdldE1vZGVsEhouY2hvcnVzLnYxLkdldE1vZGVsUmVxdWVzdBoQLmNob3J1cy52MS5Nb2RlbCIemIIZAYLT5JMCFBISL3YxL21vZGVscy97bW9kZWx9YgZwcm90bzM", [file_chorus_v1_options, file_google_api_annotations]);
 
 /**
  * Describes the message chorus.v1.ChatPart.
@@ -62,32 +62,81 @@ export const ChatMessageSchema = /*@__PURE__*/
   messageDesc(file_chorus_v1_chat, 1);
 
 /**
+ * Describes the message chorus.v1.ChatResponseFormat.
+ * Use `create(ChatResponseFormatSchema)` to create a new message.
+ */
+export const ChatResponseFormatSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 2);
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.Text.
+ * Use `create(ChatResponseFormat_TextSchema)` to create a new message.
+ */
+export const ChatResponseFormat_TextSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 2, 0);
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonObject.
+ * Use `create(ChatResponseFormat_JsonObjectSchema)` to create a new message.
+ */
+export const ChatResponseFormat_JsonObjectSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 2, 1);
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.
+ * Use `create(ChatResponseFormat_JsonSchemaSchema)` to create a new message.
+ */
+export const ChatResponseFormat_JsonSchemaSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 2, 2);
+
+/**
+ * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.Format.
+ * Use `create(ChatResponseFormat_JsonSchema_FormatSchema)` to create a new message.
+ */
+export const ChatResponseFormat_JsonSchema_FormatSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 2, 2, 0);
+
+/**
+ * Describes the message chorus.v1.ChatStreamOptions.
+ * Use `create(ChatStreamOptionsSchema)` to create a new message.
+ */
+export const ChatStreamOptionsSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 3);
+
+/**
+ * Describes the message chorus.v1.CreateChatCompletionRequest.
+ * Use `create(CreateChatCompletionRequestSchema)` to create a new message.
+ */
+export const CreateChatCompletionRequestSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 4);
+
+/**
  * Describes the message chorus.v1.ListModelsRequest.
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2);
+  messageDesc(file_chorus_v1_chat, 5);
 
 /**
  * Describes the message chorus.v1.Model.
  * Use `create(ModelSchema)` to create a new message.
  */
 export const ModelSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 3);
+  messageDesc(file_chorus_v1_chat, 6);
 
 /**
  * Describes the message chorus.v1.ListModelsResponse.
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 4);
+  messageDesc(file_chorus_v1_chat, 7);
 
 /**
  * Describes the message chorus.v1.GetModelRequest.
  * Use `create(GetModelRequestSchema)` to create a new message.
  */
 export const GetModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 5);
+  messageDesc(file_chorus_v1_chat, 8);
 
 /**
  * Describes the enum chorus.v1.ChatRole.
@@ -102,6 +151,20 @@ export const ChatRoleSchema = /*@__PURE__*/
  */
 export const ChatRole = /*@__PURE__*/
   tsEnum(ChatRoleSchema);
+
+/**
+ * Describes the enum chorus.v1.ReasoningEffort.
+ */
+export const ReasoningEffortSchema = /*@__PURE__*/
+  enumDesc(file_chorus_v1_chat, 1);
+
+/**
+ * The largest effort that the service spends on a request.
+ *
+ * @generated from enum chorus.v1.ReasoningEffort
+ */
+export const ReasoningEffort = /*@__PURE__*/
+  tsEnum(ReasoningEffortSchema);
 
 /**
  * Lists models in the format of OpenAI's API, for clients that were written for it. Only the public listener serves it,
