@@ -4,6 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { FinishReason, Notice, Role } from "./generation_pb.js";
 
 /**
  * Describes the file chorus/v1/chat.proto.
@@ -480,6 +481,341 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
  * Use `create(CreateChatCompletionRequestSchema)` to create a new message.
  */
 export declare const CreateChatCompletionRequestSchema: GenMessage<CreateChatCompletionRequest>;
+
+/**
+ * The tokens and credits of a request.
+ *
+ * @generated from message chorus.v1.ChatUsage
+ */
+export declare type ChatUsage = Message<"chorus.v1.ChatUsage"> & {
+  /**
+   * Tokens of the input, as the service counts them.
+   *
+   * @generated from field: int32 prompt_tokens = 1;
+   */
+  promptTokens: number;
+
+  /**
+   * Tokens of the answer.
+   *
+   * @generated from field: int32 completion_tokens = 2;
+   */
+  completionTokens: number;
+
+  /**
+   * Sum of both.
+   *
+   * @generated from field: int32 total_tokens = 3;
+   */
+  totalTokens: number;
+
+  /**
+   * Details of the input.
+   *
+   * @generated from field: chorus.v1.ChatUsage.PromptDetails prompt_tokens_details = 4;
+   */
+  promptTokensDetails?: ChatUsage_PromptDetails | undefined;
+
+  /**
+   * Credits charged, exact to one millionth. 0 when the request is not charged.
+   *
+   * @generated from field: double credits = 5;
+   */
+  credits: number;
+};
+
+/**
+ * Describes the message chorus.v1.ChatUsage.
+ * Use `create(ChatUsageSchema)` to create a new message.
+ */
+export declare const ChatUsageSchema: GenMessage<ChatUsage>;
+
+/**
+ * Details of the input.
+ *
+ * @generated from message chorus.v1.ChatUsage.PromptDetails
+ */
+export declare type ChatUsage_PromptDetails = Message<"chorus.v1.ChatUsage.PromptDetails"> & {
+  /**
+   * The part of the input that the vendor of the answering model served from its cache.
+   *
+   * @generated from field: int32 cached_tokens = 1;
+   */
+  cachedTokens: number;
+};
+
+/**
+ * Describes the message chorus.v1.ChatUsage.PromptDetails.
+ * Use `create(ChatUsage_PromptDetailsSchema)` to create a new message.
+ */
+export declare const ChatUsage_PromptDetailsSchema: GenMessage<ChatUsage_PromptDetails>;
+
+/**
+ * The message of an answer.
+ *
+ * @generated from message chorus.v1.ChatAnswer
+ */
+export declare type ChatAnswer = Message<"chorus.v1.ChatAnswer"> & {
+  /**
+   * Always `assistant`.
+   *
+   * @generated from field: chorus.v1.Role role = 1;
+   */
+  role: Role;
+
+  /**
+   * The answer.
+   *
+   * @generated from field: string content = 2;
+   */
+  content: string;
+
+  /**
+   * Always null: a refusal is the failure `content_refused`.
+   *
+   * @generated from field: optional string refusal = 3;
+   */
+  refusal?: string | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatAnswer.
+ * Use `create(ChatAnswerSchema)` to create a new message.
+ */
+export declare const ChatAnswerSchema: GenMessage<ChatAnswer>;
+
+/**
+ * One answer. A request has one.
+ *
+ * @generated from message chorus.v1.ChatChoice
+ */
+export declare type ChatChoice = Message<"chorus.v1.ChatChoice"> & {
+  /**
+   * Always 0.
+   *
+   * @generated from field: int32 index = 1;
+   */
+  index: number;
+
+  /**
+   * The answer.
+   *
+   * @generated from field: chorus.v1.ChatAnswer message = 2;
+   */
+  message?: ChatAnswer | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: optional string logprobs = 3;
+   */
+  logprobs?: string | undefined;
+
+  /**
+   * Why the answer ended.
+   *
+   * @generated from field: chorus.v1.FinishReason finish_reason = 4;
+   */
+  finishReason: FinishReason;
+};
+
+/**
+ * Describes the message chorus.v1.ChatChoice.
+ * Use `create(ChatChoiceSchema)` to create a new message.
+ */
+export declare const ChatChoiceSchema: GenMessage<ChatChoice>;
+
+/**
+ * An answer in one piece.
+ *
+ * @generated from message chorus.v1.ChatCompletion
+ */
+export declare type ChatCompletion = Message<"chorus.v1.ChatCompletion"> & {
+  /**
+   * Identifier of the generation, prefix `gen_`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Always `chat.completion`.
+   *
+   * @generated from field: string object = 2;
+   */
+  object: string;
+
+  /**
+   * Time of the answer, in seconds since 1970.
+   *
+   * @generated from field: int64 created = 3;
+   */
+  created: bigint;
+
+  /**
+   * The name of the effort, such as `chorus`.
+   *
+   * @generated from field: string model = 4;
+   */
+  model: string;
+
+  /**
+   * The answer, as a list of one.
+   *
+   * @generated from field: repeated chorus.v1.ChatChoice choices = 5;
+   */
+  choices: ChatChoice[];
+
+  /**
+   * Tokens and credits of the request.
+   *
+   * @generated from field: chorus.v1.ChatUsage usage = 6;
+   */
+  usage?: ChatUsage | undefined;
+
+  /**
+   * Notices about the request; empty when there are none. OpenAI's API has no such member.
+   *
+   * @generated from field: repeated chorus.v1.Notice notices = 7;
+   */
+  notices: Notice[];
+};
+
+/**
+ * Describes the message chorus.v1.ChatCompletion.
+ * Use `create(ChatCompletionSchema)` to create a new message.
+ */
+export declare const ChatCompletionSchema: GenMessage<ChatCompletion>;
+
+/**
+ * A piece of an answer.
+ *
+ * @generated from message chorus.v1.ChatDelta
+ */
+export declare type ChatDelta = Message<"chorus.v1.ChatDelta"> & {
+  /**
+   * Always `assistant`. Only in the first piece.
+   *
+   * @generated from field: optional chorus.v1.Role role = 1;
+   */
+  role?: Role | undefined;
+
+  /**
+   * The text of the piece. Not set in the last one.
+   *
+   * @generated from field: optional string content = 2;
+   */
+  content?: string | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatDelta.
+ * Use `create(ChatDeltaSchema)` to create a new message.
+ */
+export declare const ChatDeltaSchema: GenMessage<ChatDelta>;
+
+/**
+ * A piece of the only answer.
+ *
+ * @generated from message chorus.v1.ChatChunkChoice
+ */
+export declare type ChatChunkChoice = Message<"chorus.v1.ChatChunkChoice"> & {
+  /**
+   * Always 0.
+   *
+   * @generated from field: int32 index = 1;
+   */
+  index: number;
+
+  /**
+   * What the piece adds.
+   *
+   * @generated from field: chorus.v1.ChatDelta delta = 2;
+   */
+  delta?: ChatDelta | undefined;
+
+  /**
+   * Always null.
+   *
+   * @generated from field: optional string logprobs = 3;
+   */
+  logprobs?: string | undefined;
+
+  /**
+   * Why the answer ended; null before its end.
+   *
+   * @generated from field: optional chorus.v1.FinishReason finish_reason = 4;
+   */
+  finishReason?: FinishReason | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatChunkChoice.
+ * Use `create(ChatChunkChoiceSchema)` to create a new message.
+ */
+export declare const ChatChunkChoiceSchema: GenMessage<ChatChunkChoice>;
+
+/**
+ * One event of a streamed answer.
+ *
+ * @generated from message chorus.v1.ChatCompletionChunk
+ */
+export declare type ChatCompletionChunk = Message<"chorus.v1.ChatCompletionChunk"> & {
+  /**
+   * Identifier of the generation, prefix `gen_`; the same in every chunk.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Always `chat.completion.chunk`.
+   *
+   * @generated from field: string object = 2;
+   */
+  object: string;
+
+  /**
+   * Start of the answer, in seconds since 1970; the same in every chunk.
+   *
+   * @generated from field: int64 created = 3;
+   */
+  created: bigint;
+
+  /**
+   * The name of the effort, such as `chorus`.
+   *
+   * @generated from field: string model = 4;
+   */
+  model: string;
+
+  /**
+   * A piece of the answer, as a list of one. Empty in the chunk with `usage`.
+   *
+   * @generated from field: repeated chorus.v1.ChatChunkChoice choices = 5;
+   */
+  choices: ChatChunkChoice[];
+
+  /**
+   * Tokens and credits of the request. Only in the last chunk, and only with `include_usage`.
+   *
+   * @generated from field: optional chorus.v1.ChatUsage usage = 6;
+   */
+  usage?: ChatUsage | undefined;
+
+  /**
+   * Notices about the request. Only in the chunk with `finish_reason`. OpenAI's API has no such member.
+   *
+   * @generated from field: repeated chorus.v1.Notice notices = 7;
+   */
+  notices: Notice[];
+};
+
+/**
+ * Describes the message chorus.v1.ChatCompletionChunk.
+ * Use `create(ChatCompletionChunkSchema)` to create a new message.
+ */
+export declare const ChatCompletionChunkSchema: GenMessage<ChatCompletionChunk>;
 
 /**
  * Requests the list of models.
