@@ -3,12 +3,13 @@ import { type DescMethod, type DescService, type FileRegistry, getOption } from 
 import { memberName } from "../../src/json-names.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import {
+  CHAT_FAILURE_RESPONSE,
   CHAT_FAILURE_SCHEMA,
+  chatFailureResponses,
   FAILURE_SCHEMA,
   failureList,
   failureResponses,
-  OPENAI_FORMAT,
-  OWN_FORMAT,
+  headersOf,
 } from "./failures.ts";
 import { commentOf, createSchemas, type Schema, type Schemas, withParts } from "./schema.ts";
 
@@ -73,6 +74,7 @@ export function createDocument(registry: FileRegistry): Schema {
         },
       },
       headers: HEADERS,
+      responses: { ChatFailure: CHAT_FAILURE_RESPONSE },
       schemas: { ...schemas.named, Failure: FAILURE_SCHEMA, ChatFailure: CHAT_FAILURE_SCHEMA },
     },
   };
@@ -86,6 +88,10 @@ const HEADERS: Schema = {
   "Retry-After": {
     description: "Whole seconds after which the same request may succeed, rounded up; `retry_after_ms` is exact.",
     schema: { type: "integer", minimum: 1 },
+  },
+  "X-Should-Retry": {
+    description: "`false` when the same request would fail again. OpenAI's clients then do not retry it.",
+    schema: { type: "string" },
   },
 };
 
@@ -122,10 +128,10 @@ function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pa
     responses: {
       200: {
         description: method.methodKind === "server_streaming" ? streamText(method) : commentOf(method.output),
-        headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
+        headers: headersOf(["X-Request-Id"]),
         content: { ...content(method, schemas) },
       },
-      ...failureResponses(call, isChat ? OPENAI_FORMAT : OWN_FORMAT),
+      ...(isChat ? chatFailureResponses(call) : failureResponses(call)),
     },
   };
 }

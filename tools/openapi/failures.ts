@@ -1,6 +1,6 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/failure.ts";
-import { type FailureResponse, ownFailure } from "../../src/transport/failure-body.ts";
-import { openaiCode, openaiFailure } from "../../src/transport/openai/failure.ts";
+import { failureJson } from "../../src/transport/failure-body.ts";
+import { openaiFailure } from "../../src/transport/openai/failure.ts";
 import type { Schema } from "./schema.ts";
 
 /** The methods that take a prompt, and all methods, by the local name of the RPC. */
@@ -65,37 +65,7 @@ const DETAILS: Readonly<Partial<Record<FailureKind, FailureInit>>> = {
   overloaded: { retryAfterMs: 1_000 },
 };
 
-/** How an API writes failures. */
-export interface FailureFormat {
-  respond(failure: Failure): FailureResponse;
-  /** The code in the body of a failure that has this code of ours. */
-  code(own: string | undefined): string | undefined;
-  /** The schema of the body, narrowed to failures with these codes. */
-  schema(codes: readonly (string | undefined)[]): Schema;
-  /** Whether each response has an example of each of its failures. */
-  readonly hasExamples: boolean;
-}
-
 const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
-
-export const OWN_FORMAT: FailureFormat = {
-  respond: (failure) => ownFailure(failure, EXAMPLE_ID),
-  hasExamples: true,
-  code: (own) => own,
-  schema: (codes) => ({
-    $ref: "#/components/schemas/Failure",
-    ...(codes.includes(undefined) ? {} : { required: ["code"] }),
-    properties: { code: { enum: codes.filter((code) => code !== undefined) } },
-  }),
-};
-
-export const OPENAI_FORMAT: FailureFormat = {
-  respond: openaiFailure,
-  // The failures are those of the other paths.
-  hasExamples: false,
-  code: openaiCode,
-  schema: () => ({ $ref: "#/components/schemas/ChatFailure" }),
-};
 
 export const FAILURE_SCHEMA: Schema = {
   type: "object",
@@ -144,22 +114,38 @@ export const CHAT_FAILURE_SCHEMA: Schema = {
 };
 
 /** The failure responses of a method by status, with an example of every failure. */
-export function failureResponses(call: string, format: FailureFormat): Schema {
-  const byStatus = new Map<number, FailureKind[]>();
-  for (const kind of KINDS.filter((kind) => CALLS[kind].includes(call))) {
-    const { status } = format.respond(new Failure(kind));
-    byStatus.set(status, [...(byStatus.get(status) ?? []), kind]);
-  }
-  const responses = [...byStatus].map(([status, kinds]) => [String(status), response(kinds, format)]);
+export function failureResponses(call: string): Schema {
+  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
+  const statuses = [...new Set(kinds.map((kind) => FAILURES[kind].http))].sort((a, b) => a - b);
+  const responses = statuses.map((status) => [
+    String(status),
+    response(kinds.filter((kind) => FAILURES[kind].http === status)),
+  ]);
   return {
     ...Object.fromEntries(responses),
     default: {
-      ...response(NO_CALL, format),
+      ...response(NO_CALL),
       description:
         "Unknown path or method; `Allow` lists the methods of a known path. Any other failure has the same body.",
     },
   };
 }
+
+/** The failure responses of a method in OpenAI's format by status. All share `CHAT_FAILURE_RESPONSE`. */
+export function chatFailureResponses(call: string): Schema {
+  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
+  const statuses = kinds.map((kind) => String(openaiFailure(new Failure(kind)).status));
+  const response = { $ref: "#/components/responses/ChatFailure" };
+  return Object.fromEntries([...statuses, "default"].map((status) => [status, response]));
+}
+
+export const CHAT_FAILURE_RESPONSE: Schema = {
+  description:
+    "A failure. It has the code of the same failure of the other paths; a rate limit has `rate_limit_exceeded`. " +
+    "The status is the same too, with 400 in place of 422.",
+  headers: headersOf(["X-Request-Id", "Retry-After", "X-Should-Retry"]),
+  content: { "application/json": { schema: { $ref: "#/components/schemas/ChatFailure" } } },
+};
 
 /** The failures as a Markdown list, which fits into narrow columns better than a table. */
 export function failureList(): string {
@@ -168,24 +154,33 @@ export function failureList(): string {
     .join("\n");
 }
 
-function response(kinds: readonly FailureKind[], { respond, code, schema, hasExamples }: FailureFormat): Schema {
-  const codes = [...new Set(kinds.map((kind) => code(codeOf(kind))))];
-  const list = kinds.map((kind) => `- \`${code(codeOf(kind)) ?? "(no code)"}\`: ${FAILURES[kind].message}`);
+function response(kinds: readonly FailureKind[]): Schema {
+  const codes = [...new Set(kinds.map(codeOf))];
   const waits = kinds.some((kind) => DETAILS[kind]?.retryAfterMs !== undefined);
-  const example = (kind: FailureKind) => ({ value: JSON.parse(respond(new Failure(kind, DETAILS[kind])).text) });
   return {
-    description: list.join("\n"),
-    headers: {
-      "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-      ...(waits ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } } : {}),
-    },
+    description: kinds.map((kind) => `- \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`).join("\n"),
+    headers: headersOf(waits ? ["X-Request-Id", "Retry-After"] : ["X-Request-Id"]),
     content: {
       "application/json": {
-        schema: schema(codes),
-        ...(hasExamples ? { examples: Object.fromEntries(kinds.map((kind) => [kind, example(kind)])) } : {}),
+        schema: {
+          $ref: "#/components/schemas/Failure",
+          ...(codes.includes(undefined) ? {} : { required: ["code"] }),
+          properties: { code: { enum: codes.filter((code) => code !== undefined) } },
+        },
+        examples: Object.fromEntries(kinds.map((kind) => [kind, { value: example(kind) }])),
       },
     },
   };
+}
+
+/** The body as the service writes it. */
+function example(kind: FailureKind): unknown {
+  return JSON.parse(failureJson(new Failure(kind, DETAILS[kind]), EXAMPLE_ID));
+}
+
+/** References to headers of the document. */
+export function headersOf(names: readonly string[]): Schema {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 function codeOf(kind: FailureKind): string | undefined {

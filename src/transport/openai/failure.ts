@@ -41,13 +41,8 @@ export function openaiFailure(failure: Failure): FailureResponse {
   };
 }
 
-/** The body of a failure in OpenAI's format. */
+/** The body of a failure in OpenAI's format. A rate limit, which has no code of ours, has OpenAI's. */
 export function openaiFailureJson({ row, message, field }: Failure): string {
   const type = TYPES[row.http] ?? "invalid_request_error";
-  return JSON.stringify({ error: { message, type, param: field ?? null, code: openaiCode(row.code) } });
-}
-
-/** The code of a failure: our own. A rate limit, which has none, has OpenAI's. */
-export function openaiCode(own: string | undefined): string {
-  return own ?? "rate_limit_exceeded";
+  return JSON.stringify({ error: { message, type, param: field ?? null, code: row.code ?? "rate_limit_exceeded" } });
 }
