@@ -5,7 +5,7 @@ import type { Outcome, Tier } from "../terms.ts";
 export interface RequestEnd {
   transport: "rest" | "rpc";
   /** `none`: the path or method does not exist. */
-  method: "generate" | "stream_generate" | "models" | "quotas" | "metrics" | "admin" | "none";
+  method: "generate" | "stream_generate" | "chat_completions" | "models" | "quotas" | "metrics" | "admin" | "none";
   outcome: Outcome;
   seconds: number;
   inputTokens?: number;

@@ -41,6 +41,8 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   streamGenerate: "stream_generate",
   quotas: "quotas",
   metrics: "metrics",
+  createChatCompletion: "chat_completions",
+  streamChatCompletion: "chat_completions",
   listModels: "models",
   getModel: "models",
 };

@@ -14,4 +14,18 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1 } },
   "Attachment.name": { maxLength: 255 },
   "Attachment.data": { minLength: 1 },
+  "CreateChatCompletionRequest.messages": { minItems: 1, maxItems: 40 },
+  "CreateChatCompletionRequest.max_completion_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
+  "CreateChatCompletionRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
+  "CreateChatCompletionRequest.temperature": { minimum: 0, maximum: 2 },
+  "CreateChatCompletionRequest.stop": {
+    anyOf: [{ type: "string" }, { type: "array", maxItems: 4, items: { type: "string", minLength: 1 } }],
+  },
+  "CreateChatCompletionRequest.n": { const: 1 },
+  "CreateChatCompletionRequest.top_p": { const: 1 },
+  "CreateChatCompletionRequest.presence_penalty": { const: 0 },
+  "CreateChatCompletionRequest.frequency_penalty": { const: 0 },
 };
+
+/** Lists that only some responses have. In the proto files, a list cannot be `optional`. */
+export const OPTIONAL: ReadonlySet<string> = new Set(["ChatCompletionChunk.notices"]);

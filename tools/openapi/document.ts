@@ -20,6 +20,10 @@ interface HttpRule {
   pattern: { case: "get" | "post"; value: string };
 }
 
+interface Operation extends Schema {
+  responses: { 200: Schema & { content: Schema } };
+}
+
 /**
  * Describes the REST API of `chorus.v1.GenerationService` and `chorus.v1.ChatService` as OpenAPI 3.1. Paths and methods
  * come from the `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures
@@ -37,10 +41,15 @@ export function createDocument(registry: FileRegistry): Schema {
   const methods = [...service.methods, ...chat.methods];
   const requests = new Set(methods.flatMap(({ input }) => [...withParts(input)]));
   const schemas = createSchemas(json, jsonTag, requests);
-  const paths: Record<string, Schema> = {};
+  const paths: Record<string, Record<string, Operation>> = {};
   for (const method of methods) {
     const { pattern } = getOption(method, http) as unknown as HttpRule;
-    paths[pattern.value] = { ...paths[pattern.value], [pattern.case]: operation(method, pattern, schemas) };
+    const path = paths[pattern.value] ?? {};
+    const found = path[pattern.case];
+    // A method with the path of an earlier one is its other kind of answer.
+    if (found) Object.assign(found.responses[200].content, content(method, schemas));
+    else path[pattern.case] = operation(method, pattern, schemas);
+    paths[pattern.value] = path;
   }
   return {
     openapi: "3.1.1",
@@ -89,6 +98,10 @@ const HEADERS: Schema = {
     description: "Whole seconds after which the same request may succeed, rounded up; `retry_after_ms` is exact.",
     schema: { type: "integer", minimum: 1 },
   },
+  "X-Chorus-Notice": {
+    description: "The code and the sentence of a notice, when `model` has another name. It is among `notices` too.",
+    schema: { type: "string" },
+  },
   "X-Should-Retry": {
     description: "`false` when the same request would fail again. OpenAI's clients then do not retry it.",
     schema: { type: "string" },
@@ -114,7 +127,7 @@ function introduction(service: DescService): string {
   ].join("\n\n");
 }
 
-function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pattern"], schemas: Schemas): Schema {
+function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pattern"], schemas: Schemas): Operation {
   const comment = commentOf(method);
   const call = method.localName;
   const isChat = method.parent.name === "ChatService";
@@ -128,7 +141,7 @@ function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pa
     responses: {
       200: {
         description: method.methodKind === "server_streaming" ? streamText(method) : commentOf(method.output),
-        headers: headersOf(["X-Request-Id"]),
+        headers: headersOf(isChat && verb === "post" ? ["X-Request-Id", "X-Chorus-Notice"] : ["X-Request-Id"]),
         content: { ...content(method, schemas) },
       },
       ...(isChat ? chatFailureResponses(call) : failureResponses(call)),
@@ -169,15 +182,19 @@ function content(method: DescMethod, schemas: Schemas): Schema {
   if (method.methodKind !== "server_streaming") {
     return { "application/json": { schema: schemas.message(method.output), examples } };
   }
-  const anyOf = method.output.fields.flatMap((field) => (field.message ? [schemas.message(field.message)] : []));
+  const isChat = method.parent.name === "ChatService";
+  const parts = method.output.fields.flatMap((field) => (field.message ? [schemas.message(field.message)] : []));
+  const anyOf = isChat ? [schemas.message(method.output)] : parts;
+  const failure = { $ref: `#/components/schemas/${isChat ? "ChatFailure" : "Failure"}` };
   return {
     "text/event-stream": {
       schema: {
         type: "string",
         description:
-          "Server-sent events. The data of each event is one JSON object; the event name determines its type.",
+          "Server-sent events. The data of each event is one JSON object" +
+          (isChat ? ", of the last one `[DONE]`." : "; the event name determines its type."),
         contentMediaType: "application/json",
-        contentSchema: { anyOf: [...anyOf, { $ref: "#/components/schemas/Failure" }] },
+        contentSchema: { anyOf: [...anyOf, failure] },
       },
       examples,
     },

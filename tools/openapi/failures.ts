@@ -4,8 +4,8 @@ import { openaiFailure } from "../../src/transport/openai/failure.ts";
 import type { Schema } from "./schema.ts";
 
 /** The methods that take a prompt, and all methods, by the local name of the RPC. */
-const PROMPTS = ["generate", "streamGenerate"];
-const REPEATABLE = ["generate"];
+const PROMPTS = ["generate", "streamGenerate", "createChatCompletion"];
+const REPEATABLE = ["generate", "createChatCompletion"];
 const ALL = [...PROMPTS, "quotas", "metrics", "listModels", "getModel"];
 
 /** The methods that can fail with each kind. Empty for failures of other APIs. */

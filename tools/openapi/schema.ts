@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
 import { memberName, words } from "../../src/json-names.ts";
-import { BOUNDS } from "./bounds.ts";
+import { BOUNDS, OPTIONAL } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */
 export type Schema = { [keyword: string]: unknown };
@@ -21,6 +21,7 @@ interface JsonRule {
   nullable: boolean;
   nullBeside: string;
   open: boolean;
+  orString: boolean;
 }
 
 /** Collects the schemas of messages and enums in their JSON form, by name. */
@@ -92,8 +93,9 @@ export function createSchemas(
 
   function field(field: DescField): Schema {
     const one = value(field);
-    const schema = field.fieldKind === "list" ? { type: "array", items: one } : one;
-    const { nullable, nullBeside, inline } = rule(field);
+    const { nullable, nullBeside, inline, orString } = rule(field);
+    const list = { type: "array", items: one };
+    const schema = field.fieldKind !== "list" ? one : orString ? { anyOf: [{ type: "string" }, list] } : list;
     return {
       ...(nullable || nullBeside !== "" ? orNull(schema) : schema),
       // The comment describes the proto field, which is a string.
@@ -135,7 +137,7 @@ export function createSchemas(
 
   /** Whether the member is in every response: fields without `optional`, and those that may be null. */
   function isAlwaysSent(field: DescField): boolean {
-    return !field.proto.proto3Optional || rule(field).nullable;
+    return (!field.proto.proto3Optional || rule(field).nullable) && !OPTIONAL.has(fullName(field));
   }
 
   function isRequest(desc: DescMessage): boolean {

@@ -1028,12 +1028,34 @@ export enum ReasoningEffort {
 export declare const ReasoningEffortSchema: GenEnum<ReasoningEffort>;
 
 /**
- * Lists models in the format of OpenAI's API, for clients that were written for it. Only the public listener serves it,
- * as JSON.
+ * Answers conversations in the format of OpenAI's API, for clients that were written for it. Only the public listener
+ * serves it, as JSON. Each request becomes a `GenerateRequest` with the same limits, checks and price. A parameter that
+ * the service does not support is refused with the status 400 and its name, unless its value is null, false or empty.
  *
  * @generated from service chorus.v1.ChatService
  */
 export declare const ChatService: GenService<{
+  /**
+   * Answers a conversation in OpenAI's format. With `stream`, the answer is a stream of `ChatCompletionChunk`.
+   *
+   * @generated from rpc chorus.v1.ChatService.CreateChatCompletion
+   */
+  createChatCompletion: {
+    methodKind: "unary";
+    input: typeof CreateChatCompletionRequestSchema;
+    output: typeof ChatCompletionSchema;
+  },
+  /**
+   * Answers a conversation in OpenAI's format, piece by piece: requests with `stream`. `data: [DONE]` ends the stream.
+   * A failure ends it as an event with a member `error`. JSON is sent in one piece when it is complete and valid.
+   *
+   * @generated from rpc chorus.v1.ChatService.StreamChatCompletion
+   */
+  streamChatCompletion: {
+    methodKind: "server_streaming";
+    input: typeof CreateChatCompletionRequestSchema;
+    output: typeof ChatCompletionChunkSchema;
+  },
   /**
    * Lists the names that `model` can have. They name efforts, because the service chooses the models.
    *

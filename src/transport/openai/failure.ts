@@ -42,7 +42,10 @@ export function openaiFailure(failure: Failure): FailureResponse {
 }
 
 /** The body of a failure in OpenAI's format. A rate limit, which has no code of ours, has OpenAI's. */
-export function openaiFailureJson({ row, message, field }: Failure): string {
+export function openaiFailureJson({ kind, row, message, field }: Failure): string {
   const type = TYPES[row.http] ?? "invalid_request_error";
-  return JSON.stringify({ error: { message, type, param: field ?? null, code: row.code ?? "rate_limit_exceeded" } });
+  const more = kind === "not_found" ? " Of OpenAI's API, the service has /v1/chat/completions and /v1/models." : "";
+  return JSON.stringify({
+    error: { message: message + more, type, param: field ?? null, code: row.code ?? "rate_limit_exceeded" },
+  });
 }

@@ -9,6 +9,7 @@ import type { Caller } from "../../accounts/keys.ts";
 import { Failure } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
+import { completeChat } from "../openai/chat.ts";
 import { sendModel, sendModels } from "../openai/models.ts";
 import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
 import { decodeQuery } from "./decode.ts";
@@ -46,6 +47,7 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
   for (const [path, send] of createDocs())
     add(path, "GET", { run: ({ request, response }) => send(request, response) });
 
+  const chat: Serve = (exchange, caller) => completeChat(parts, exchange, caller);
   const methods: Record<keyof (typeof GenerationService.method & typeof ChatService.method), Serve> = {
     generate: (exchange, caller) => generate(parts, exchange, caller, false),
     streamGenerate: (exchange, caller) => generate(parts, exchange, caller, true),
@@ -56,6 +58,8 @@ export function createHandlers(parts: Parts): ReadonlyMap<string, Verbs> {
       const request = decodeQuery(MetricsRequestSchema, new URLSearchParams(exchange.query));
       sendJson(exchange, 200, encode(MetricsResponseSchema, await services.metrics(request, caller)));
     },
+    createChatCompletion: chat,
+    streamChatCompletion: chat,
     listModels: sendModels,
     getModel: sendModel,
   };

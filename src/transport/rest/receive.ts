@@ -19,11 +19,12 @@ export interface ReceiveParts {
 
 /** How a body is written and answered. */
 interface Form {
-  readonly format: "rest";
+  readonly format: "rest" | "openai";
+  /** Whether the answer is streamed; false where only the body says it. */
   readonly streamed: boolean;
 }
 
-interface Received extends Pick<DecodedRequest | Result, "request"> {
+interface Received extends Pick<DecodedRequest | Result, "request" | "chat"> {
   readonly context: RequestContext;
 }
 
@@ -50,7 +51,7 @@ export async function receive(
   try {
     const notices = unknownFieldNotices(decoded.unknown, decoded.more);
     const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, notices);
-    await use({ request: decoded.request, context });
+    await use({ request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) });
   } finally {
     hold.release();
   }

@@ -172,6 +172,12 @@ async function checkAnswer(operation: Operation, response: Response): Promise<vo
   const type = response.headers.get("content-type")?.split(";")[0] ?? "";
   assert.ok(answer?.content[type], `${response.status} ${type}`);
   assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
+  if (type === "text/event-stream" && operation.tags.includes("OpenAI's format")) {
+    const data = (await response.text()).split("\n\n").filter((event) => event.startsWith("data: "));
+    assert.equal(data.pop(), "data: [DONE]");
+    for (const event of data) accepted(validators.schema("ChatCompletionChunk"), JSON.parse(event.slice(6)));
+    return;
+  }
   if (type === "text/event-stream") {
     const events = await readEvents(response);
     assert.ok(events.some(({ event }) => event === "delta") && events.at(-1)?.event === "done");
