@@ -133,12 +133,86 @@ const METRICS = {
   series: [{ start: "2026-03-14T00:00:00.000Z", ...POINT }],
 };
 
+const QUESTION = { role: "user", content: "What is 17 * 23 + 4?" };
+
+const CHATS: Schema = {
+  prompt: { summary: "A prompt", value: { model: "chorus", messages: [QUESTION] } },
+  conversation: {
+    summary: "A conversation with a file",
+    value: {
+      model: "chorus-low",
+      messages: [
+        { role: "developer", content: "Answer in one sentence." },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is 6 * 7?" },
+            { type: "file", file: { filename: "note.txt", file_data: "data:text/plain;base64,NiAqIDcgPSA0Mg==" } },
+          ],
+        },
+      ],
+      temperature: 0.2,
+      max_completion_tokens: 200,
+      stop: "\n\n",
+    },
+  },
+  strict: {
+    summary: "JSON that is valid against a schema",
+    value: {
+      model: "chorus",
+      messages: [{ role: "user", content: INVOICE }],
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "invoice", schema: STRICT.value.response_format.schema },
+      },
+    },
+  },
+  stream: {
+    summary: "A stream with its usage",
+    value: { model: "chorus", messages: [QUESTION], stream: true, stream_options: { include_usage: true } },
+  },
+};
+
+const CHAT_HEAD = { id: IDS.id, object: "chat.completion", created: 1_773_480_413, model: "chorus" };
+const CHAT_USAGE = {
+  prompt_tokens: 14,
+  completion_tokens: 3,
+  total_tokens: 17,
+  prompt_tokens_details: { cached_tokens: 0 },
+  credits: 0.0026,
+};
+
+const CHAT_ANSWER = {
+  ...CHAT_HEAD,
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: "395", refusal: null },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
+  usage: CHAT_USAGE,
+  notices: [],
+};
+
+const CHUNKS = [
+  { choices: [{ index: 0, delta: { role: "assistant", content: "395" }, logprobs: null, finish_reason: null }] },
+  { choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }], notices: [] },
+  { choices: [], usage: CHAT_USAGE },
+]
+  .map((members) => JSON.stringify({ ...CHAT_HEAD, object: "chat.completion.chunk", ...members }))
+  .concat("[DONE]")
+  .map((data) => `data: ${data}\n\n`)
+  .join("");
+
 const MODEL = { id: "chorus", object: "model", created: 1_767_225_600, owned_by: "chorus" };
 
 /** Examples of requests, by the local name of the RPC. */
 export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: { ...FEATURES, strict: STRICT },
   streamGenerate: FEATURES,
+  createChatCompletion: CHATS,
 };
 
 /** Examples of answers, by the local name of the RPC. */
@@ -147,6 +221,8 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   streamGenerate: { events: { summary: "A short answer", value: EVENTS } },
   quotas: { quotas: { value: QUOTAS } },
   metrics: { metrics: { value: METRICS } },
+  createChatCompletion: { text: { summary: "Text", value: CHAT_ANSWER } },
+  streamChatCompletion: { chunks: { summary: "A short answer", value: CHUNKS } },
   listModels: { models: { value: { object: "list", data: [MODEL] } } },
   getModel: { model: { value: MODEL } },
 };
