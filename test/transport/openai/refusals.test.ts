@@ -1,17 +1,263 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
+import { describe } from "vitest";
+import { createKeys } from "../../../src/accounts/keys.ts";
+import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
+import { OPERATOR } from "../../helpers/actors.ts";
 import { test } from "../../helpers/fixtures.ts";
 
-test("answers paths of OpenAI's API that do not exist in its format", async ({ service }) => {
-  for (const [path, headers] of [
-    ["/v1/responses", {}],
-    ["/v1/responses", { "x-api-key": "ck_unknown" }],
-    ["/v1/chat/completions/gen_1", {}],
-    ["/v1/embeddings?a=b", {}],
-  ] as const) {
-    const response = await service.post(path, {}, headers);
-    const { error } = (await response.json()) as { error: Record<string, unknown> };
-    assert.deepEqual([response.status, error.type, error.code], [404, "invalid_request_error", "not_found"], path);
-    assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
-    assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
+const PATH = "/v1/chat/completions";
+const HELLO = [{ role: "user", content: "Hello" }];
+
+async function refusal(response: Response) {
+  const text = await response.text();
+  const { error } = JSON.parse(text);
+  assert.ok(error, text);
+  assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
+  assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
+  const { status, headers } = response;
+  return { status, headers, ...(error as { message: string; type: string; param: string | null; code: string }) };
+}
+
+describe("a parameter", () => {
+  test("that is not supported is refused with its name", async ({ service, vendor }) => {
+    const user = (part: object) => [{ role: "user", content: [part, { type: "text", text: "a" }] }];
+    const image = (members: object) => user({ type: "image_url", image_url: members });
+    const file = (members: object) => user({ type: "file", file: members });
+    const png = "data:image/png;base64,aGk=";
+    const schema = (members: object) => ({ type: "json_schema", json_schema: { name: "a", ...members } });
+    const cases: [body: object, param: string, code?: string][] = [
+      [{ tools: [{ type: "function", function: { name: "f" } }] }, "tools"],
+      [{ tool_choice: "auto" }, "tool_choice"],
+      [{ functions: [{ name: "f" }] }, "functions"],
+      [{ n: 2 }, "n"],
+      [{ logprobs: true }, "logprobs"],
+      [{ top_logprobs: 2 }, "top_logprobs"],
+      [{ top_p: 0.5 }, "top_p"],
+      [{ presence_penalty: 1 }, "presence_penalty"],
+      [{ frequency_penalty: -1 }, "frequency_penalty"],
+      [{ logit_bias: { 50256: -100 } }, "logit_bias"],
+      [{ seed: 0 }, "seed"],
+      [{ store: true }, "store"],
+      [{ metadata: { a: "b" } }, "metadata"],
+      [{ modalities: ["text", "audio"] }, "modalities"],
+      [{ audio: { voice: "alloy" } }, "audio"],
+      [{ prediction: { type: "content", content: "a" } }, "prediction"],
+      [{ web_search_options: { user_location: null } }, "web_search_options"],
+      [{ model: 1 }, "model"],
+      [{ stream: "yes" }, "stream"],
+      [{ stream_options: { include_usage: true } }, "stream_options"],
+      [{ stream: true, stream_options: { include_obfuscation: true } }, "stream_options.include_obfuscation"],
+      [{ temperature: 2.5 }, "temperature"],
+      [{ max_tokens: 0 }, "max_tokens"],
+      [{ max_completion_tokens: 32_001 }, "max_completion_tokens"],
+      [{ max_tokens: 1, max_completion_tokens: 1 }, "max_tokens"],
+      [{ stop: ["a", "b", "c", "d", "e"] }, "stop"],
+      [{ stop: ["a", ""] }, "stop[1]"],
+      [{ stop: 1 }, "stop"],
+      [{ stop: "a", response_format: schema({ schema: { type: "object" } }) }, "stop"],
+      [{ reasoning_effort: "extreme" }, "reasoning_effort"],
+      [{ response_format: { type: "grammar" } }, "response_format.type"],
+      [{ response_format: { type: "text", json_schema: { schema: {} } } }, "response_format.json_schema"],
+      [{ response_format: { type: "json_schema" } }, "response_format.json_schema"],
+      [{ response_format: schema({}) }, "response_format.json_schema.schema", "invalid_response_schema"],
+      [
+        { response_format: schema({ schema: { type: "object", properties: { a: { format: "date" } } } }) },
+        "response_format.json_schema.schema.properties.a",
+        "invalid_response_schema",
+      ],
+      [{ messages: [] }, "messages"],
+      [{ messages: Array(41).fill(HELLO[0]) }, "messages"],
+      [{ messages: [{ role: "user", content: "" }] }, "messages"],
+      [{ messages: [{ role: "tool", content: "a", tool_call_id: "1" }] }, "messages[0].role"],
+      [{ messages: [...HELLO, { content: "a" }] }, "messages[1].role"],
+      [{ messages: [{ role: "user", content: "a", name: "Ada" }] }, "messages[0].name"],
+      [{ messages: [{ role: "assistant", content: "a", tool_calls: [{}] }] }, "messages[0].tool_calls"],
+      [{ messages: [{ role: "user", content: 1 }] }, "messages[0].content"],
+      [{ messages: [{ role: "user", content: [{ type: "input_audio" }] }] }, "messages[0].content[0].type"],
+      [{ messages: image({ url: "https://example.com/a.png" }) }, "messages[0].content[0].image_url.url"],
+      [{ messages: image({ url: "data:image/png;base64,a.b" }) }, "messages[0].content[0].image_url.url"],
+      [{ messages: image({ url: "data:image/tiff;base64,aGk=" }) }, "messages[0].content[0].image_url.url"],
+      [{ messages: image({ url: png, detail: "high" }) }, "messages[0].content[0].image_url.detail"],
+      [{ messages: file({ file_id: "file-1" }) }, "messages[0].content[0].file.file_id"],
+      [{ messages: file({ filename: "a".repeat(256), file_data: png }) }, "messages[0].content[0].file.filename"],
+      [{ messages: Array(6).fill(image({ url: png })[0]) }, "messages"],
+      [{ messages: [...HELLO, { ...image({ url: png })[0], role: "assistant" }] }, "messages[1].content[0]"],
+    ];
+    for (const [body, param, code = "invalid_request"] of cases) {
+      const name = JSON.stringify(body).slice(0, 100);
+      const found = await refusal(await service.post(PATH, { messages: HELLO, ...body }));
+      assert.deepEqual([found.status, found.param, found.code], [400, param, code], `${name}: ${found.message}`);
+      assert.equal(found.type, "invalid_request_error");
+      assert.doesNotMatch(found.message, /stop_sequences|attachments|response_format\.schema/);
+      // The same in a body that a thread reads.
+      const large = await refusal(await service.post(PATH, { messages: HELLO, ...body, user: "a".repeat(20_000) }));
+      assert.deepEqual([large.status, large.param, large.message], [400, param, found.message], name);
+    }
+    assert.equal(vendor.calls.length, 0);
+  });
+
+  test("is never ignored: any other member is refused, unless its value asks for nothing", async ({ service }) => {
+    const others = fc.oneof(
+      fc.constantFrom("tools", "functions", "seed", "top_k", "logit_bias", "metadata", "name", "detail", "audio"),
+      fc.string({ minLength: 1, maxLength: 12 }),
+    );
+    const places = ["body", "message", "part", "image", "format", "schema", "stream_options"] as const;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...places),
+        others,
+        fc.jsonValue({ maxDepth: 1 }),
+        async (place, name, value) => {
+          const known = members(place);
+          fc.pre(!(name in known));
+          const response = await service.post(PATH, bodyWith(place, { ...known, [name]: value }));
+          const isNothing = value === null || value === false || value === "" || isEmpty(value);
+          if (isNothing) return assert.notEqual(response.status, 500);
+          const { status, param, message } = await refusal(response);
+          assert.equal(status, 400, message);
+          assert.ok(param?.endsWith(name), `${param}: ${message}`);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("with any value is used or refused by its name", async ({ service }) => {
+    const supported = [
+      ...["model", "stream", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "stop", "n"],
+      ...["response_format", "reasoning_effort", "user", "top_p", "presence_penalty", "messages"],
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...supported), fc.jsonValue({ maxDepth: 3 }), async (name, value) => {
+        const response = await service.post(PATH, { messages: HELLO, [name]: value });
+        if (response.status === 200) return void (await response.text());
+        const { status, param } = await refusal(response);
+        assert.equal(status, 400);
+        assert.ok(param?.startsWith(name), `${param}`);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** What a member of the request has in the bodies of the property above. */
+function members(place: string): Record<string, unknown> {
+  switch (place) {
+    case "message":
+      return { role: "user", content: "a", __proto__: null };
+    case "part":
+      return { type: "text", text: "a", __proto__: null };
+    case "image":
+      return { url: "data:image/png;base64,aGk=", detail: "auto", __proto__: null };
+    case "format":
+      return { type: "text", __proto__: null };
+    case "schema":
+      return { name: "a", description: "b", strict: true, schema: { type: "object" }, __proto__: null };
+    case "stream_options":
+      return { include_usage: true, __proto__: null };
+    default:
+      return { ...Object.fromEntries(BODY.map((name) => [name, undefined])), messages: HELLO, __proto__: null };
   }
+}
+
+const BODY = [
+  ...["model", "stream", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "stop", "user", "n"],
+  ...["response_format", "reasoning_effort", "safety_identifier", "prompt_cache_key", "top_p", "presence_penalty"],
+  "frequency_penalty",
+];
+
+function bodyWith(place: string, object: object): object {
+  switch (place) {
+    case "message":
+      return { messages: [object] };
+    case "part":
+      return { messages: [{ role: "user", content: [object] }] };
+    case "image":
+      return { messages: [{ role: "user", content: [{ type: "image_url", image_url: object }] }] };
+    case "format":
+      return { messages: HELLO, response_format: object };
+    case "schema":
+      return { messages: HELLO, response_format: { type: "json_schema", json_schema: object } };
+    case "stream_options":
+      return { messages: HELLO, stream: true, stream_options: object };
+    default:
+      return object;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+describe("failures", () => {
+  test("answers paths of OpenAI's API that do not exist in its format", async ({ service }) => {
+    for (const [path, headers] of [
+      ["/v1/responses", {}],
+      ["/v1/responses", { "x-api-key": "ck_unknown" }],
+      ["/v1/chat/completions/gen_1", {}],
+      ["/v1/embeddings?a=b", {}],
+    ] as const) {
+      const response = await service.post(path, {}, headers);
+      const { error } = (await response.json()) as { error: Record<string, unknown> };
+      assert.deepEqual([response.status, error.type, error.code], [404, "invalid_request_error", "not_found"], path);
+      assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
+      assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
+    }
+  });
+
+  test("have OpenAI's shape and our codes", async ({ service, database: { pool } }) => {
+    const post = (body: string, headers: Record<string, string> = {}) => service.post(PATH, body, headers);
+    const body = JSON.stringify({ messages: HELLO });
+    const cases: [response: Promise<Response>, status: number, type: string, code: string][] = [
+      [post("{"), 400, "invalid_request_error", "invalid_json"],
+      [post("[]"), 400, "invalid_request_error", "invalid_json"],
+      [post(body, { "x-api-key": "ck_unknown" }), 401, "authentication_error", "unauthenticated"],
+      [post(body, { "content-type": "text/plain" }), 415, "invalid_request_error", "unsupported_media_type"],
+      [post(body, { "content-encoding": "gzip" }), 415, "invalid_request_error", "unsupported_media_type"],
+      [service.get(PATH), 405, "invalid_request_error", "method_not_allowed"],
+      [service.get("/v1/responses"), 404, "invalid_request_error", "not_found"],
+      [service.post("/v1/embeddings", {}), 404, "invalid_request_error", "not_found"],
+      [post(`{"stop":[${'"a",'.repeat(100_000)}"a"]}`), 413, "invalid_request_error", "request_too_large"],
+      [post(body, { "idempotency-key": "a b" }), 400, "invalid_request_error", "invalid_request"],
+    ];
+    for (const [response, status, type, code] of cases) {
+      const found = await refusal(await response);
+      assert.deepEqual([found.status, found.type, found.code], [status, type, code]);
+    }
+    const workspaces = createWorkspaces(pool);
+    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_minute", to: 0n }]);
+    const limited = await refusal(await post(body));
+    assert.deepEqual([limited.status, limited.type, limited.code], [429, "rate_limit_error", "rate_limit_exceeded"]);
+    assert.match(limited.headers.get("retry-after") ?? "", /^\d+$/);
+    assert.match(limited.message, /requests_per_minute/);
+    assert.equal(limited.headers.get("x-should-retry"), null);
+    await workspaces.setLimits(OPERATOR, "default", [
+      { name: "requests_per_minute", to: "default" },
+      { name: "requests_per_month", to: 0n },
+    ]);
+    assert.equal((await refusal(await post(body))).headers.get("x-should-retry"), "false");
+    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_month", to: "default" }]);
+  });
+
+  test("of models are those of /v1/generate", async ({ service, vendor }) => {
+    const strict = { type: "json_schema", json_schema: { name: "a", schema: { type: "object" } } };
+    vendor.always({ text: "no" });
+    for (const stream of [false, true]) {
+      const found = await refusal(await service.post(PATH, { messages: HELLO, response_format: strict, stream }));
+      assert.deepEqual([found.status, found.type, found.code], [502, "server_error", "structured_output_failed"]);
+      assert.equal(found.headers.get("x-should-retry"), "false");
+    }
+    vendor.always({ status: 500 });
+    const found = await refusal(await service.post(PATH, { messages: HELLO }));
+    assert.deepEqual([found.status, found.type, found.code], [502, "server_error", "upstream_failed"]);
+    assert.equal(found.headers.get("x-should-retry"), null);
+  });
+
+  test("for lack of credit have the status 402", async ({ service, database: { pool } }) => {
+    await createWorkspaces(pool).create(OPERATOR, { name: "empty", kind: "personal" });
+    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "empty", scopes: [] });
+    const found = await refusal(await service.post(PATH, { messages: HELLO }, { "x-api-key": secret }));
+    assert.deepEqual([found.status, found.type, found.code], [402, "insufficient_quota", "insufficient_credit"]);
+  });
 });
