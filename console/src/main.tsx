@@ -1,5 +1,8 @@
+import "@fontsource-variable/inter/wght.css";
+import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/controls.css";
+import "./styles/forms.css";
 import "./styles/dialog.css";
 import "./styles/shell.css";
 import "./styles/parts.css";

@@ -102,8 +102,8 @@ function stack({ at, series, kind }: ChartProps): AlignedData {
 
 function optionsFor(props: ChartProps, element: HTMLElement, setUnder: (index: number | null) => void): Options {
   const { series, kind, axis } = props;
-  const soft = colour(element, "--soft");
-  const line = { stroke: colour(element, "--line"), width: 1 };
+  const soft = colour(element, "--text-soft");
+  const line = { stroke: colour(element, "--border"), width: 1 };
   const bars = UPlot.paths.bars?.({ size: [0.72, 28], align: 1 });
   const order = kind === "bars" ? [...series].reverse() : series;
   const width = (props.at[1] ?? 0) - (props.at[0] ?? 0);
