@@ -3,6 +3,7 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/controls.css";
 import "./styles/forms.css";
+import "./styles/surfaces.css";
 import "./styles/dialog.css";
 import "./styles/shell.css";
 import "./styles/parts.css";

@@ -75,6 +75,7 @@ export async function openConsole(t: Lifetime, env: Record<string, string> = {})
       const context = await browser.newContext({
         baseURL: service.url,
         viewport: { width: 1280, height: 900 },
+        reducedMotion: "reduce",
         ...options,
       });
       context.setDefaultTimeout(TIMEOUT_MS);

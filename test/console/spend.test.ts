@@ -56,7 +56,7 @@ test("links from a refused prompt to the spend limit and shows how much of it is
   await row.getByText(/^This limit is reached/).waitFor();
 
   await visit(page, "Overview");
-  const near = page.getByRole("region", { name: "Limits that are near" });
+  const near = page.locator(".near");
   await near.getByText("reached", { exact: true }).waitFor();
   await near.getByRole("link", { name: "Spending today" }).click();
   await row.getByRole("button", { name: /^Remove/ }).click();

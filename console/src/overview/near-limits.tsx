@@ -1,26 +1,33 @@
 import type { QuotasResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import { quotaRows } from "../limits/quota-rows.ts";
+import { Card } from "../parts/card.tsx";
 import { Link } from "../parts/link.tsx";
-import { FILL_WORDS, fillOf } from "../parts/meter.tsx";
+import { FillTag, fillOf, Meter } from "../parts/meter.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
 import { pathOf } from "../route.ts";
 
-/** The limits of which 50 % or more is used. */
-export function NearLimits({ quotas }: { quotas: QuotasResponse }) {
-  const near = quotaRows(quotas)
+/** The limits of which 50 % or more is used, the fullest first. @param quotas undefined while they load */
+export function NearLimits({ quotas }: { quotas: QuotasResponse | undefined }) {
+  const near = (quotas ? quotaRows(quotas) : [])
     .flatMap(({ limit, ...row }) => (limit === undefined ? [] : [{ ...row, limit, fill: fillOf(row.used, limit) }]))
     .filter(({ fill }) => fill !== "low")
     .sort((a, b) => b.used / (b.limit || 1) - a.used / (a.limit || 1));
-  if (near.length === 0) return <p class="close-limits soft">Less than half of each limit is used.</p>;
   return (
-    <section class="close-limits" aria-label="Limits that are near">
+    <Card class="near" title="Limits that are near" actions={<Link to={pathOf("limits")}>All limits</Link>}>
+      {!quotas && <Skeleton lines={3} />}
+      {quotas && near.length === 0 && <p class="soft">Less than half of each limit is used.</p>}
       <ul>
         {near.map(({ name, fill, anchor, write, used, limit }) => (
-          <li key={name} class={fill}>
-            <span class={`tag ${fill}`}>{FILL_WORDS[fill]}</span> <Link to={pathOf("limits", {}, anchor)}>{name}</Link>
-            <span class="soft">{` ${write(used)} of ${write(limit)}`}</span>
+          <li key={name}>
+            <p>
+              <Link to={pathOf("limits", {}, anchor)}>{name}</Link>
+              <FillTag fill={fill} />
+              <span class="soft">{`${write(used)} of ${write(limit)}`}</span>
+            </p>
+            <Meter used={used} limit={limit} label={name} />
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }

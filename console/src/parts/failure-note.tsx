@@ -1,14 +1,28 @@
 import { describe } from "../failure.ts";
 import { pathOf } from "../route.ts";
 import { Link } from "./link.tsx";
+import { Note } from "./note.tsx";
 
-/** Shows an error and what to do. @param retry action of the button "Try again"; without it there is no button */
-export function FailureNote({ error, retry }: { error: unknown; retry?: () => void }) {
+interface Props {
+  error: unknown;
+  /** Replaces the title of the failure. */
+  title?: string;
+  /** Action of the button "Try again"; without it there is no button. */
+  retry?: () => void;
+}
+
+/** Shows an error and what to do. */
+export function FailureNote({ error, title: own, retry }: Props) {
   const { title, text, code, field, requestId } = describe(error);
   return (
-    <div class="note bad" role="alert">
+    <Note tone="bad" role="alert">
+      {own && (
+        <p>
+          <strong>{own}</strong>
+        </p>
+      )}
       <p>
-        <strong>{title}.</strong> {text}
+        {own ? `${title}.` : <strong>{title}.</strong>} {text}
       </p>
       {field && (
         <p class="small">
@@ -26,11 +40,11 @@ export function FailureNote({ error, retry }: { error: unknown; retry?: () => vo
         </p>
       )}
       {retry && (
-        <button type="button" onClick={retry}>
+        <button type="button" class="small" onClick={retry}>
           Try again
         </button>
       )}
       {requestId && <p class="soft small">Request {requestId}</p>}
-    </div>
+    </Note>
   );
 }

@@ -7,16 +7,28 @@ export function fillOf(used: number, limit: number): Fill {
   return share >= 1 ? "full" : share >= 0.8 ? "near" : share >= 0.5 ? "half" : "low";
 }
 
-/** Labels of the levels; empty below 50 %. */
-export const FILL_WORDS: Record<Fill, string> = { low: "", half: "over 50 %", near: "over 80 %", full: "reached" };
+const WORDS: Record<Fill, string> = { low: "", half: "over 50 %", near: "over 80 %", full: "reached" };
 
-/** A bar that shows the used part of a limit. */
-export function Meter({ used, limit, label }: { used: number; limit: number; label: string }) {
+/** Says how full a limit is; nothing below 50 %. */
+export function FillTag({ fill }: { fill: Fill }) {
+  return WORDS[fill] ? <span class={`tag ${fill === "full" ? "bad" : "warn"}`}>{WORDS[fill]}</span> : null;
+}
+
+interface Props {
+  used: number;
+  limit: number;
+  label: string;
+  /** `progress` towards something that is wanted; default: `limit`. */
+  tone?: "limit" | "progress";
+}
+
+/** A bar that shows the used part of a limit, or how much of a way is done. */
+export function Meter({ used, limit, label, tone = "limit" }: Props) {
   const share = limit > 0 ? Math.min(1, used / limit) : 1;
   return (
     // biome-ignore lint/a11y/useSemanticElements: the look of <meter> differs between browsers
     <div
-      class={`meter ${fillOf(used, limit)}`}
+      class={`meter ${tone === "limit" ? fillOf(used, limit) : ""}`}
       role="meter"
       aria-label={label}
       aria-valuemin={0}
