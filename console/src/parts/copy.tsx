@@ -1,7 +1,17 @@
+import { Check, Copy as CopyIcon } from "lucide";
 import { useEffect, useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
 
-/** A button that copies a text and confirms it for a timeText. */
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+interface Props {
+  text: string;
+  /** Name of the button. */
+  label?: string;
+  /** True shows an icon only. */
+  bare?: boolean;
+}
+
+/** A button that copies a text and confirms it for a moment. */
+export function Copy({ text, label = "Copy", bare = false }: Props) {
   const [message, setMessage] = useState("");
   useEffect(() => {
     if (!message) return undefined;
@@ -16,12 +26,22 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
       () => setMessage("Select the text and copy it by hand"),
     );
   };
+  const icon = <Icon of={message === "Copied" ? Check : CopyIcon} />;
   return (
     <span class="copy">
-      <button type="button" onClick={copy}>
-        {label}
-      </button>
-      <span role="status">{message}</span>
+      {bare ? (
+        <button type="button" class="quiet round" aria-label={label} title={label} onClick={copy}>
+          {icon}
+        </button>
+      ) : (
+        <button type="button" class="small" onClick={copy}>
+          {icon}
+          {label}
+        </button>
+      )}
+      <span role="status" class={bare ? "hidden" : "soft small"}>
+        {message}
+      </span>
     </span>
   );
 }

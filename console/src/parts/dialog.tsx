@@ -1,19 +1,24 @@
-import type { ComponentChildren } from "preact";
+import { X } from "lucide";
+import type { ComponentChildren, TargetedPointerEvent } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
 
 interface Props {
   title: string;
-  /** Called when Escape closes it. */
+  /** Called when Escape, the button or a click beside it closes it. */
   close: () => void;
-  /** True ignores Escape, for dialogs whose content would be lost. */
+  /** `drawer` takes the right edge of the screen. */
+  kind?: "dialog" | "drawer";
+  /** True closes it only with its own buttons, for dialogs whose content would be lost. */
   sticky?: boolean;
   children: ComponentChildren;
 }
 
 /**
- * A modal dialog, open while it is rendered. It keeps the focus inside and restores the previous focus when it closes.
+ * A modal dialog, open while it is rendered. The focus goes to the element with `autofocus`, stays inside, and returns
+ * when the dialog closes.
  */
-export function Dialog({ title, close, sticky = false, children }: Props) {
+export function Dialog({ title, close, kind = "dialog", sticky = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const shown = useRef(title);
@@ -21,6 +26,8 @@ export function Dialog({ title, close, sticky = false, children }: Props) {
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
+    const first = element.current?.querySelector<HTMLElement>("[data-autofocus]");
+    (first ?? heading.current)?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
     };
@@ -37,11 +44,32 @@ export function Dialog({ title, close, sticky = false, children }: Props) {
     else if (event.type === "close") element.current?.showModal();
   };
   return (
-    <dialog ref={element} onCancel={leave} onClose={leave} aria-labelledby={id}>
-      <h2 id={id} ref={heading} tabIndex={-1}>
-        {title}
-      </h2>
+    <dialog
+      ref={element}
+      class={kind}
+      onCancel={leave}
+      onClose={leave}
+      // The dialog has no area of its own: only its backdrop is a target.
+      onPointerDown={(event) => event.target === event.currentTarget && isBeside(event) && leave(event)}
+      aria-labelledby={id}
+    >
+      <header>
+        <h2 id={id} ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
+        {!sticky && (
+          <button type="button" class="quiet round" aria-label="Close" onClick={close}>
+            <Icon of={X} />
+          </button>
+        )}
+      </header>
       {children}
     </dialog>
   );
+}
+
+/** Whether the pointer is on the backdrop. */
+function isBeside({ clientX, clientY, currentTarget }: TargetedPointerEvent<HTMLElement>): boolean {
+  const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
+  return clientX < left || clientX > right || clientY < top || clientY > bottom;
 }
