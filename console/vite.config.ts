@@ -26,7 +26,9 @@ export default defineConfig({
   build: {
     outDir: DIST,
     emptyOutDir: true,
-    modulePreload: { polyfill: false },
+    // One style sheet: pages that are loaded later then need no code that loads theirs.
+    cssCodeSplit: false,
+    modulePreload: false,
     reportCompressedSize: false,
   },
 });

@@ -2,22 +2,24 @@ import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { KeysPage } from "./keys/keys-page.tsx";
+import { later } from "./later.tsx";
 import { LedgerPage } from "./ledger/ledger-page.tsx";
 import { LimitsPage } from "./limits/limits-page.tsx";
-import { OverviewPage } from "./overview/overview-page.tsx";
+import { Empty } from "./parts/empty.tsx";
 import { FailureNote } from "./parts/failure-note.tsx";
-import { PlaygroundPage } from "./playground/playground-page.tsx";
+import { PageHead } from "./parts/page-head.tsx";
 import { useRoute } from "./route.ts";
 import { currentSession, onSessionEnd, type Session, signOut } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { type PageName, Shell } from "./shell/shell.tsx";
 
+/** Pages with large libraries are loaded when they are opened. */
 const PAGES: Record<PageName, FunctionComponent> = {
-  "": OverviewPage,
+  "": later(async () => (await import("./overview/overview-page.tsx")).OverviewPage),
+  activity: ActivityPage,
+  playground: later(async () => (await import("./playground/playground-page.tsx")).PlaygroundPage),
   keys: KeysPage,
   limits: LimitsPage,
-  activity: ActivityPage,
-  playground: PlaygroundPage,
   ledger: LedgerPage,
 };
 
@@ -63,24 +65,25 @@ export function App() {
       (error: unknown) => setState({ at: "failed", error }),
     );
   };
-  const known = isPage(page);
-  const Page = known ? PAGES[page] : NoSuchPage;
+  const Page = isPage(page) ? PAGES[page] : NoSuchPage;
   return (
-    <Shell page={known ? page : undefined} workspace={state.session.workspace} leave={leave}>
-      <Page key={state.session.workspaceId} />
+    <Shell page={page} workspace={state.session.workspace} leave={leave}>
+      <Page key={`${state.session.workspaceId} ${page}`} />
     </Shell>
   );
 }
 
-function isPage(name: string): name is PageName {
+function isPage(name: string): name is keyof typeof PAGES {
   return Object.hasOwn(PAGES, name);
 }
 
 function NoSuchPage() {
   return (
     <>
-      <h1 tabIndex={-1}>There is no such page</h1>
-      <p>Choose one of the pages in the navigation.</p>
+      <PageHead title="Page not found" />
+      <Empty title="There is no page at this address.">
+        <p>Choose a page in the navigation.</p>
+      </Empty>
     </>
   );
 }

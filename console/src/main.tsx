@@ -8,7 +8,6 @@ import "./styles/table.css";
 import "./styles/overlays.css";
 import "./styles/chart.css";
 import "./styles/shell.css";
-import "./styles/parts.css";
 import "./styles/pages.css";
 import "./styles/playground.css";
 import "./styles/schema.css";

@@ -98,7 +98,8 @@ function watch(page: Page, origin: string, problems: string[]): void {
   });
 }
 
-async function launch(t: Lifetime): Promise<Browser> {
+/** Starts the browser. */
+export async function launch(t: Lifetime): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error("Chromium is not installed.");
   const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: TIMEOUT_MS * 2 });
@@ -110,11 +111,14 @@ async function launch(t: Lifetime): Promise<Browser> {
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel("Owner token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Sign in to your workspace" }).waitFor({ state: "detached" });
+  await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
 }
 
 /** Opens a page through the navigation. */
 export async function visit(page: Page, name: string): Promise<void> {
+  const menu = page.getByRole("button", { name: "Menu" });
+  if (await menu.isVisible()) await menu.click();
   await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name, exact: true }).click();
   await page.getByRole("heading", { level: 1, name }).waitFor();
 }

@@ -83,7 +83,7 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
 
   test("keeps the theme and the sign-out after a reload", async ({ visit: { page, token } }) => {
     await signIn(page, token);
-    await page.getByLabel("Colours").selectOption("Dark");
+    await page.getByLabel("Theme").selectOption("Dark");
     await page.reload();
     await ledger(page);
     assert.equal(await page.evaluate("getComputedStyle(document.documentElement).colorScheme"), "dark");

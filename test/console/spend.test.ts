@@ -46,7 +46,7 @@ test("links from a refused prompt to the spend limit and shows how much of it is
   await ask();
   await page.getByText("Done", { exact: true }).waitFor();
   await visit(page, "Limits and spend");
-  const used = Number((await row.getByText(/spent of 50;/).innerText()).split(" ")[0]);
+  const used = Number.parseFloat(await row.getByText(/spent of 50;/).innerText());
   assert.ok(used > 0, `${used} is spent`);
   await set(String(Number((used * 1.6).toFixed(6))));
   await row.getByText("Half of this limit is spent.").waitFor();

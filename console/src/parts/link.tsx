@@ -7,11 +7,13 @@ interface Props {
   /** Whether it links to the current page. */
   current?: boolean;
   class?: string;
+  /** Called when it opens. */
+  followed?: () => void;
   children: ComponentChildren;
 }
 
 /** A link to another page of the console. It opens without reloading the console. */
-export function Link({ to, current = false, children, ...rest }: Props) {
+export function Link({ to, current = false, followed, children, ...rest }: Props) {
   const follow = (event: MouseEvent) => {
     if (
       event.defaultPrevented ||
@@ -24,6 +26,7 @@ export function Link({ to, current = false, children, ...rest }: Props) {
       return;
     event.preventDefault();
     go(to);
+    followed?.();
   };
   return (
     <a href={to} onClick={follow} {...(current ? { "aria-current": "page" as const } : {})} {...rest}>

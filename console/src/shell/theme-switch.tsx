@@ -16,15 +16,15 @@ export function ThemeSwitch() {
     setTheme(next);
   };
   return (
-    <label class="theme">
-      <span>Colours</span>
-      <select value={theme} onChange={(event) => choose(event.currentTarget.value)}>
+    <div class="theme">
+      <label for="theme">Theme:</label>
+      <select id="theme" value={theme} onChange={(event) => choose(event.currentTarget.value)}>
         {THEMES.map(([name, label]) => (
           <option key={name} value={name}>
             {label}
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }
