@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { LimitName, Workspace } from "./workspaces_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/operations.proto.
@@ -356,6 +357,115 @@ export declare type ListReplicasResponse = Message<"chorus.admin.v1.ListReplicas
 export declare const ListReplicasResponseSchema: GenMessage<ListReplicasResponse>;
 
 /**
+ * A workspace, its use and its state.
+ *
+ * @generated from message chorus.admin.v1.WorkspaceState
+ */
+export declare type WorkspaceState = Message<"chorus.admin.v1.WorkspaceState"> & {
+  /**
+   * The workspace with its balance and limits.
+   *
+   * @generated from field: chorus.admin.v1.Workspace workspace = 1;
+   */
+  workspace?: Workspace | undefined;
+
+  /**
+   * What stops its requests.
+   *
+   * @generated from field: chorus.admin.v1.WorkspaceCondition condition = 2;
+   */
+  condition: WorkspaceCondition;
+
+  /**
+   * The limits that are reached now.
+   *
+   * @generated from field: repeated chorus.admin.v1.LimitName reached_limits = 3;
+   */
+  reachedLimits: LimitName[];
+
+  /**
+   * Answered requests in the last 24 hours, from the start of an hour.
+   *
+   * @generated from field: int64 requests = 4;
+   */
+  requests: bigint;
+
+  /**
+   * Failed requests in the same time.
+   *
+   * @generated from field: int64 failed_requests = 5;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Credits charged in the same time, as an exact decimal string.
+   *
+   * @generated from field: string credits = 6;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.WorkspaceState.
+ * Use `create(WorkspaceStateSchema)` to create a new message.
+ */
+export declare const WorkspaceStateSchema: GenMessage<WorkspaceState>;
+
+/**
+ * Selects workspaces.
+ *
+ * @generated from message chorus.admin.v1.ListWorkspaceStatesRequest
+ */
+export declare type ListWorkspaceStatesRequest = Message<"chorus.admin.v1.ListWorkspaceStatesRequest"> & {
+  /**
+   * Largest number of workspaces in the page, 1 to 1,000. Default 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListWorkspaceStatesRequest.
+ * Use `create(ListWorkspaceStatesRequestSchema)` to create a new message.
+ */
+export declare const ListWorkspaceStatesRequestSchema: GenMessage<ListWorkspaceStatesRequest>;
+
+/**
+ * One page of workspaces.
+ *
+ * @generated from message chorus.admin.v1.ListWorkspaceStatesResponse
+ */
+export declare type ListWorkspaceStatesResponse = Message<"chorus.admin.v1.ListWorkspaceStatesResponse"> & {
+  /**
+   * The workspaces.
+   *
+   * @generated from field: repeated chorus.admin.v1.WorkspaceState workspaces = 1;
+   */
+  workspaces: WorkspaceState[];
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListWorkspaceStatesResponse.
+ * Use `create(ListWorkspaceStatesResponseSchema)` to create a new message.
+ */
+export declare const ListWorkspaceStatesResponseSchema: GenMessage<ListWorkspaceStatesResponse>;
+
+/**
  * Health of a model.
  *
  * @generated from enum chorus.admin.v1.ModelHealth
@@ -403,7 +513,54 @@ export enum ModelHealth {
 export declare const ModelHealthSchema: GenEnum<ModelHealth>;
 
 /**
- * Shows operators the state of the service: models and replicas. Every call carries the operator token as
+ * What stops the requests of a workspace.
+ *
+ * @generated from enum chorus.admin.v1.WorkspaceCondition
+ */
+export enum WorkspaceCondition {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_OPEN = 1;
+   */
+  OPEN = 1,
+
+  /**
+   * Nothing, and there was no request in the last 24 hours.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_UNUSED = 2;
+   */
+  UNUSED = 2,
+
+  /**
+   * A limit is reached.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_LIMIT_REACHED = 3;
+   */
+  LIMIT_REACHED = 3,
+
+  /**
+   * No credit is left.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_NO_CREDIT = 4;
+   */
+  NO_CREDIT = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.WorkspaceCondition.
+ */
+export declare const WorkspaceConditionSchema: GenEnum<WorkspaceCondition>;
+
+/**
+ * Shows operators the state of the service: models, replicas and workspaces. Every call carries the operator token as
  * `authorization: Bearer <token>`. Each replica reports its state every ten seconds.
  *
  * @generated from service chorus.admin.v1.OperationsService
@@ -428,6 +585,16 @@ export declare const OperationsService: GenService<{
     methodKind: "unary";
     input: typeof ListReplicasRequestSchema;
     output: typeof ListReplicasResponseSchema;
+  },
+  /**
+   * Lists workspaces by name with balance, use in the last 24 hours, and what stops their requests, in pages.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.ListWorkspaceStates
+   */
+  listWorkspaceStates: {
+    methodKind: "unary";
+    input: typeof ListWorkspaceStatesRequestSchema;
+    output: typeof ListWorkspaceStatesResponseSchema;
   },
 }>;
 
