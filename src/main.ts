@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import { createActivity } from "./accounts/activity.ts";
 import { recordByService } from "./accounts/audit.ts";
 import { checkSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
 import { createOwners } from "./accounts/owners.ts";
+import { listReplicas, startReports } from "./accounts/replicas.ts";
 import { createSessions } from "./accounts/sessions.ts";
 import { createSignInLinks } from "./accounts/sign-in-links.ts";
 import { applyTiers } from "./accounts/tiers.ts";
 import { createUsage } from "./accounts/usage.ts";
+import { listWorkspaceStates } from "./accounts/workspace-states.ts";
 import { createWorkspaces } from "./accounts/workspaces.ts";
 import { openJournal } from "./admission/journal.ts";
 import { journalFolder } from "./admission/journal-folder.ts";
@@ -49,6 +52,7 @@ import { createRequestReader } from "./transport/request-reader.ts";
 import { createRestServer } from "./transport/rest/server.ts";
 import { requireKnownHost } from "./transport/rpc/known-host.ts";
 import { createRpcHandler } from "./transport/rpc/server.ts";
+import { VERSION } from "./version.ts";
 import { linkToPrimary } from "./workers/link.ts";
 
 /** Undefined in a process that is the only one of its service. */
@@ -96,6 +100,9 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
     return firstRun(pools.maintenance, config, { local, link, repeat });
   });
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
+  const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
+  const reports = startReports(store.maintenance, replica, ownProcess, telemetry, log);
+  stack.defer(() => reports.stop());
   if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
   const ready = { restUrl, rpcUrl, ...made, offline };
   if (primary) primary.ready(ready);
@@ -142,6 +149,10 @@ function createServiceParts(
     credit: createCredit(maintenance),
     usage: createUsage(maintenance),
     activity: createActivity(maintenance),
+    operations: {
+      replicas: () => listReplicas(maintenance),
+      workspaces: (page) => listWorkspaceStates(maintenance, page),
+    },
     sessions: createSessions(maintenance),
     shedder,
     shares: createShares(telemetry),

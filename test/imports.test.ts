@@ -27,6 +27,7 @@ const LEAVES = new Set([
   "thread-priority",
   "tracing",
   "turns",
+  "version",
   "worker-job",
   "worker-pool",
 ]);

@@ -82,7 +82,8 @@ export interface Workspaces {
   setLimits(actor: Actor, workspace: string, changes: readonly LimitChange[]): Promise<Workspace>;
 }
 
-const COLUMNS = `w.id, w.name, w.kind, w.created_at as "createdAt", a.tier,
+/** Columns of a workspace `w` with its account `a`. */
+export const COLUMNS = `w.id, w.name, w.kind, w.created_at as "createdAt", a.tier,
   coalesce(a.tier = a.tier_override, false) as "tierOverridden", a.limits,
   array(select jsonb_object_keys(a.overrides) order by 1) as "overriddenLimits", a.granted_micro as granted,
   a.purchased_micro as purchased, a.held_micro as held, a.purchased_total_micro as "purchasedTotal", a.running,
@@ -245,9 +246,10 @@ export async function insertWorkspace(
   return row.id;
 }
 
-type Row = Omit<Workspace, "spendLimits"> & { spendLimits: Record<string, number> };
+/** A row of `COLUMNS`. */
+export type Row = Omit<Workspace, "spendLimits"> & { spendLimits: Record<string, number> };
 
-function workspaceOf(row: Row): Workspace {
+export function workspaceOf(row: Row): Workspace {
   return { ...row, spendLimits: readSpendLimits(row.spendLimits) };
 }
 

@@ -14,6 +14,7 @@ import { createGeneration, type Generation, type GenerationParts } from "./gener
 import type { InFlight } from "./in-flight.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
+import { createOperationsAdmin, type Operations, type OperationsAdmin } from "./operations.ts";
 import { quotas } from "./quotas.ts";
 import { type Shares, shared } from "./shares.ts";
 import type { Shedder } from "./shedding.ts";
@@ -35,6 +36,7 @@ export interface Services {
   readonly keys: KeyAdmin;
   readonly usage: UsageAdmin;
   readonly activity: ActivityAdmin;
+  readonly operations: OperationsAdmin;
   /** Sessions of the console. */
   readonly sessions: Pick<Sessions, "authenticate" | "close">;
   readonly signIn: SignIn;
@@ -53,6 +55,7 @@ export interface Parts {
   credit: Credit;
   usage: Usage;
   activity: Activity;
+  operations: Operations;
   sessions: Sessions;
   /** Whether the start has ended and the database is reachable. */
   isServing(): boolean;
@@ -81,6 +84,7 @@ export function createServices(parts: Parts): Services {
       createUsageAdmin(usage, workspaces, () => parts.generation().rates),
     ),
     activity: shared(shares, createActivityAdmin(activity)),
+    operations: createOperationsAdmin(parts.operations),
     sessions,
     signIn: createSignIn(owners, sessions, shares),
     ready: () => parts.isServing() && !inFlight.draining,

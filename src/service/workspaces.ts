@@ -102,7 +102,8 @@ function newLimit(change: LimitOverride["change"]): LimitChange["to"] {
   }
 }
 
-function workspaceMessage(workspace: Workspace): MessageInitShape<typeof WorkspaceSchema> {
+/** A workspace with its balance and limits. */
+export function workspaceMessage(workspace: Workspace): MessageInitShape<typeof WorkspaceSchema> {
   return {
     id: workspace.id,
     name: workspace.name,

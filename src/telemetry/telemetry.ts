@@ -116,4 +116,5 @@ export interface Telemetry {
 export interface MetricSnapshot {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram" | "summary";
+  readonly values: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
 }

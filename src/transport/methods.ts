@@ -2,6 +2,7 @@ import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import type { ChatService } from "../../gen/chorus/v1/chat_pb.js";
@@ -11,7 +12,14 @@ import type { Scope } from "../accounts/keys.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
 
 /** Services of operators and owners. */
-const ADMIN_SERVICES = [WorkspaceService, CreditService, KeyService, UsageService, ActivityService] as const;
+const ADMIN_SERVICES = [
+  WorkspaceService,
+  CreditService,
+  KeyService,
+  UsageService,
+  ActivityService,
+  OperationsService,
+] as const;
 
 /** Services of the internal listener whose methods state who may call them. */
 export const CHORUS_SERVICES = [GenerationService, ...ADMIN_SERVICES] as const;

@@ -2,6 +2,7 @@ import type { DescService, Message } from "@bufbuild/protobuf";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import type { Actor } from "../../accounts/audit.ts";
@@ -19,6 +20,7 @@ export function adminMethods(services: Services): Array<[string, Method]> {
     ...withActor<typeof KeyService>(KeyService, services.keys),
     ...withActor<typeof UsageService>(UsageService, services.usage),
     ...withActor<typeof ActivityService>(ActivityService, services.activity),
+    ...withActor<typeof OperationsService>(OperationsService, services.operations),
   ];
 }
 

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorFacts, type Log } from "../log.ts";
+import { isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
+import { type ReplicaReport, Reporter } from "../telemetry/report.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+
+/** Time between two reports of a replica, in milliseconds. */
+const REPORT_MS = 10_000;
+
+/** Age from which a report is not shown any more, and from which it is deleted. */
+const SHOWN = "35 s";
+const KEPT = "1 hour";
+
+/** What identifies the process of a replica to people. */
+export interface ReplicaProcess {
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+}
+
+/** A replica that runs. */
+export interface Replica {
+  readonly id: string;
+  /** Time of the report. */
+  readonly at: Date;
+  readonly report: ReplicaReport & ReplicaProcess;
+}
+
+/**
+ * Reports the state of this replica every ten seconds. Without the database, nothing is reported.
+ * @returns a handle that stops it and removes the report
+ */
+export function startReports(
+  pool: Pool,
+  replica: string,
+  process: ReplicaProcess,
+  telemetry: Pick<Telemetry, "snapshot">,
+  log: Log,
+): { stop(): Promise<void> } {
+  const reporter = new Reporter();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const running = (async () => {
+    while (!signal.aborted) {
+      await send().catch((error: unknown) => {
+        if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not report the state of this replica");
+      });
+      await sleep(REPORT_MS, undefined, { signal }).catch(() => undefined);
+    }
+    await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
+  })();
+
+  async function send(): Promise<void> {
+    const report = reporter.report(await telemetry.snapshot(), performance.now());
+    await pool.query(
+      `with expired as (delete from replica_reports where at < clock_timestamp() - interval '${KEPT}' and replica <> $1)
+       insert into replica_reports (replica, at, report) values ($1, clock_timestamp(), $2)
+       on conflict (replica) do update set at = excluded.at, report = excluded.report`,
+      [replica, JSON.stringify({ ...report, ...process })],
+    );
+  }
+
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Lists the replicas that have reported lately. @throws Failure `overloaded` when the database is unavailable */
+export function listReplicas(pool: Pool): Promise<Replica[]> {
+  return orOverloaded(
+    pool.query<Replica>(
+      `select replica as id, at, report from replica_reports
+       where at > clock_timestamp() - interval '${SHOWN}' order by report ->> 'host', report ->> 'startedAt', replica`,
+    ),
+  );
+}

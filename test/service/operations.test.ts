@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import {
+  ModelHealth,
+  OperationsService,
+  WorkspaceCondition,
+  type WorkspaceState,
+} from "../../gen/chorus/admin/v1/operations_pb.js";
+import { LimitName, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { test as base } from "../helpers/fixtures.ts";
+import { rpcFailure } from "../helpers/rpc.ts";
+import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+
+const test = base.extend("operator", ({ service: { rpcUrl, operatorToken } }) => {
+  const as = (token: string) => {
+    const authorize = { header: "authorization", value: `Bearer ${token}` };
+    const transport = createConnectTransport({
+      baseUrl: rpcUrl,
+      httpVersion: "1.1",
+      interceptors: [
+        (next) => (request) => {
+          request.header.set(authorize.header, authorize.value);
+          return next(request);
+        },
+      ],
+    });
+    return {
+      operations: createClient(OperationsService, transport),
+      workspaces: createClient(WorkspaceService, transport),
+      credits: createClient(CreditService, transport),
+    };
+  };
+  return { ...as(operatorToken), as };
+});
+
+test("lists models with their health and calls", async ({ service, vendor, operator: { operations } }) => {
+  const model = async (name: string) => (await operations.listModels({})).models.find((of) => of.name === name);
+  await until(async () => (await model("openai-fast"))?.health === ModelHealth.UNUSED);
+  vendor.always({ status: 500 });
+  for (let i = 0; i < 6; i++) await service.post("/v1/generate", { prompt: "hello", effort: "low" });
+  // Replicas report every ten seconds.
+  await until(async () => ((await model("openai-fast"))?.calls ?? 0n) > 0n);
+  const fast = await model("openai-fast");
+  assert.ok(fast);
+  assert.deepEqual([fast.tier, fast.vendor, fast.replicas], ["fast", "openai", 1]);
+  assert.ok(fast.failedCalls > 0n && fast.failedCalls === fast.calls);
+  assert.ok(fast.health === ModelHealth.DOWN || fast.health === ModelHealth.DEGRADED);
+  assert.ok(fast.shareOfCalls > 0 && fast.shareOfCalls <= 1);
+});
+
+test("lists the replicas that run, until they stop", async ({ service, t, operator: { operations } }) => {
+  const list = async () => (await operations.listReplicas({})).replicas;
+  await until(async () => (await list()).length === 1);
+  const other = await startService(t, { databaseUrl: service.databaseUrl });
+  await until(async () => (await list()).length === 2);
+  const replicas = await list();
+  assert.deepEqual(replicas.map(({ pid }) => pid).toSorted(), [service.process.pid, other.process.pid].toSorted());
+  const [replica] = replicas;
+  assert.match(replica?.version ?? "", /^\d+\.\d+\.\d+$/);
+  assert.ok(replica && replica.memoryBytes > 1_000_000n && replica.startedAt && replica.reportedAt);
+  assert.deepEqual(
+    { ...replica.journal, $typeName: "" },
+    {
+      $typeName: "",
+      waiting: 0n,
+      damaged: 0n,
+      refused: 0n,
+      failures: 0n,
+    },
+  );
+  assert.equal(await other.stop(), 0);
+  assert.deepEqual(
+    (await list()).map(({ pid }) => pid),
+    [service.process.pid],
+  );
+});
+
+test("lists workspaces with use and what stops them, in pages", async ({ service, vendor, operator }) => {
+  vendor.reply({ text: ["hi"] });
+  assert.equal((await service.post("/v1/generate", { prompt: "hello" })).status, 200);
+  for (const name of ["a-limited", "b-poor", "c-new"]) await operator.workspaces.createWorkspace({ name });
+  for (const workspace of ["a-limited", "c-new"])
+    await operator.credits.grant({ workspace, amount: "10", reference: "start" });
+  const value = { case: "value", value: 0n } as const;
+  await operator.workspaces.setLimits({
+    workspace: "a-limited",
+    overrides: [{ name: LimitName.REQUESTS_PER_DAY, change: value }],
+  });
+  const states = new Map<string, WorkspaceState>();
+  for (let pageToken = ""; ; ) {
+    const page = await operator.operations.listWorkspaceStates({ pageSize: 2, pageToken });
+    for (const state of page.workspaces) states.set(state.workspace?.name ?? "", state);
+    pageToken = page.nextPageToken;
+    if (pageToken === "") break;
+  }
+  assert.deepEqual([...states.keys()], ["a-limited", "b-poor", "c-new", "default"]);
+  const condition = (name: string) => states.get(name)?.condition;
+  assert.equal(condition("a-limited"), WorkspaceCondition.LIMIT_REACHED);
+  assert.deepEqual(states.get("a-limited")?.reachedLimits, [LimitName.REQUESTS_PER_DAY]);
+  assert.equal(condition("b-poor"), WorkspaceCondition.NO_CREDIT);
+  assert.equal(condition("c-new"), WorkspaceCondition.UNUSED);
+  assert.equal(condition("default"), WorkspaceCondition.OPEN);
+  const { requests = 0n, credits = "" } = states.get("default") ?? {};
+  assert.ok(requests >= 1n && Number(credits) > 0);
+});
+
+test("refuses owners", async ({ operator }) => {
+  const { token } = await operator.workspaces.createOwnerToken({ workspace: "default" });
+  const { operations } = operator.as(token);
+  for (const call of [operations.listModels({}), operations.listReplicas({}), operations.listWorkspaceStates({})])
+    assert.equal((await rpcFailure(call)).detail?.code, "missing_scope");
+});
