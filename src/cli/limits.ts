@@ -1,13 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
 import { CreditService, type SpendLimitSetting } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import {
   LimitNameSchema,
   type LimitOverrideSchema,
   type Workspace,
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { type QuotasResponse, type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
 import { numberOf, words } from "../json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
@@ -39,11 +40,13 @@ export function addLimits(program: Command): void {
 
   limits
     .command("show")
-    .description("show the limits in force")
+    .description("show the limits in force and how much of them is used")
     .argument("[workspace]", "name or identifier; an owner can omit it")
     .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
-      printLimits((await client.getWorkspace({ workspace })).workspace, command);
+      const { workspace: found } = await client.getWorkspace({ workspace });
+      const { quotas } = await (await operatorClient(UsageService, command)).getQuotas({ workspace });
+      printLimits(found, command, quotas);
     });
 }
 
@@ -111,21 +114,37 @@ function overrideOf(limit: string, text: string): MessageInitShape<typeof LimitO
   throw new CliError(`${flagOf(limit)} must be a whole number, none or default, but is "${text}".`);
 }
 
-function printLimits(of: Workspace | undefined, command: Command): void {
+/** @param quotas adds what is used */
+function printLimits(of: Workspace | undefined, command: Command, quotas?: QuotasResponse): void {
   if (!of) return;
-  if (wantsJson(command)) {
-    const { id, name, tier } = of;
-    printJson({ workspace: name, id, tier, limits: limitsJson(of), overridden_limits: overridesJson(of) });
-    return;
-  }
   const limits = limitsJson(of);
   const overrides = overridesJson(of);
+  const used = quotas && usedOf(quotas);
+  if (wantsJson(command)) {
+    const { id, name, tier } = of;
+    printJson({ workspace: name, id, tier, limits, overridden_limits: overrides, ...(used ? { used } : {}) });
+    return;
+  }
   const rows = LIMIT_NAMES.map((name) => {
     const limit = limits[name];
     const setBy = overrides.includes(name) ? "an operator" : `tier ${of.tier}`;
-    return [name, limit === undefined ? "none" : number(limit), setBy];
+    const value = limit === undefined ? "none" : number(limit);
+    return [name, value, ...(used ? [number(used[name] ?? 0)] : []), setBy];
   });
-  printTable(["LIMIT", "VALUE", "SET BY"], rows);
+  printTable(["LIMIT", "VALUE", ...(used ? ["USED"] : []), "SET BY"], rows);
+}
+
+/** What is used of each limit in the current window, by the name of the limit. */
+function usedOf({ windows, concurrentRequests }: QuotasResponse): Record<string, number> {
+  const units = (["minute", "day", "month"] as const).map((unit) => {
+    const window = windows?.[unit];
+    return {
+      [`requests_per_${unit}`]: Number(window?.requests?.used ?? 0),
+      [`input_tokens_per_${unit}`]: Number(window?.inputTokens?.used ?? 0),
+      [`output_tokens_per_${unit}`]: Number(window?.outputTokens?.used ?? 0),
+    };
+  });
+  return Object.assign({ concurrent_requests: Number(concurrentRequests?.used ?? 0) }, ...units);
 }
 
 function printSpendLimits(settings: readonly SpendLimitSetting[], command: Command): void {

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
+import { VERSION } from "../version.ts";
 import { addAsk } from "./ask.ts";
 import { addCalibrate } from "./calibrate.ts";
 import { addCheck } from "./check.ts";
@@ -11,6 +10,7 @@ import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { addMigrate } from "./migrate.ts";
+import { addModels, addReplicas } from "./operations.ts";
 import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
 import { addProfiles } from "./profile.ts";
@@ -19,10 +19,8 @@ import { CliError } from "./target.ts";
 import { addUsage } from "./usage.ts";
 import { addWorkspaces } from "./workspaces.ts";
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
-
 const program = new Command("chorus")
-  .version(version)
+  .version(VERSION)
   .description("Operates a Chorus service through its internal listener.")
   .option(
     "--rpc-url <url>",
@@ -50,6 +48,8 @@ addLimits(program);
 addSpendLimits(program);
 addTiers(program);
 addUsage(program);
+addModels(program);
+addReplicas(program);
 addMigrate(program);
 addProfiles(program);
 addStart(program);

@@ -51,9 +51,9 @@ export function grouped(value: number | bigint | string): string {
   return GROUPED.format(value as Intl.StringNumericLiteral);
 }
 
-/** A number for a table; see `grouped`. */
-export function number(value: number | bigint | string): NumberCell {
-  return { number: grouped(value) };
+/** A number for a table; see `grouped`. @param unit follows the number */
+export function number(value: number | bigint | string, unit = ""): NumberCell {
+  return { number: grouped(value) + unit };
 }
 
 /** Prints rows under a header, each column as wide as its widest cell. */

@@ -149,5 +149,5 @@ function figures(of: MetricsPoint | MetricsTotals | undefined): Record<string, n
 }
 
 function numbers(of: MetricsPoint | MetricsTotals | undefined) {
-  return Object.values(figures(of)).map(number);
+  return Object.values(figures(of)).map((figure) => number(figure));
 }

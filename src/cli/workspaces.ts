@@ -1,6 +1,12 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import type { SpendLimitSetting } from "../../gen/chorus/admin/v1/credits_pb.js";
+import {
+  OperationsService,
+  WorkspaceConditionSchema,
+  type WorkspaceState,
+  WorkspaceStateSchema,
+} from "../../gen/chorus/admin/v1/operations_pb.js";
 import {
   LimitNameSchema,
   type Workspace,
@@ -32,29 +38,20 @@ export function addWorkspaces(program: Command): void {
 
   workspaces
     .command("list")
-    .description("list workspaces by name")
+    .description("list workspaces by name, with their use of the last 24 hours and what stops their requests")
     .action(async (_: unknown, command: Command) => {
-      const client = await operatorClient(WorkspaceService, command);
-      const all: Workspace[] = [];
+      const client = await operatorClient(OperationsService, command);
+      const all: WorkspaceState[] = [];
       let pageToken = "";
       do {
-        const page = await client.listWorkspaces({ pageSize: 1000, pageToken });
+        const page = await client.listWorkspaceStates({ pageSize: 1000, pageToken });
         all.push(...page.workspaces);
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
-      if (wantsJson(command)) printJson({ workspaces: all.map(workspaceJson) });
+      if (wantsJson(command)) printJson({ workspaces: all.map(stateJson) });
       else {
-        const rows = all.map((of) => [
-          of.name,
-          of.id,
-          kindText(of),
-          of.tier,
-          number(of.granted),
-          number(of.purchased),
-          number(of.held),
-          timeText(of.createdAt),
-        ]);
-        printTable(["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "CREATED (UTC)"], rows);
+        const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
+        printTable(header, all.map(stateRow));
       }
     });
 
@@ -66,6 +63,28 @@ export function addWorkspaces(program: Command): void {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
     });
+}
+
+function stateRow(state: WorkspaceState) {
+  const of = state.workspace ?? create(WorkspaceSchema);
+  const reached = state.reachedLimits.map((name) => wordOf(LimitNameSchema, name)).join(", ");
+  return [
+    of.name,
+    of.id,
+    kindText(of),
+    of.tier,
+    number(of.granted),
+    number(of.purchased),
+    number(of.held),
+    number(state.requests),
+    number(state.credits),
+    wordOf(WorkspaceConditionSchema, state.condition).replace("_", " ") + (reached && `: ${reached}`),
+  ];
+}
+
+function stateJson(state: WorkspaceState): JsonObject {
+  const { workspace, ...rest } = messageJson(WorkspaceStateSchema, state);
+  return { ...(state.workspace ? workspaceJson(state.workspace) : {}), ...rest };
 }
 
 /** Prints all details of one workspace. */

@@ -1,0 +1,86 @@
+import type { Command } from "commander";
+import {
+  ListModelsResponseSchema,
+  ListReplicasResponseSchema,
+  ModelHealthSchema,
+  type ModelState,
+  OperationsService,
+  type ReplicaState,
+} from "../../gen/chorus/admin/v1/operations_pb.js";
+import { wordOf } from "../json-names.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
+import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
+
+/** `chorus models`: what is configured, and what the replicas know of it. */
+export function addModels(program: Command): void {
+  program
+    .command("models")
+    .description("list the models of the catalogue: health, and calls of the last 15 minutes over all replicas")
+    .action(async (_: unknown, command: Command) => {
+      const response = await (await operatorClient(OperationsService, command)).listModels({});
+      if (wantsJson(command)) printJson(messageJson(ListModelsResponseSchema, response));
+      else {
+        printTable(
+          ["MODEL", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED", "FIRST TEXT", "95 %", "USD", "RUNNING"],
+          response.models.map(modelRow),
+        );
+      }
+    });
+}
+
+function modelRow(of: ModelState) {
+  const ms = (value: number | undefined) => (value === undefined ? "-" : number(value));
+  const health = wordOf(ModelHealthSchema, of.health);
+  const some = of.openCircuits > 0 && of.openCircuits < of.replicas;
+  return [
+    of.name,
+    of.tier,
+    of.vendor,
+    some ? `${health} (not called by ${of.openCircuits} of ${of.replicas} replicas)` : health,
+    number(of.calls),
+    number(percent(of.shareOfCalls), " %"),
+    number(percent(of.calls === 0n ? 0 : Number(of.failedCalls) / Number(of.calls)), " %"),
+    ms(of.firstTextP50Ms),
+    ms(of.firstTextP95Ms),
+    number(of.costUsd.toFixed(4)),
+    number(of.running),
+  ];
+}
+
+/** `chorus replicas`: the processes of the service. */
+export function addReplicas(program: Command): void {
+  program
+    .command("replicas")
+    .description("list the replicas that run, with their journals and what they refused under overload")
+    .action(async (_: unknown, command: Command) => {
+      const response = await (await operatorClient(OperationsService, command)).listReplicas({});
+      if (wantsJson(command)) printJson(messageJson(ListReplicasResponseSchema, response));
+      else {
+        printTable(
+          ["HOST", "PID", "VERSION", "STARTED (UTC)", "RUNNING", "MB", "LOOP MS", "JOURNAL", "SET ASIDE", "OVERLOAD"],
+          response.replicas.map(replicaRow),
+        );
+      }
+    });
+}
+
+function replicaRow(of: ReplicaState) {
+  const { waiting = 0n, damaged = 0n, refused = 0n } = of.journal ?? {};
+  const overload = of.overload.map(({ cause, requests }) => `${cause} ${requests}`).join(", ");
+  return [
+    of.host,
+    `${of.pid}`,
+    of.version,
+    timeText(of.startedAt),
+    number(of.running),
+    number(of.memoryBytes / 1_000_000n),
+    number(of.loopDelayMs.toFixed(1)),
+    number(waiting),
+    number(damaged + refused),
+    overload || "-",
+  ];
+}
+
+function percent(share: number): string {
+  return (share * 100).toFixed(1);
+}

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCli } from "../helpers/cli.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+
+const test = base.extend("env", { scope: "file" }, OFFLINE);
+
+test("shows models and replicas", async ({ service }) => {
+  const env = { DATA_DIR: service.dataDir };
+  await until(async () => /offline-fast/.test((await runCli(["models"], env)).stdout));
+  const { stdout } = await runCli(["models"], env);
+  assert.match(stdout, /^MODEL +TIER +VENDOR +HEALTH +CALLS +SHARE +FAILED /);
+  assert.match(stdout, /^offline-fast +fast +offline +unused +0 +0 % +0 % +- +- +0 +0$/m);
+  const { models } = JSON.parse((await runCli(["models", "--json"], env)).stdout);
+  assert.deepEqual([models[1].name, models[1].health, models[1].replicas], ["offline-strong", "unused", 1]);
+  const replicas = await runCli(["replicas"], env);
+  assert.match(
+    replicas.stdout,
+    /^HOST +PID +VERSION +STARTED \(UTC\) +RUNNING +MB +LOOP MS +JOURNAL +SET ASIDE +OVERLOAD$/m,
+  );
+  assert.match(replicas.stdout, new RegExp(`^${hostname()} +${service.process.pid} +\\d+\\.\\d+\\.\\d+ `, "m"));
+  const { replicas: list } = JSON.parse((await runCli(["replicas", "--json"], env)).stdout);
+  assert.equal(list[0].pid, service.process.pid);
+});
+
+test("shows use and what stops a workspace", async ({ service }) => {
+  const env = { DATA_DIR: service.dataDir };
+  const cli = async (...args: string[]) => (await runCli(args, env)).stdout;
+  assert.equal((await service.post("/v1/generate", { prompt: "What is 2 + 2?" })).status, 200);
+  await cli("workspaces", "create", "poor");
+  await cli("limits", "set", "default", "--requests-per-day", "1");
+  const list = await cli("workspaces", "list");
+  assert.match(list, /^NAME +ID +KIND +TIER +GRANTED +PURCHASED +HELD +REQUESTS +CREDITS +STATE$/m);
+  assert.match(list, /^default .* 1 +0\.\d+ +limit reached: requests_per_day$/m);
+  assert.match(list, /^poor .* 0 +0 +no credit$/m);
+  assert.match(await cli("limits", "show", "default"), /^requests_per_day +1 +1 +an operator$/m);
+  const { workspaces } = JSON.parse(await cli("workspaces", "list", "--json"));
+  assert.deepEqual([workspaces[0].name, workspaces[0].condition], ["default", "limit_reached"]);
+  assert.deepEqual(workspaces[0].limits.requests_per_day, 1);
+});
+
+test("check names the machine whose journal has lines that are set aside", async ({ onTestFinished }) => {
+  const t = { onTestFinished };
+  const dataDir = await mkdtemp(join(tmpdir(), "chorus-aside-"));
+  t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  await mkdir(join(dataDir, "journal"));
+  await writeFile(join(dataDir, "journal/damaged"), "one\ntwo\n");
+  const service = await startService(t, { dataDir });
+  const env = { DATA_DIR: dataDir };
+  await until(async () => (await runCli(["check"], env)).code === 1);
+  const { stdout, stderr } = await runCli(["check"], env);
+  assert.equal(
+    stdout,
+    `Ledger, balances, holds and usage agree.\n2 lines of the journal on ${hostname()} are set aside.\n`,
+  );
+  assert.match(stderr, /^chorus: Nothing is charged for lines that are set aside\. They are in the files damaged and/);
+  const { set_aside } = JSON.parse((await runCli(["check", "--json"], env)).stdout);
+  assert.deepEqual(set_aside, [{ host: hostname(), lines: 2 }]);
+  await service.stop();
+});
