@@ -48,8 +48,8 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   accounts: ["admission", "store"],
   store: [],
   calibration: ["engine", "models"],
-  // The commands that migrate the database and measure models need no running service.
-  cli: ["calibration", "models", "store"],
+  // The commands that migrate the database, replace a lost token and measure models need no running service.
+  cli: ["accounts", "calibration", "models", "store"],
   client: [],
 };
 
