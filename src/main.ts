@@ -5,6 +5,7 @@ import { recordByService } from "./accounts/audit.ts";
 import { checkSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
+import { createOperatorSessions } from "./accounts/operator-sessions.ts";
 import { createOwners } from "./accounts/owners.ts";
 import { listReplicas, startReports } from "./accounts/replicas.ts";
 import { createSessions } from "./accounts/sessions.ts";
@@ -154,6 +155,7 @@ function createServiceParts(
       workspaces: (page) => listWorkspaceStates(maintenance, page),
     },
     sessions: createSessions(maintenance),
+    operatorSessions: createOperatorSessions(maintenance),
     shedder,
     shares: createShares(telemetry),
     isServing: () => store.isOpen && store.isReachable && (primary?.allReady ?? true),

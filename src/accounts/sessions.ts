@@ -10,10 +10,10 @@ import { takeSignInLink } from "./sign-in-links.ts";
 
 /** Longest duration of a session, and longest time without a request, in milliseconds. */
 export const SESSION_MS = 8 * 3_600_000;
-const IDLE_MS = 3_600_000;
+export const IDLE_MS = 3_600_000;
 
 /** Interval at which the last use of a session is stored, in milliseconds. */
-const TOUCH_MS = 60_000;
+export const TOUCH_MS = 60_000;
 
 /** Most sessions of a workspace. One more ends the oldest. */
 const MAX_SESSIONS = 50;
@@ -86,9 +86,7 @@ export function createSessions(pool: Pool, clock: () => number = Date.now): Sess
 
     async authenticate(secret) {
       const found = secret && isWellFormed(secret, "cs_") ? await find(secret) : undefined;
-      if (!found) {
-        throw new Failure("unauthenticated", { message: "Nobody is signed in, or the session has ended. Sign in." });
-      }
+      if (!found) throw notSignedIn();
       return found;
     },
 
@@ -198,6 +196,11 @@ function sessionOf({ token_hash, workspace_id: workspaceId, workspace, key_id: k
     caller: { workspaceId, workspace, keyId, scopes: SCOPES },
     expiresAt: expires_at,
   };
+}
+
+/** The failure for every session that does not exist or has ended. */
+export function notSignedIn(): Failure {
+  return new Failure("unauthenticated", { message: "Nobody is signed in, or the session has ended. Sign in." });
 }
 
 /** The failure for every owner token that is not valid. */

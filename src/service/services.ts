@@ -3,6 +3,7 @@ import type { Activity } from "../accounts/activity.ts";
 import type { Actor } from "../accounts/audit.ts";
 import type { Credit } from "../accounts/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../accounts/keys.ts";
+import type { OperatorSessions } from "../accounts/operator-sessions.ts";
 import type { Owners } from "../accounts/owners.ts";
 import type { Sessions } from "../accounts/sessions.ts";
 import type { SignInLinks } from "../accounts/sign-in-links.ts";
@@ -15,6 +16,7 @@ import type { InFlight } from "./in-flight.ts";
 import { createKeyAdmin, type KeyAdmin } from "./keys.ts";
 import { metrics } from "./metrics.ts";
 import { createOperationsAdmin, type Operations, type OperationsAdmin } from "./operations.ts";
+import { createOperatorSignIn, type OperatorSignIn } from "./operator-sign-in.ts";
 import { quotas } from "./quotas.ts";
 import { type Shares, shared } from "./shares.ts";
 import type { Shedder } from "./shedding.ts";
@@ -40,6 +42,9 @@ export interface Services {
   /** Sessions of the console. */
   readonly sessions: Pick<Sessions, "authenticate" | "close">;
   readonly signIn: SignIn;
+  /** Sessions of the operator's side of the console. */
+  readonly operatorSessions: Pick<OperatorSessions, "authenticate" | "close">;
+  readonly operatorSignIn: OperatorSignIn;
   /** True from the end of the start until the service drains, except while the database is not reachable. */
   ready(): boolean;
 }
@@ -57,6 +62,7 @@ export interface Parts {
   activity: Activity;
   operations: Operations;
   sessions: Sessions;
+  operatorSessions: OperatorSessions;
   /** Whether the start has ended and the database is reachable. */
   isServing(): boolean;
   shedder: Shedder;
@@ -87,6 +93,8 @@ export function createServices(parts: Parts): Services {
     operations: createOperationsAdmin(parts.operations),
     sessions,
     signIn: createSignIn(owners, sessions, shares),
+    operatorSessions: parts.operatorSessions,
+    operatorSignIn: createOperatorSignIn(owners, parts.operatorSessions),
     ready: () => parts.isServing() && !inFlight.draining,
   };
 }

@@ -4,7 +4,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 
 /** Acts as a browser for a page of the console: keeps the cookie and sends the origin of the page. */
 export interface Browser {
-  /** Signs in with an owner token and keeps the cookie of the response. */
+  /** Signs in with a token and keeps the cookie of the response. */
   signIn(token: string): Promise<Response>;
   fetch(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Response>;
   /** The generated client, as the page uses it. */
@@ -13,8 +13,11 @@ export interface Browser {
   cookie: string;
 }
 
-/** Opens a browser on the console at the address of the public listener. */
-export function openBrowser(url: string): Browser {
+/**
+ * Opens a browser on the console at the address of the public listener.
+ * @param side path of the console's side: for owners, or `/console/operator`
+ */
+export function openBrowser(url: string, side = "/console"): Browser {
   const browser: Browser = {
     cookie: "",
     async fetch(path, { headers, ...init } = {}) {
@@ -25,7 +28,7 @@ export function openBrowser(url: string): Browser {
       return response;
     },
     signIn: (token) =>
-      browser.fetch("/console/session", {
+      browser.fetch(`${side}/session`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ token }),
@@ -34,7 +37,7 @@ export function openBrowser(url: string): Browser {
       createClient(
         service,
         createConnectTransport({
-          baseUrl: `${url}/console/rpc`,
+          baseUrl: `${url}${side}/rpc`,
           fetch: (input, init) => {
             const headers = Object.fromEntries(new Headers(init?.headers));
             return browser.fetch(String(input).slice(url.length), { ...init, headers });

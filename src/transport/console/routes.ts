@@ -1,16 +1,18 @@
 import type { RequestListener, ServerResponse } from "node:http";
+import type { OperatorSession } from "../../accounts/operator-sessions.ts";
+import type { Session } from "../../accounts/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import type { Exchange, Verbs } from "../rest/handler.ts";
 import { createPages } from "./pages.ts";
-import { createSessionHandlers } from "./session.ts";
+import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";
 
 /** Path of the console. */
 const CONSOLE = "/console";
 
-/** Path of the services that the console's pages call. */
-const RPC = `${CONSOLE}/rpc`;
+/** Path of the operator's side. Both sides have their sessions at `session` and their services below `rpc`. */
+const OPERATOR = `${CONSOLE}/operator`;
 
 /** Headers of every response: only the console's own files may load or run, and no other page may frame it. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -30,36 +32,67 @@ interface Console {
   find(path: string, response: ServerResponse): Verbs | undefined;
 }
 
+/** What the pages of owners and of operators call. */
+interface Listeners {
+  readonly owner: RequestListener;
+  readonly operator: RequestListener;
+}
+
 /**
  * Creates the routes of the console on the public listener: pages, sign-in, and services. Pages hold no secret: the
  * browser keeps the session in a cookie that scripts cannot read, and sends it only to these paths and only from these
- * pages.
- * @param rpc serves `/<service>/<method>` for the session in the cookie
+ * pages. Owners and operators have sessions of their own.
+ * @param rpc each serves `/<service>/<method>` for the session in its cookie
  */
 export function createConsole(
-  services: Pick<Services, "sessions" | "signIn">,
+  services: Pick<Services, "sessions" | "signIn" | "operatorSessions" | "operatorSignIn">,
   { console: config, stream }: Pick<Config, "console" | "stream">,
   budget: BodyBudget,
-  rpc: RequestListener,
+  rpc: Listeners,
 ): Console {
   const { folder, proxies } = config;
   const sendPage = createPages(folder, stream.stallMs);
-  const session = createSessionHandlers({ services, budget, proxies, cookiePath: CONSOLE });
-  const rpcHandlers: Verbs = new Map([["POST", { run: (exchange) => callRpc(rpc, exchange) }]]);
+  const owner = createSessionHandlers<Session>({
+    sessions: services.sessions,
+    signIn: services.signIn,
+    describe: ({ caller }) => ({ workspace: caller.workspace, workspace_id: caller.workspaceId }),
+    cookie: OWNER_COOKIE,
+    budget,
+    proxies,
+  });
+  const operator = createSessionHandlers<OperatorSession>({
+    sessions: services.operatorSessions,
+    signIn: services.operatorSignIn,
+    describe: ({ actor }) => ({ operator: actor.id }),
+    cookie: OPERATOR_COOKIE,
+    budget,
+    proxies,
+  });
+  const fixed = new Map([
+    [`${CONSOLE}/session`, owner],
+    [`${OPERATOR}/session`, operator],
+  ]);
+  const prefixes: readonly [prefix: string, verbs: Verbs][] = [
+    [`${CONSOLE}/rpc`, rpcVerbs(rpc.owner, `${CONSOLE}/rpc`)],
+    [`${OPERATOR}/rpc`, rpcVerbs(rpc.operator, `${OPERATOR}/rpc`)],
+  ];
 
   return {
     find(path, response) {
       if (path !== CONSOLE && !path.startsWith(`${CONSOLE}/`)) return undefined;
       for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-      if (path === `${CONSOLE}/session`) return session;
-      if (path.startsWith(`${RPC}/`)) return rpcHandlers;
-      return new Map([["GET", { run: (exchange) => sendPage(path.slice(CONSOLE.length) || "/", exchange) }]]);
+      const found = fixed.get(path) ?? prefixes.find(([prefix]) => path.startsWith(`${prefix}/`))?.[1];
+      return found ?? new Map([["GET", { run: (exchange) => sendPage(path.slice(CONSOLE.length) || "/", exchange) }]]);
     },
   };
 }
 
-function callRpc(rpc: RequestListener, { request, response }: Exchange): void {
-  response.setHeader("Cache-Control", "no-store");
-  request.url = (request.url ?? "").replace(/^https?:\/\/[^/?]*/i, "").slice(RPC.length);
-  rpc(request, response);
+/** @param prefix is taken off the path of a call */
+function rpcVerbs(rpc: RequestListener, prefix: string): Verbs {
+  const run = ({ request, response }: Exchange): void => {
+    response.setHeader("Cache-Control", "no-store");
+    request.url = (request.url ?? "").replace(/^https?:\/\/[^/?]*/i, "").slice(prefix.length);
+    rpc(request, response);
+  };
+  return new Map([["POST", { run }]]);
 }

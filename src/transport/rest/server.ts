@@ -6,7 +6,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createBodyBudget } from "../body-budget.ts";
 import { trackConnections } from "../connections.ts";
 import { createConsole } from "../console/routes.ts";
-import { createConsoleRpc } from "../console/rpc.ts";
+import { createOperatorRpc, createOwnerRpc } from "../console/rpc.ts";
 import { SOCKET_TIMEOUTS } from "../listen.ts";
 import { createReport } from "../report.ts";
 import type { RequestReader } from "../request-reader.ts";
@@ -32,7 +32,8 @@ export function createRestServer(
 ): Server {
   const budget = createBodyBudget(config.bodyBudgetBytes, config.body, (cause) => telemetry.requestShed(cause));
   telemetry.watchBodies("rest", () => budget.used);
-  const rpc = createConsoleRpc(services, config, { budget, reader }, log, telemetry);
+  const parts = { services, config, bodies: { budget, reader }, log, telemetry };
+  const rpc = { owner: createOwnerRpc(parts), operator: createOperatorRpc(parts) };
   const console = createConsole(services, config, budget, rpc);
   const server = createServer({
     ...SOCKET_TIMEOUTS,
