@@ -1,14 +1,20 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
 import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
 
+/** Clients of OpenAI's API that others wrote. They are packages apart, because only their tests need them. */
+const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
+
 /**
- * Runs once before all test files, in the main process of vitest. Starts an HTTP server, which starts one Postgres for
- * the whole run at the first request, so tests without a database do not wait for it. The processes of the test files
- * inherit the address of the HTTP server.
+ * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
+ * HTTP server, which starts one Postgres for the whole run at the first request, so tests without a database do not
+ * wait for it. The processes of the test files inherit the address of the HTTP server.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
+  execFileSync(process.execPath, ["../../tools/setup.cjs"], { cwd: FOREIGN_CLIENTS, stdio: "inherit" });
   let server: Promise<TestServer> | undefined;
   const starter = createServer(async (_, response) => {
     try {
