@@ -1,57 +1,68 @@
+import { ChartColumn, CircleCheck } from "lucide";
 import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import type { MetricsResponse, MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
+import type { MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
 import { count, duration, roundAmount, short, words } from "../format.ts";
-import type { Loaded } from "../load.ts";
+import { Card } from "../parts/card.tsx";
 import { Chart } from "../parts/chart.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Link } from "../parts/link.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { type Period, zoomTo } from "../parts/period.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
 import { pathOf } from "../route.ts";
-import { seriesOf } from "./series.ts";
+import { type Series, seriesOf } from "./series.ts";
+import type { Figures } from "./stats.tsx";
 
-interface Figures {
-  metrics: MetricsResponse | undefined;
-  performance: GetPerformanceResponse | undefined;
-  /** Width of a point, in milliseconds. */
-  ms: number;
+const HOUR = 3_600_000;
+const TOO_LONG = "Shown for periods of up to 91 days";
+
+interface Props {
+  figures: Figures;
+  period: Period;
 }
 
-/** Spend, requests, tokens, latency and failures over the period. */
-export function Charts({ figures }: { figures: Loaded<Figures> }) {
-  return (
-    <Pending of={figures} what="usage">
-      {({ metrics, performance, ms }) => {
-        const totals = metrics?.totals;
-        if (!metrics || !totals || totals.requests + totals.failedRequests === 0n) {
-          return (
-            <Empty title="No requests in this period.">
-              <p>
-                <Link to={pathOf("keys")}>Create a key</Link> and call the service with it, or try the{" "}
-                <Link to={pathOf("playground")}>playground</Link>.
-              </p>
-            </Empty>
-          );
-        }
-        return <UsageCharts metrics={metrics} totals={totals} performance={performance} ms={ms} />;
-      }}
-    </Pending>
-  );
-}
-
-interface UsageProps extends Figures {
-  metrics: MetricsResponse;
-  totals: MetricsTotals;
-}
-
-function UsageCharts({ metrics, totals, performance, ms }: UsageProps) {
-  const { at, ...by } = seriesOf(metrics, performance, ms);
+/** Requests, spend, tokens, latency and failures over the period. */
+export function Charts({ figures, period }: Props) {
+  const { metrics, performance, ms } = figures;
+  const { totals } = metrics;
+  if (!totals || totals.requests + totals.failedRequests === 0n) {
+    return (
+      <Card>
+        <Empty title="No requests in this period." icon={ChartColumn}>
+          <p>
+            <Link to={pathOf("keys")}>Create a key</Link> and call the service with it, or try the{" "}
+            <Link to={pathOf("playground")}>playground</Link>.
+          </p>
+        </Empty>
+      </Card>
+    );
+  }
   return (
     <div class="charts">
       <h2 class="hidden">Usage</h2>
+      <UsageCharts series={seriesOf(figures)} totals={totals} ms={ms} period={period} performance={performance} />
+    </div>
+  );
+}
+
+interface UsageProps {
+  series: Series;
+  totals: MetricsTotals;
+  performance: GetPerformanceResponse | undefined;
+  /** Width of a point, in milliseconds. */
+  ms: number;
+  period: Period;
+}
+
+function UsageCharts({ series: { at, ...by }, totals, performance, ms, period }: UsageProps) {
+  const runs = period.to === undefined || period.to.getTime() > Date.now();
+  // One point cannot be divided further.
+  const common = { at, runs, ...(ms <= HOUR && at.length < 2 ? {} : { zoom: zoomTo }) };
+  return (
+    <>
       <Chart
         title="Requests"
         summary={`${count(totals.requests)} answered, ${count(totals.failedRequests)} failed`}
-        at={at}
+        {...common}
         kind="bars"
         series={[
           { label: "Answered", values: by.requests, tone: "accent" },
@@ -63,7 +74,7 @@ function UsageCharts({ metrics, totals, performance, ms }: UsageProps) {
       <Chart
         title="Spend"
         summary={`${roundAmount(totals.credits)} credits`}
-        at={at}
+        {...common}
         kind="bars"
         series={[{ label: "Credits", values: by.credits, tone: "accent" }]}
         write={roundAmount}
@@ -72,7 +83,7 @@ function UsageCharts({ metrics, totals, performance, ms }: UsageProps) {
       <Chart
         title="Tokens"
         summary={tokenSummary(totals)}
-        at={at}
+        {...common}
         kind="bars"
         series={[
           { label: "Input", values: by.fresh, tone: "accent" },
@@ -85,7 +96,7 @@ function UsageCharts({ metrics, totals, performance, ms }: UsageProps) {
       <Chart
         title="Latency"
         summary={latencySummary(performance)}
-        at={at}
+        {...common}
         kind="lines"
         series={[
           { label: "Median", values: by.p50, tone: "accent" },
@@ -94,8 +105,7 @@ function UsageCharts({ metrics, totals, performance, ms }: UsageProps) {
         write={duration}
         axis={duration}
       />
-      {performance && <Failures performance={performance} />}
-    </div>
+    </>
   );
 }
 
@@ -105,25 +115,33 @@ function tokenSummary({ inputTokens, cachedTokens, outputTokens }: MetricsTotals
 
 /** @param performance undefined: the period is too long for latencies */
 function latencySummary(performance: GetPerformanceResponse | undefined): string {
-  if (!performance) return "Shown for periods of up to 91 days";
+  if (!performance) return TOO_LONG;
   const { latencyP50Ms, latencyP95Ms } = performance.total ?? {};
   if (latencyP50Ms === undefined || latencyP95Ms === undefined) return "No answers";
   return `median ${duration(latencyP50Ms)}, 95 % within ${duration(latencyP95Ms)}`;
 }
 
-function Failures({ performance: { total } }: { performance: GetPerformanceResponse }) {
-  const failures = total?.failures ?? [];
+interface FailureProps {
+  /** Undefined while it loads. */
+  figures: Figures | undefined;
+  period: Period;
+}
+
+/** The number of failures by code. */
+export function Failures({ figures, period }: FailureProps) {
+  const performance = figures?.performance;
+  const failures = performance?.total?.failures ?? [];
   const most = Number(failures[0]?.requests ?? 1n);
+  const span = { period: period.name in { range: 1, times: 1 } ? undefined : period.name };
   return (
-    <section class="failures">
-      <h3>Failures by code</h3>
-      {failures.length === 0 && (
-        <p class="soft">None. Requests that were refused (limits, credit, invalid requests) are not counted.</p>
-      )}
-      <ul>
+    <Card title="Failures by code" text="Refused requests (limits, credit, invalid requests) are not counted.">
+      {performance && failures.length === 0 && <Empty title="No failures." icon={CircleCheck} />}
+      {!figures && <Skeleton lines={3} />}
+      {figures && !performance && <p class="soft">{TOO_LONG}</p>}
+      <ul class="bars">
         {failures.map(({ code, requests }) => (
           <li key={code}>
-            <Link to={pathOf("activity", { outcome: code })}>{words(code)}</Link>
+            <Link to={pathOf("activity", { ...span, outcome: code })}>{words(code)}</Link>
             <span class="bar">
               <span style={{ width: `${(Number(requests) / most) * 100}%` }} />
             </span>
@@ -131,6 +149,6 @@ function Failures({ performance: { total } }: { performance: GetPerformanceRespo
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }

@@ -1,12 +1,17 @@
-import { useLoad } from "../load.ts";
+import { RefreshCw } from "lucide";
+import { type Loaded, useLoad } from "../load.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
-import { boundsOf, intervalOf, PeriodPicker, periodOf } from "../parts/period.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { usage, workspaces } from "../rpc.ts";
-import { BalanceLine } from "./balance.tsx";
-import { Charts } from "./charts.tsx";
+import { Balance } from "./balance.tsx";
+import { Charts, Failures } from "./charts.tsx";
 import { NearLimits } from "./near-limits.tsx";
+import { type Figures, UsageStats } from "./stats.tsx";
 import { TopKeys } from "./top-keys.tsx";
 
 const EVERY_MS = 15_000;
@@ -19,7 +24,6 @@ export function OverviewPage() {
   const { query } = useRoute();
   const period = periodOf(query);
   const keyId = query.get("key") ?? "";
-  const name = `${period.name} ${query.get("from")} ${query.get("to")}`;
 
   const standing = useLoad(
     async (signal) => {
@@ -32,7 +36,75 @@ export function OverviewPage() {
     "standing",
     EVERY_MS,
   );
-  const figures = useLoad(
+  const figures = useFigures(period, keyId, EVERY_MS);
+  const before = useFigures(previousOf(period), keyId, 0);
+  const top = useLoad(
+    (signal) => usage.listTopKeys({ ...boundsOf(period), pageSize: 10 }, { signal }),
+    period.key,
+    EVERY_MS,
+  );
+  const keyName = top.data?.keys.find((key) => key.keyId === keyId)?.keyName;
+  const failed = [standing, figures, top].find(({ error }) => error !== undefined);
+  const refresh = () => {
+    for (const each of [standing, figures, before, top]) each.reload();
+  };
+  return (
+    <>
+      <PageHead title="Overview">
+        <KeyFilter keyId={keyId} keyName={keyName} />
+        <PeriodPicker period={period} />
+        <button type="button" aria-label="Refresh" title="Refresh" onClick={refresh}>
+          <Icon of={RefreshCw} />
+        </button>
+      </PageHead>
+      {failed && <FailureNote error={failed.error} retry={refresh} />}
+      {isShown(standing) && (
+        <div class="standing" aria-busy={standing.loading}>
+          <Balance workspace={standing.data?.workspace} />
+          <NearLimits quotas={standing.data?.quotas} />
+        </div>
+      )}
+      {isShown(figures) && <Usage figures={figures} before={before.data} period={period} />}
+      <div class="lower">
+        {isShown(figures) && <Failures figures={figures.data} period={period} />}
+        {isShown(top) && <TopKeys top={top} chosen={keyId} />}
+      </div>
+    </>
+  );
+}
+
+/** Whether there is something to show: data, or that they load. One note at the top reports all failures. */
+function isShown({ data, error }: Loaded<unknown>): boolean {
+  return data !== undefined || error === undefined;
+}
+
+interface UsageProps {
+  figures: Loaded<Figures>;
+  before: Figures | undefined;
+  period: Period;
+}
+
+function Usage({ figures: { data, loading }, before, period }: UsageProps) {
+  return (
+    <div class="pending" aria-busy={loading}>
+      <UsageStats figures={data} before={before} />
+      {data && <Charts figures={data} period={period} />}
+      {!data && (
+        <div class="charts">
+          {["requests", "spend", "tokens", "latency"].map((name) => (
+            <div key={name} class="card">
+              <Skeleton tall="16.5rem" />
+            </div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Usage of a period. @param everyMs interval of reloading; 0 for never */
+function useFigures(period: Period, keyId: string, everyMs: number): Loaded<Figures> {
+  return useLoad(
     async (signal) => {
       const { interval, ms } = intervalOf(period);
       const isLong = (period.to?.getTime() ?? Date.now()) - period.from.getTime() > MOST_LATENCY_MS;
@@ -41,37 +113,10 @@ export function OverviewPage() {
         usage.getUsage(request, { signal }),
         isLong ? undefined : usage.getPerformance(request, { signal }),
       ]);
+      if (!metrics) throw new Error("the service left the figures out");
       return { metrics, performance, ms };
     },
-    `${name} ${keyId}`,
-    EVERY_MS,
-  );
-  const top = useLoad((signal) => usage.listTopKeys({ ...boundsOf(period), pageSize: 10 }, { signal }), name, EVERY_MS);
-  const keyName = top.data?.keys.find((key) => key.keyId === keyId)?.keyName;
-
-  const { workspace, quotas } = standing.data ?? {};
-  return (
-    <>
-      <h1 tabIndex={-1}>Overview</h1>
-      {standing.error !== undefined && <FailureNote error={standing.error} retry={standing.reload} />}
-      <BalanceLine workspace={workspace} />
-      {quotas && <NearLimits quotas={quotas} />}
-      <div class="toolbar">
-        <PeriodPicker period={period} />
-        <KeyFilter keyId={keyId} keyName={keyName} />
-        <button
-          type="button"
-          onClick={() => {
-            standing.reload();
-            figures.reload();
-            top.reload();
-          }}
-        >
-          Refresh
-        </button>
-      </div>
-      <Charts figures={figures} />
-      <TopKeys top={top} chosen={keyId} />
-    </>
+    `${period.key} ${keyId}`,
+    everyMs,
   );
 }

@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import type { MetricsResponse } from "../../../gen/chorus/v1/generation_pb.js";
+import type { Figures } from "./stats.tsx";
 
 /** Values by interval. An interval without requests has zeros, and null as latency. */
 export interface Series {
@@ -16,16 +16,12 @@ export interface Series {
   readonly p95: (number | null)[];
 }
 
-/** Fills in every interval of the period. @param stepMs width of an interval, in milliseconds */
-export function seriesOf(
-  usage: MetricsResponse,
-  performance: GetPerformanceResponse | undefined,
-  stepMs: number,
-): Series {
+/** Fills in every interval of the period. */
+export function seriesOf({ metrics: usage, performance, ms }: Figures): Series {
   const points = new Map(usage.series.map((point) => [millis(point.start), point]));
   const speeds = new Map(performance?.series.map((point) => [millis(point.start), point.performance]));
   const starts: number[] = [];
-  for (let at = millis(usage.startTime); at < millis(usage.endTime); at += stepMs) starts.push(at);
+  for (let at = millis(usage.startTime); at < millis(usage.endTime); at += ms) starts.push(at);
   const of = (read: (point: MetricsResponse["series"][number]) => bigint | number) =>
     starts.map((start) => {
       const point = points.get(start);

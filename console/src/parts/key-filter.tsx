@@ -1,7 +1,9 @@
+import { X } from "lucide";
 import { useEffect, useId, useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { narrow } from "../route.ts";
 import { keys } from "../rpc.ts";
+import { Icon } from "./icon.tsx";
 
 /**
  * Filters a page by key. Finds keys by the start of their name or secret; stores the choice as `key` in the address.
@@ -26,10 +28,10 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
 
   if (keyId) {
     return (
-      <span class="chip">
+      <span class="chip filter">
         Key: <strong>{keyName || keyId}</strong>
-        <button type="button" onClick={() => narrow({ key: undefined })} aria-label="Show all keys">
-          ×
+        <button type="button" class="quiet round" onClick={() => narrow({ key: undefined })} aria-label="Show all keys">
+          <Icon of={X} />
         </button>
       </span>
     );
@@ -43,10 +45,10 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
     }
   };
   return (
-    <label class="key-filter">
-      <span>Key</span>
+    <>
       <input
         type="search"
+        aria-label="Key"
         list={id}
         placeholder="All keys; type a name"
         value={text}
@@ -58,7 +60,7 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
           <option key={key.id} value={labelOf(key)} />
         ))}
       </datalist>
-    </label>
+    </>
   );
 }
 

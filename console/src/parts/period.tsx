@@ -1,7 +1,10 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { X } from "lucide";
 import { MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
-import { day } from "../format.ts";
+import { day, timeText } from "../format.ts";
 import { narrow } from "../route.ts";
+import { Icon } from "./icon.tsx";
+import { Segments } from "./segments.tsx";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -12,25 +15,35 @@ const SPANS: Record<string, { label: string; ms: number }> = {
 };
 
 export interface Period {
-  /** `24h`, `7d`, `30d` or `range`. */
+  /** `24h`, `7d`, `30d`, `range` of days, or `times`: a part that was chosen in a chart. */
   readonly name: string;
   readonly from: Date;
   /** Exclusive; undefined: now. */
   readonly to: Date | undefined;
+  /** Identifies the period in the address. */
+  readonly key: string;
 }
 
 /** The period that an address names. @param standard used if it names none */
 export function periodOf(query: URLSearchParams, standard = "24h"): Period {
-  const from = new Date(`${query.get("from")}T00:00:00Z`);
-  const last = new Date(`${query.get("to")}T00:00:00Z`);
-  if (Number.isFinite(from.getTime()) && from <= last) {
-    return { name: "range", from, to: new Date(last.getTime() + DAY) };
+  const [first, last] = [query.get("from") ?? "", query.get("to") ?? ""];
+  const key = `${query.get("period") ?? standard} ${first} ${last}`;
+  const isDays = first.length === 10;
+  const from = new Date(isDays ? `${first}T00:00:00Z` : first);
+  const to = new Date(isDays ? `${last}T00:00:00Z` : last);
+  if (Number.isFinite(from.getTime()) && (isDays ? from <= to : from < to)) {
+    return { name: isDays ? "range" : "times", from, to: isDays ? new Date(to.getTime() + DAY) : to, key };
   }
   const requested = query.get("period") ?? "";
   const name = Object.hasOwn(SPANS, requested) ? requested : standard;
   // Rounded to minutes, so that the bounds stay equal between renders.
   const now = Math.floor(Date.now() / 60_000) * 60_000;
-  return { name, from: new Date(now - (SPANS[name]?.ms ?? DAY)), to: undefined };
+  return { name, from: new Date(now - (SPANS[name]?.ms ?? DAY)), to: undefined, key };
+}
+
+/** The period of the same length that ends where this one starts. */
+export function previousOf({ from, to = new Date(), key }: Period): Period {
+  return { name: "times", from: new Date(2 * from.getTime() - to.getTime()), to: from, key: `before ${key}` };
 }
 
 /** Start and end as fields of a request. */
@@ -45,60 +58,67 @@ export function intervalOf({ from, to = new Date() }: Period): { interval: Metri
     : { interval: MetricsInterval.DAY, ms: DAY };
 }
 
+/** Shows the part of the period that was selected in a chart. The address then has times instead of days. */
+export function zoomTo(from: Date, to: Date): void {
+  narrow({ from: `${from.toISOString().slice(0, 16)}Z`, to: `${to.toISOString().slice(0, 16)}Z` });
+}
+
 /** Chooses a period and stores it in the address. */
 export function PeriodPicker({ period }: { period: Period }) {
   const { name, from, to = new Date() } = period;
   const first = day(from);
   const last = day(new Date(to.getTime() - 1));
+  const spans = Object.entries(SPANS).map(([value, { label }]) => [value, label] as const);
+  const choose = (value: string) =>
+    narrow(
+      value === "range"
+        ? { period: undefined, from: first, to: last }
+        : { period: value, from: undefined, to: undefined },
+    );
   return (
     <div class="period">
-      <fieldset class="segments">
-        <legend class="hidden">Period</legend>
-        {Object.entries(SPANS).map(([value, { label }]) => (
-          <label key={value}>
-            <input
-              type="radio"
-              name="period"
-              checked={name === value}
-              onChange={() => narrow({ period: value, from: undefined, to: undefined })}
-            />
-            {label}
-          </label>
-        ))}
-        <label>
-          <input
-            type="radio"
-            name="period"
-            checked={name === "range"}
-            onChange={() => narrow({ period: undefined, from: first, to: last })}
-          />
-          Range
-        </label>
-      </fieldset>
+      <Segments legend="Period" name="period" value={name} options={[...spans, ["range", "Range"]]} change={choose} />
       {name === "range" && (
         <span class="range">
-          <label>
-            <span>First day</span>
-            <input
-              type="date"
-              value={first}
-              max={last}
-              required
-              onChange={(event) => narrow({ from: event.currentTarget.value || first })}
-            />
-          </label>
-          <label>
-            <span>Last day</span>
-            <input
-              type="date"
-              value={last}
-              min={first}
-              required
-              onChange={(event) => narrow({ to: event.currentTarget.value || last })}
-            />
-          </label>
+          <Day label="First day" value={first} max={last} change={(value) => narrow({ from: value || first })} />
+          <span class="soft">to</span>
+          <Day label="Last day" value={last} min={first} change={(value) => narrow({ to: value || last })} />
+        </span>
+      )}
+      {name === "times" && (
+        <span class="chip filter">
+          {timeText(from).slice(0, 16)} to {timeText(to).slice(first === last ? 11 : 0, 16)}
+          <button
+            type="button"
+            class="quiet round"
+            aria-label="Show the whole period"
+            onClick={() => narrow({ from: undefined, to: undefined })}
+          >
+            <Icon of={X} />
+          </button>
         </span>
       )}
     </div>
+  );
+}
+
+interface DayProps {
+  label: string;
+  value: string;
+  min?: string;
+  max?: string;
+  change: (value: string) => void;
+}
+
+function Day({ label, value, change, ...bounds }: DayProps) {
+  return (
+    <input
+      type="date"
+      aria-label={label}
+      required
+      value={value}
+      {...bounds}
+      onChange={(event) => change(event.currentTarget.value)}
+    />
   );
 }
