@@ -17,6 +17,11 @@ for (const type of ["pointerdown", "keydown", "wheel"]) {
   addEventListener(type, () => (lastInput = Date.now()), { passive: true });
 }
 
+/** Whether a page may reload by itself: it is visible, and somebody uses it. */
+export function isWatched(): boolean {
+  return document.visibilityState === "visible" && Date.now() - lastInput < ATTENTION_MS;
+}
+
 /**
  * Loads when the component appears and whenever `of` changes.
  * @param of identifies what is loaded; when it changes, the old data are not shown any more
@@ -50,8 +55,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, of: string
       if (everyMs > 0) timer = setTimeout(tick, everyMs);
     };
     const tick = () => {
-      const isWatched = document.visibilityState === "visible" && Date.now() - lastInput < ATTENTION_MS;
-      if (isWatched) void run();
+      if (isWatched()) void run();
       else timer = setTimeout(tick, everyMs);
     };
     void run();

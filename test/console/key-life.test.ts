@@ -41,7 +41,13 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.waitForTimeout(100);
   }
-  assert.match(await row.innerText(), /low[\s\S]*stop[\s\S]*req_/);
+  assert.match(await row.innerText(), /low[\s\S]*stop/);
+  await row.getByRole("button").click();
+  const drawer = page.getByRole("dialog", { name: "Request" });
+  assert.match(await drawer.innerText(), /req_\w+[\s\S]*gen_\w+/);
+  assert.match(page.url(), /[?&]request=gen_/);
+  await page.keyboard.press("Escape");
+  await drawer.waitFor({ state: "detached" });
 
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
@@ -57,8 +63,8 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   const statement = page.waitForEvent("download");
   await page.getByRole("button", { name: "Statement as CSV" }).click();
   const movements = (await readFile(await (await statement).path(), "utf8")).slice(1).split("\r\n");
-  assert.equal(movements[0], "time,movement,reference,granted,purchased");
-  assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0$/);
+  assert.equal(movements[0], "time,movement,reference,granted,purchased,balance");
+  assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0,\d+\.\d+$/);
 
   await visit(page, "Overview");
   const requests = page.locator("figure", { has: page.getByRole("heading", { name: "Requests" }) });

@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
 import { ExportButton } from "../parts/export-button.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { PeriodPicker, periodOf } from "../parts/period.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { exportGenerations, type Filter } from "./find.ts";
 import { GenerationList } from "./generation-list.tsx";
 
 const OUTCOMES = [
-  ["", "Any"],
+  ["", "Any outcome"],
   ["ok", "Answered"],
   ["failed", "Failed, any code"],
   ["cut_short", "Cut short"],
@@ -19,7 +20,12 @@ const OUTCOMES = [
   ["internal", "internal"],
 ] as const;
 
-const LEVELS = ["", "low", "medium", "high"];
+const LEVELS = [
+  ["", "Any level"],
+  ["low", "Low"],
+  ["medium", "Medium"],
+  ["high", "High"],
+] as const;
 
 /** Lists admitted requests. Prompts and answers are not stored. */
 export function ActivityPage() {
@@ -32,51 +38,45 @@ export function ActivityPage() {
     outcome: query.get("outcome") ?? "",
     level: query.get("level") ?? "",
   };
-  const of = JSON.stringify([
-    period.name,
-    query.get("from"),
-    query.get("to"),
-    filter.keyId,
-    filter.outcome,
-    filter.level,
-  ]);
   return (
     <>
-      <h1 tabIndex={-1}>Activity</h1>
-      <p class="lead">
-        Admitted requests, newest first. Prompts and answers are not stored. Refused requests (rate limit, too little
-        credit, invalid request, revoked key) are not listed.
-      </p>
+      <PageHead
+        title="Activity"
+        lead="Admitted requests. Prompts and answers are not stored. Refused requests are not listed."
+      >
+        <ExportButton label="Export as CSV" run={(progress, signal) => exportGenerations(filter, progress, signal)} />
+      </PageHead>
       <div class="toolbar">
         <PeriodPicker period={period} />
         <KeyFilter keyId={filter.keyId} keyName={keyName} />
-        <label>
-          <span>Ended</span>
-          <select value={filter.outcome} onChange={(event) => narrow({ outcome: event.currentTarget.value })}>
-            {OUTCOMES.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span>Level</span>
-          <select value={filter.level} onChange={(event) => narrow({ level: event.currentTarget.value })}>
-            {LEVELS.map((level) => (
-              <option key={level} value={level}>
-                {level || "Any"}
-              </option>
-            ))}
-          </select>
-        </label>
-        <ExportButton label="Export as CSV" run={(progress, signal) => exportGenerations(filter, progress, signal)} />
+        <Choice label="Outcome" value={filter.outcome} options={OUTCOMES} change={(outcome) => narrow({ outcome })} />
+        <Choice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
       </div>
       <GenerationList
-        key={of}
+        key={JSON.stringify([period.key, filter.keyId, filter.outcome, filter.level])}
         filter={filter}
+        opened={query.get("request") ?? ""}
         onFound={({ generations }) => setKeyName(generations[0]?.keyName ?? "")}
       />
     </>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, label: string])[];
+  change: (value: string) => void;
+}
+
+function Choice({ label, value, options, change }: ChoiceProps) {
+  return (
+    <select aria-label={label} value={value} onChange={(event) => change(event.currentTarget.value)}>
+      {options.map(([option, text]) => (
+        <option key={option} value={option}>
+          {text}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -8,8 +8,8 @@ import {
 } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../../../src/json-names.ts";
+import { allPages, type Progress } from "../all-pages.ts";
 import { iso } from "../format.ts";
-import { MOST_ROWS, type Progress } from "../parts/export-button.tsx";
 import { boundsOf, type Period } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
 import { saveCsv } from "../save.ts";
@@ -69,15 +69,10 @@ export function endOf({ outcome, failureCode }: Generation): string {
 
 /** Saves the requests that match the filter as a CSV file. @returns a sentence about the result */
 export async function exportGenerations(filter: Filter, progress: Progress, signal: AbortSignal): Promise<string> {
-  const rows: Generation[] = [];
-  let token = "";
-  do {
-    const found = await find(filter, token, 1000, signal);
-    rows.push(...found.generations);
-    token = found.next;
-    progress(rows.length);
-  } while (token && rows.length < MOST_ROWS);
-  const kept = rows.slice(0, MOST_ROWS);
+  const { rows, isCut } = await allPages(async (token) => {
+    const { generations, next } = await find(filter, token, 1000, signal);
+    return { rows: generations, next };
+  }, progress);
   saveCsv("chorus-activity.csv", [
     [
       "time",
@@ -92,7 +87,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       "input_tokens",
       "cached_tokens",
     ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason"]),
-    ...kept.map((row) => [
+    ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.id,
       row.requestId,
@@ -111,8 +106,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       wordOf(FinishReasonSchema, row.finishReason),
     ]),
   ]);
-  const isCut = token !== "" || rows.length > MOST_ROWS;
   return isCut
-    ? `Saved the newest ${kept.length} requests; there are more. Choose a shorter period.`
-    : `Saved ${kept.length} requests.`;
+    ? `Saved the newest ${rows.length} requests; there are more. Choose a shorter period.`
+    : `Saved ${rows.length} requests.`;
 }

@@ -1,59 +1,129 @@
+import { Radio, RefreshCw } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { timeText } from "../format.ts";
+import { isWatched } from "../load.ts";
+import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { narrow } from "../route.ts";
 import { type Filter, type Found, find } from "./find.ts";
+import { GenerationDrawer } from "./generation-drawer.tsx";
 import { GenerationTable } from "./generation-table.tsx";
 
 const NOTHING: Found = { generations: [], next: "", searchedTo: undefined };
+const PAGE = 100;
 
-/** The requests that match a filter, loaded page by page. @param onFound called with each page */
-export function GenerationList({ filter, onFound }: { filter: Filter; onFound: (found: Found) => void }) {
+/** Interval at which new requests are added, and the most that stay in the list meanwhile. */
+const LIVE_MS = 2000;
+const MOST_LIVE = 1000;
+
+interface Props {
+  filter: Filter;
+  /** Identifier of the request whose drawer is open; empty for none. */
+  opened: string;
+  /** Called with each page. */
+  onFound: (found: Found) => void;
+}
+
+/** The requests that match a filter, loaded page by page, or as they end. */
+export function GenerationList({ filter, opened, onFound }: Props) {
+  const { found, error, busy, load, add } = useGenerations(filter, onFound);
+  const [isLive, setIsLive] = useState(false);
+  useTail(isLive, add);
+  const isEmpty = found?.generations.length === 0;
+  const open = found?.generations.find(({ id }) => id === opened);
+  return (
+    <div aria-busy={busy && !isLive}>
+      {error !== undefined && <FailureNote error={error} retry={() => load(found ?? NOTHING)} />}
+      <Card flush>
+        {!found && error === undefined && <Skeleton tall="30rem" />}
+        {found && found.generations.length > 0 && (
+          <GenerationTable generations={found.generations} opened={opened} open={({ id }) => narrow({ request: id })} />
+        )}
+        {isEmpty && !found.next && (
+          <Empty title="No request matches.">
+            <p>Choose a longer period or fewer filters.</p>
+          </Empty>
+        )}
+        <div class="table-foot">
+          {found?.next && (
+            <button type="button" class="small" disabled={busy} onClick={() => load(found)}>
+              {isEmpty ? "Search further back" : "Show more"}
+            </button>
+          )}
+          <button type="button" class="small" disabled={busy} onClick={() => load(NOTHING)}>
+            <Icon of={RefreshCw} />
+            Refresh
+          </button>
+          {filter.period.to === undefined && (
+            <button type="button" class="small" aria-pressed={isLive} onClick={() => setIsLive(!isLive)}>
+              <Icon of={Radio} />
+              {isLive ? "Stop live" : "Live"}
+            </button>
+          )}
+          {isLive && <span role="status">New requests appear at the top.</span>}
+          {found?.next && found.searchedTo && <span>Searched back to {timeText(found.searchedTo)}.</span>}
+        </div>
+      </Card>
+      {open && <GenerationDrawer generation={open} close={() => narrow({ request: undefined })} />}
+    </div>
+  );
+}
+
+function useGenerations(filter: Filter, onFound: (found: Found) => void) {
   const [found, setFound] = useState<Found>();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(true);
   const leaving = useRef(new AbortController());
 
-  const load = async (before: Found) => {
+  const run = async (token: string, merge: (more: Found, before: Found | undefined) => Found) => {
     const { signal } = leaving.current;
     setBusy(true);
     setError(undefined);
     try {
-      const more = await find(filter, before.next, 100, signal);
+      const more = await find(filter, token, PAGE, signal);
       onFound(more);
-      setFound({ ...more, generations: [...before.generations, ...more.generations] });
+      setFound((before) => merge(more, before));
     } catch (failure) {
       if (!signal.aborted) setError(failure);
     }
     setBusy(false);
   };
+  const load = (before: Found) =>
+    run(before.next, (more) => ({ ...more, generations: [...before.generations, ...more.generations] }));
   // Loads once: another filter creates another component.
   useEffect(() => {
     void load(NOTHING);
     return () => leaving.current.abort();
   }, []);
+  return { found, error, busy, load, add: () => run("", withNewer) };
+}
 
-  const isEmpty = found?.generations.length === 0;
-  return (
-    <div aria-busy={busy}>
-      {found && found.generations.length > 0 && <GenerationTable generations={found.generations} />}
-      {isEmpty && !found.next && (
-        <Empty title="No request matches.">
-          <p>Choose a longer period or fewer filters.</p>
-        </Empty>
-      )}
-      {error !== undefined && <FailureNote error={error} retry={() => load(found ?? NOTHING)} />}
-      {found?.next && found.searchedTo && <p class="soft">Searched back to {timeText(found.searchedTo)}.</p>}
-      <div class="buttons start">
-        {found?.next && (
-          <button type="button" disabled={busy} onClick={() => load(found)}>
-            {isEmpty ? "Search further back" : "Show more"}
-          </button>
-        )}
-        <button type="button" disabled={busy} onClick={() => load(NOTHING)}>
-          {busy ? "Loading…" : "Refresh"}
-        </button>
-      </div>
-    </div>
-  );
+/** Adds the requests that are not listed yet. */
+function withNewer(newest: Found, before: Found = NOTHING): Found {
+  const known = new Set(before.generations.map(({ id }) => id));
+  const fresh: Generation[] = newest.generations.filter(({ id }) => !known.has(id));
+  // More have ended than a page holds: the list continues from the new page.
+  if (fresh.length === newest.generations.length && newest.next) return newest;
+  const kept = [...fresh, ...before.generations].slice(0, MOST_LIVE);
+  return { ...before, generations: kept };
+}
+
+/** Calls `add` again and again while the page is visible and in use. */
+function useTail(isLive: boolean, add: () => Promise<void>): void {
+  const latest = useRef(add);
+  latest.current = add;
+  useEffect(() => {
+    if (!isLive) return undefined;
+    let timer: ReturnType<typeof setTimeout>;
+    const tick = async () => {
+      if (isWatched()) await latest.current();
+      timer = setTimeout(tick, LIVE_MS);
+    };
+    void tick();
+    return () => clearTimeout(timer);
+  }, [isLive]);
 }

@@ -1,12 +1,9 @@
+import { Download, X } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Progress } from "../all-pages.ts";
 import { describe } from "../failure.ts";
 import { count } from "../format.ts";
-
-/** Most rows of one file. */
-export const MOST_ROWS = 100_000;
-
-/** Receives the number of rows loaded so far. */
-export type Progress = (rows: number) => void;
+import { Icon } from "./icon.tsx";
 
 interface Props {
   label: string;
@@ -37,9 +34,12 @@ export function ExportButton({ label, run }: Props) {
   return (
     <span class="export">
       <button type="button" onClick={() => (busy ? running.current?.abort() : start())}>
+        <Icon of={busy ? X : Download} />
         {busy ? "Stop" : label}
       </button>
-      <span role="status">{message}</span>
+      <span role="status" class="soft small">
+        {message}
+      </span>
     </span>
   );
 }

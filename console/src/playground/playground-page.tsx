@@ -9,6 +9,7 @@ import { AnswerView } from "./answer-view.tsx";
 import { type Draft, EMPTY, missing } from "./draft.ts";
 import type { Rates } from "./estimate.ts";
 import { InputEditor } from "./input-editor.tsx";
+import { keepRun } from "./kept-runs.ts";
 import { Options } from "./options.tsx";
 import { type Run, run as start } from "./run.ts";
 import { schemaProblem } from "./schema-check.ts";
@@ -55,7 +56,9 @@ function usePlayground() {
     const abort = new AbortController();
     running.current = abort;
     setNow(performance.now());
-    const { end } = await start(draft, (run) => setShown({ run, draft }), abort.signal);
+    const ended = await start(draft, (run) => setShown({ run, draft }), abort.signal);
+    keepRun(ended);
+    const { end } = ended;
     visit.runs += 1;
     visit.tokens += (end?.usage?.inputTokens ?? 0) + (end?.usage?.outputTokens ?? 0);
     visit.credits += end?.usage?.credits ?? 0;

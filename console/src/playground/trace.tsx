@@ -1,5 +1,5 @@
 import { Effort, type IntelligenceTrace } from "../../../gen/chorus/v1/generation_pb.js";
-import { duration, words } from "../format.ts";
+import { count, duration, words } from "../format.ts";
 import type { Step } from "./steps.ts";
 
 const LEVELS: Partial<Record<Effort, string>> = {
@@ -25,7 +25,7 @@ export function Trace({ steps, trace, elapsed }: Props) {
   const figures = trace ? figuresOf(trace) : [];
   return (
     <section class="trace">
-      <h2>Intelligence trace</h2>
+      <h3>Intelligence trace</h3>
       {level && (
         <p>
           Level <strong>{level}</strong>
@@ -72,15 +72,16 @@ function Line({ step, length }: { step: Step; length: number }) {
 /** The counts of the trace that are not 0. */
 function figuresOf(trace: IntelligenceTrace): string[] {
   const { models, agreement, escalations, droppedMembers, repairs, searches } = trace;
-  const count = (of: number, one: string, many = `${one}s`) => (of === 0 ? [] : [`${of} ${of === 1 ? one : many}`]);
+  const counted = (of: number, one: string, many = `${one}s`) =>
+    of === 0 ? [] : [`${count(of)} ${of === 1 ? one : many}`];
   const tokens = Number(trace.internalInputTokens + trace.internalOutputTokens);
   return [
-    ...count(models, "model"),
+    ...counted(models, "model"),
     ...(agreement === undefined ? [] : [`${Math.round(agreement * 100)} % agreement`]),
-    ...count(escalations, "escalation"),
-    ...count(droppedMembers, "dropped member"),
-    ...count(repairs, "repair"),
-    ...count(searches, "search", "searches"),
-    ...count(tokens, "internal token"),
+    ...counted(escalations, "escalation"),
+    ...counted(droppedMembers, "dropped member"),
+    ...counted(repairs, "repair"),
+    ...counted(searches, "search", "searches"),
+    ...counted(tokens, "internal token"),
   ];
 }

@@ -1,0 +1,73 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/json-names.ts";
+import { amount, count, duration, timeText, words } from "../format.ts";
+import { Copy } from "../parts/copy.tsx";
+import { Detail } from "../parts/details.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Link } from "../parts/link.tsx";
+import { keptRun } from "../playground/kept-runs.ts";
+import { Trace } from "../playground/trace.tsx";
+import { pathOf } from "../route.ts";
+import { End } from "./generation-table.tsx";
+
+/** Everything that is known of a request. */
+export function GenerationDrawer({ generation: row, close }: { generation: Generation; close: () => void }) {
+  const wasCharged = Number(row.credits) > 0;
+  const run = keptRun(row.requestId);
+  const isFree = row.outcome === Outcome.FAILED && !wasCharged;
+  return (
+    <Dialog title="Request" kind="drawer" close={close}>
+      <dl class="details">
+        <Detail name="Outcome">
+          <End row={row} /> {isFree && <span class="soft">not charged</span>}
+        </Detail>
+        <Detail name="Time">{timeText(row.at)}</Detail>
+        <Detail name="Request" copy={row.requestId}>
+          <code>{row.requestId}</code>
+        </Detail>
+        <Detail name="Generation" copy={row.id}>
+          <code>{row.id}</code>
+        </Detail>
+        <Detail name="Key" copy={row.keyId}>
+          <Link to={pathOf("activity", { key: row.keyId })}>{row.keyName || row.keyId}</Link>
+        </Detail>
+        <Detail name="Level">
+          {wordOf(EffortSchema, row.level)}
+          <span class="soft"> (effort {wordOf(EffortSchema, row.effort)})</span>
+        </Detail>
+        <Detail name="Answer">
+          {words(wordOf(AnswerShapeSchema, row.shape))}
+          {row.streamed && ", streamed"}
+        </Detail>
+        <Detail name="Input tokens">
+          {count(row.inputTokens)}
+          {row.cachedTokens > 0n && <span class="soft"> ({count(row.cachedTokens)} cached)</span>}
+        </Detail>
+        <Detail name="Output tokens">{count(row.outputTokens)}</Detail>
+        <Detail name="Credits">{amount(row.credits)}</Detail>
+        <Detail name="Latency">{duration(row.latencyMs)}</Detail>
+      </dl>
+      {run ? (
+        <Trace steps={run.steps} trace={run.end?.trace} elapsed={row.latencyMs} />
+      ) : (
+        <p class="help">
+          The steps of a request are kept only for requests that this tab sent from the playground. Callers get them
+          with <code>intelligence_trace</code>.
+        </p>
+      )}
+      <div class="buttons start">
+        <Copy text={linkTo(row)} label="Copy the link" />
+      </div>
+    </Dialog>
+  );
+}
+
+/** Address that shows this request alone. */
+function linkTo({ id, at }: Generation): string {
+  const ms = at ? timestampDate(at).getTime() : 0;
+  const from = new Date(ms).toISOString();
+  const to = new Date(ms + 1).toISOString();
+  return location.origin + pathOf("activity", { from, to, request: id });
+}
