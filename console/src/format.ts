@@ -52,6 +52,20 @@ export function timeText(at: Timestamp | Date | undefined): string {
   return at === undefined ? "" : iso(at).slice(0, 19).replace("T", " ");
 }
 
+/** How long ago a time was, such as "3 hours ago". */
+export function ago(at: Timestamp): string {
+  const minutes = (Date.now() - timestampDate(at).getTime()) / 60_000;
+  const [value, unit] =
+    minutes < 90
+      ? [minutes, "minute" as const]
+      : minutes < 2880
+        ? [minutes / 60, "hour" as const]
+        : [minutes / 1440, "day" as const];
+  return AGO.format(-Math.max(0, Math.round(value)), unit);
+}
+
+const AGO = new Intl.RelativeTimeFormat("en");
+
 /** A day in UTC: 2026-03-14. */
 export function day(at: Timestamp | Date | undefined): string {
   return at === undefined ? "" : iso(at).slice(0, 10);

@@ -25,8 +25,8 @@ test("every page passes axe-core in light and dark and fits a narrow screen", as
   await service.post("/v1/generate", { prompt: "What is a choir?" });
   for (const [colorScheme, width] of [
     ["light", 1280],
-    ["dark", 360],
-    ["light", 360],
+    ["dark", 390],
+    ["light", 390],
     ["dark", 1280],
   ] as const) {
     const page = await open("/console", { colorScheme, viewport: { width, height: 800 } });
@@ -48,6 +48,7 @@ test("every page passes axe-core in light and dark and fits a narrow screen", as
     await visit(page, "Keys");
     await page.getByRole("button", { name: "Create a key" }).click();
     await check("Create a key");
+    assert.equal(await page.evaluate("document.activeElement.id"), "key-name");
     await page.getByRole("button", { name: "Create", exact: true }).click();
     await page.getByText("Store it now.").waitFor();
     await check("The secret");

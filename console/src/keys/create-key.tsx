@@ -4,6 +4,7 @@ import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf } from "../../../src/json-names.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
 import { keys } from "../rpc.ts";
 import { NewSecret } from "./new-secret.tsx";
 
@@ -91,17 +92,19 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
     }
   };
   return (
-    <form onSubmit={submit}>
-      <label for="key-name">Name</label>
-      <input
-        id="key-name"
-        type="text"
-        maxLength={200}
-        autocomplete="off"
-        value={name}
-        placeholder="What will use it?"
-        onInput={(event) => setName(event.currentTarget.value)}
-      />
+    <form class="form" onSubmit={submit}>
+      <Field id="key-name" label="Name">
+        <input
+          id="key-name"
+          type="text"
+          maxLength={200}
+          autocomplete="off"
+          data-autofocus
+          value={name}
+          placeholder="What will use it?"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </Field>
       <Scopes scopes={scopes} change={setScopes} />
       <Expiry life={life} setLife={setLife} date={date} setDate={setDate} />
       {error !== undefined && <FailureNote error={error} />}
@@ -121,8 +124,8 @@ function Scopes({ scopes, change }: { scopes: readonly string[]; change: (scopes
   const toggle = (scope: string, isChecked: boolean) =>
     change(isChecked ? [...scopes, scope] : scopes.filter((one) => one !== scope));
   return (
-    <fieldset>
-      <legend>It may</legend>
+    <fieldset class="field">
+      <legend>Scopes</legend>
       {SCOPES.map(([scope, title, help]) => (
         <label key={scope} class="check">
           <input
@@ -150,25 +153,26 @@ interface ExpiryProps {
 function Expiry({ life, setLife, date, setDate }: ExpiryProps) {
   return (
     <>
-      <label for="key-life">It stops working</label>
-      <select id="key-life" value={life} onChange={(event) => setLife(event.currentTarget.value)}>
-        {LIVES.map(([value, label]) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </select>
+      <Field id="key-life" label="Expires">
+        <select id="key-life" value={life} onChange={(event) => setLife(event.currentTarget.value)}>
+          {LIVES.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </Field>
       {life === "date" && (
-        <label>
-          <span>At the end of (UTC)</span>
+        <Field id="key-date" label="Last day, UTC">
           <input
+            id="key-date"
             type="date"
             required
             min={new Date().toISOString().slice(0, 10)}
             value={date}
             onInput={(event) => setDate(event.currentTarget.value)}
           />
-        </label>
+        </Field>
       )}
     </>
   );

@@ -1,9 +1,11 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { Pencil } from "lucide";
 import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { columnAmount, count, day, timeText } from "../format.ts";
+import { ago, columnAmount, count, day, timeText } from "../format.ts";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
-import { Scroll } from "../parts/scroll.tsx";
 import { pathOf } from "../route.ts";
 
 interface Props {
@@ -12,87 +14,101 @@ interface Props {
   revoke: (key: Key) => void;
 }
 
-/** The state of a key at this timeText. */
-export function statusOf(key: Key): "active" | "revoked" | "expired" {
+/** Keys with their usage of the last 30 days. */
+export function KeyTable({ keys, rename, revoke }: Props) {
+  const columns: Column<Key>[] = [
+    { title: "Name", class: "name", cell: (key) => <Name of={key} /> },
+    { title: "Scopes", cell: (key) => <Scopes of={key} /> },
+    { title: "Expires", cell: (key) => <Expiry of={key} /> },
+    { title: "Last used", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
+    { title: "Requests, 30 days", figure: true, cell: (key) => <Requests of={key} /> },
+    { title: "Credits, 30 days", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
+    { title: "", class: "actions", cell: (key) => <Actions of={key} rename={rename} revoke={revoke} /> },
+  ];
+  return (
+    <DataTable
+      label="Keys"
+      columns={columns}
+      rows={keys}
+      keyOf={({ id }) => id}
+      isOff={(key) => stateOf(key) !== "active"}
+    />
+  );
+}
+
+function stateOf(key: Key): "active" | "revoked" | "expired" {
   if (key.revokedAt) return "revoked";
   return key.expiresAt && timestampDate(key.expiresAt) <= new Date() ? "expired" : "active";
 }
 
-/** Keys with their usage of the last 30 days. */
-export function KeyTable({ keys, rename, revoke }: Props) {
+function Name({ of: key }: { of: Key }) {
   return (
-    <Scroll label="Keys">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Created</th>
-            <th scope="col">Ends</th>
-            <th scope="col">Last use</th>
-            <th scope="col" class="figure">
-              Requests, 30 d
-            </th>
-            <th scope="col" class="figure">
-              Credits, 30 d
-            </th>
-            <th scope="col">
-              <span class="hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <Row key={key.id} of={key} rename={rename} revoke={revoke} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <span>
+      <Link to={pathOf("", { key: key.id, period: "30d" })}>{key.name || "Unnamed"}</Link>{" "}
+      <span class="soft small more">
+        {key.console ? "of this console" : <code>{key.prefix}…</code>} since {day(key.createdAt)}
+      </span>
+    </span>
   );
 }
 
-function Row({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
-  const status = statusOf(key);
-  const name = key.name || "Unnamed";
-  const failed = key.use?.failedRequests ?? 0n;
+function LastUsed({ at }: { at: Timestamp | undefined }) {
+  if (!at) return <span class="soft">never</span>;
+  return <span title={timeText(at)}>{ago(at)}</span>;
+}
+
+function Requests({ of: { use } }: { of: Key }) {
+  const failed = use?.failedRequests ?? 0n;
   return (
-    <tr class={status}>
-      <th scope="row">
-        <Link to={pathOf("", { key: key.id, period: "30d" })}>{name}</Link>
-        <p class="soft small">
-          {key.console ? "playground" : <code>{key.prefix}…</code>}
-          {key.scopes.length === 1 && ` · ${wordOf(ScopeSchema, key.scopes[0] ?? 0)} only`}
-        </p>
-      </th>
-      <td>{day(key.createdAt)}</td>
-      <td>
-        {status === "revoked" ? (
-          <span class="tag off" title={timeText(key.revokedAt)}>
-            revoked {day(key.revokedAt)}
-          </span>
-        ) : status === "expired" ? (
-          <span class="tag off">expired {day(key.expiresAt)}</span>
-        ) : (
-          day(key.expiresAt) || <span class="soft">never</span>
-        )}
-      </td>
-      <td>{key.use?.lastUsedAt ? timeText(key.use.lastUsedAt).slice(0, 16) : <span class="soft">never</span>}</td>
-      <td class="figure">
-        {count(key.use?.requests ?? 0n)}
-        {failed > 0n && <p class="soft small">{count(failed)} failed</p>}
-      </td>
-      <td class="figure">{columnAmount(key.use?.credits || "0")}</td>
-      <td class="actions">
-        {!key.console && status !== "revoked" && (
-          <>
-            <button type="button" onClick={() => rename(key)} aria-label={`Rename ${name}`}>
-              Rename
-            </button>
-            <button type="button" class="danger" onClick={() => revoke(key)} aria-label={`Revoke ${name}`}>
-              Revoke
-            </button>
-          </>
-        )}
-      </td>
-    </tr>
+    <span>
+      {count(use?.requests ?? 0n)}
+      {failed > 0n && <span class="soft small more">{count(failed)} failed</span>}
+    </span>
+  );
+}
+
+function Scopes({ of: { scopes } }: { of: Key }) {
+  return (
+    <span class="chips">
+      {scopes.map((scope) => (
+        <span key={scope} class="chip">
+          {wordOf(ScopeSchema, scope)}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Expiry({ of: key }: { of: Key }) {
+  const state = stateOf(key);
+  if (state === "revoked") {
+    return (
+      <span class="tag" title={timeText(key.revokedAt)}>
+        revoked {day(key.revokedAt)}
+      </span>
+    );
+  }
+  if (state === "expired") return <span class="tag">expired {day(key.expiresAt)}</span>;
+  return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
+}
+
+function Actions({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
+  if (key.console || key.revokedAt) return null;
+  const name = key.name || "Unnamed";
+  return (
+    <span>
+      <button
+        type="button"
+        class="quiet round"
+        onClick={() => rename(key)}
+        aria-label={`Rename ${name}`}
+        title="Rename"
+      >
+        <Icon of={Pencil} />
+      </button>
+      <button type="button" class="quiet small danger" onClick={() => revoke(key)} aria-label={`Revoke ${name}`}>
+        Revoke
+      </button>
+    </span>
   );
 }

@@ -1,9 +1,15 @@
+import { KeyRound, Plus } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { toast } from "../parts/toasts.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { keys } from "../rpc.ts";
 import { CreateKey } from "./create-key.tsx";
@@ -19,7 +25,6 @@ export function KeysPage() {
   const search = query.get("search") ?? "";
   const activeOnly = query.get("all") === null;
   const [open, setOpen] = useState<Open>();
-  const [message, setMessage] = useState("");
   const of = `${search} ${activeOnly}`;
   const pager = usePager(of);
   const list = useLoad(
@@ -28,22 +33,22 @@ export function KeysPage() {
   );
   const close = () => setOpen(undefined);
   const done = (sentence: string) => {
-    setMessage(sentence);
+    toast(sentence);
     close();
     list.reload();
   };
 
   return (
     <>
-      <div class="title">
-        <h1 tabIndex={-1}>Keys</h1>
+      <PageHead
+        title="Keys"
+        lead="Programs call the service with a key. All keys of the workspace share its credit and its limits."
+      >
         <button type="button" class="primary" onClick={() => setOpen({ what: "create" })}>
+          <Icon of={Plus} />
           Create a key
         </button>
-      </div>
-      <p class="lead">
-        Programs call the service with a key. All keys of the workspace share its credit and its limits.
-      </p>
+      </PageHead>
       <div class="toolbar">
         <Search search={search} />
         <label class="check">
@@ -55,25 +60,24 @@ export function KeysPage() {
           Show revoked and expired keys
         </label>
       </div>
-      <p role="status" class="status">
-        {message}
-      </p>
-      <Pending of={list} what="keys">
-        {({ keys: page, nextPageToken }) => (
-          <>
-            {page.length === 0 ? (
-              <NoKeys search={search} />
-            ) : (
-              <KeyTable
-                keys={page}
-                rename={(key) => setOpen({ what: "rename", key })}
-                revoke={(key) => setOpen({ what: "revoke", key })}
-              />
-            )}
-            <PagerButtons pager={pager} next={nextPageToken} />
-          </>
-        )}
-      </Pending>
+      <Card flush>
+        <Pending of={list} what="keys" skeleton={<Skeleton tall="20rem" />}>
+          {({ keys: page, nextPageToken }) => (
+            <>
+              {page.length === 0 ? (
+                <NoKeys search={search} />
+              ) : (
+                <KeyTable
+                  keys={page}
+                  rename={(key) => setOpen({ what: "rename", key })}
+                  revoke={(key) => setOpen({ what: "revoke", key })}
+                />
+              )}
+              <PagerButtons pager={pager} next={nextPageToken} />
+            </>
+          )}
+        </Pending>
+      </Card>
       {open?.what === "create" && <CreateKey close={close} done={done} created={list.reload} />}
       {open?.what === "rename" && <RenameKey of={open.key} close={close} done={done} />}
       {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
@@ -91,16 +95,14 @@ function Search({ search }: { search: string }) {
     return () => clearTimeout(timer);
   }, [text, search]);
   return (
-    <label>
-      <span>Find</span>
-      <input
-        type="search"
-        placeholder="Beginning of name or secret"
-        maxLength={200}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-    </label>
+    <input
+      type="search"
+      aria-label="Find"
+      placeholder="Find by name or secret"
+      maxLength={200}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
   );
 }
 
@@ -113,7 +115,7 @@ function NoKeys({ search }: { search: string }) {
       </p>
     </Empty>
   ) : (
-    <Empty title="There is no key yet.">
+    <Empty title="There is no key yet." icon={KeyRound}>
       <p>Create one; its secret is shown once, with a line to try it.</p>
     </Empty>
   );

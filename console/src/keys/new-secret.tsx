@@ -1,4 +1,5 @@
 import { Copy } from "../parts/copy.tsx";
+import { Note } from "../parts/note.tsx";
 
 /** Shows a new secret, which is not available later, and a command that uses it. */
 export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate: boolean }) {
@@ -8,10 +9,12 @@ export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate
     : `curl ${location.origin}/v1/quotas -H "X-API-Key: ${secret}"`;
   return (
     <>
-      <p class="note warn">
-        <strong>Store it now.</strong> The service stores only its hash and cannot show it again. Keep it on a server;
-        never put it into a browser or an app.
-      </p>
+      <Note tone="warn">
+        <p>
+          <strong>Store it now.</strong> The service stores only its hash and cannot show it again. Keep it on a server;
+          never put it into a browser or an app.
+        </p>
+      </Note>
       <pre class="secret" data-secret>
         {secret}
       </pre>

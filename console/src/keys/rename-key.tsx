@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
 import { keys } from "../rpc.ts";
 
 /** Renames a key. */
@@ -19,16 +20,18 @@ export function RenameKey({ of: key, close, done }: { of: Key; close: () => void
   };
   return (
     <Dialog title="Rename the key" close={close}>
-      <form onSubmit={submit}>
-        <label for="new-name">Name</label>
-        <input
-          id="new-name"
-          type="text"
-          maxLength={200}
-          autocomplete="off"
-          value={name}
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
+      <form class="form" onSubmit={submit}>
+        <Field id="new-name" label="Name">
+          <input
+            id="new-name"
+            type="text"
+            maxLength={200}
+            autocomplete="off"
+            data-autofocus
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </Field>
         {error !== undefined && <FailureNote error={error} />}
         <div class="buttons">
           <button type="button" onClick={close}>

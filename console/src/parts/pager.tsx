@@ -25,12 +25,12 @@ export function usePager(of: string): Pager {
 export function PagerButtons({ pager, next }: { pager: Pager; next: string }) {
   if (pager.number === 1 && !next) return null;
   return (
-    <nav class="pager" aria-label="Pages of the list">
-      <button type="button" disabled={pager.number === 1} onClick={pager.back}>
+    <nav class="pager table-foot" aria-label="Pages of the list">
+      <button type="button" class="small" disabled={pager.number === 1} onClick={pager.back}>
         Newer
       </button>
       <span>Page {pager.number}</span>
-      <button type="button" disabled={!next} onClick={() => pager.next(next)}>
+      <button type="button" class="small" disabled={!next} onClick={() => pager.next(next)}>
         Older
       </button>
     </nav>
