@@ -16,12 +16,12 @@ test("links from a refused prompt to the spend limit and shows how much of it is
 
   const page = await open("/console/limits");
   await signIn(page, token);
-  const limit = page.getByRole("textbox", { name: "Each day" });
-  const row = page.locator(".limit.spend").first();
+  const limit = page.getByRole("textbox", { name: "Daily limit" });
+  const row = page.locator(".card.spend").first();
   const set = async (amount: string) => {
     await limit.fill(amount);
-    await row.getByRole("button", { name: /^(Set|Change)$/ }).click();
-    await row.getByText(new RegExp(`spent of ${amount.replace(".", "\\.")};`)).waitFor();
+    await row.getByRole("button", { name: "Save" }).click();
+    await row.getByText(`of ${amount} spent`).waitFor();
   };
   const ask = async () => {
     await visit(page, "Playground");
@@ -30,7 +30,7 @@ test("links from a refused prompt to the spend limit and shows how much of it is
   };
 
   await limit.fill("ten");
-  await row.getByRole("button", { name: "Set" }).click();
+  await row.getByRole("button", { name: "Save" }).click();
   assert.equal(await page.evaluate("document.activeElement.validity.patternMismatch"), true);
 
   await set("0.000001");
@@ -46,21 +46,21 @@ test("links from a refused prompt to the spend limit and shows how much of it is
   await ask();
   await page.getByText("Done", { exact: true }).waitFor();
   await visit(page, "Limits and spend");
-  const used = Number.parseFloat(await row.getByText(/spent of 50;/).innerText());
+  const used = Number.parseFloat(await row.getByText("of 50 spent").innerText());
   assert.ok(used > 0, `${used} is spent`);
   await set(String(Number((used * 1.6).toFixed(6))));
-  await row.getByText("Half of this limit is spent.").waitFor();
+  await row.getByText("over 50 %").waitFor();
   await set(String(Number((used * 1.1).toFixed(6))));
-  await row.getByText(/^Over 80 % of this limit is spent/).waitFor();
+  await row.getByText("Requests that may cost more than the rest are already refused.").waitFor();
   await set("0.0001");
-  await row.getByText(/^This limit is reached/).waitFor();
+  await row.getByText(/^Requests that need purchased credit are refused until/).waitFor();
 
   await visit(page, "Overview");
   const near = page.locator(".near");
   await near.getByText("reached", { exact: true }).waitFor();
   await near.getByRole("link", { name: "Spending today" }).click();
   await row.getByRole("button", { name: /^Remove/ }).click();
-  await row.getByText(/spent of/).waitFor({ state: "detached" });
+  await row.getByText(/ spent/).waitFor({ state: "detached" });
   assert.equal(await limit.inputValue(), "");
   assert.deepEqual(problems, []);
 });

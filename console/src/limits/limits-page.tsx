@@ -1,6 +1,9 @@
 import { useEffect } from "preact/hooks";
 import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
 import { usage, workspaces } from "../rpc.ts";
 import { QuotaMeters } from "./quota-meters.tsx";
 import { SpendLimits } from "./spend-limits.tsx";
@@ -30,12 +33,11 @@ export function LimitsPage() {
   }, [isThere]);
   return (
     <>
-      <h1 tabIndex={-1}>Limits and spend</h1>
-      <p class="lead">
-        All keys of the workspace count together. A refused request uses nothing of any limit; its error says when to
-        come back.
-      </p>
-      <Pending of={standing} what="limits">
+      <PageHead
+        title="Limits and spend"
+        lead="All keys of the workspace count together. A refused request uses nothing of any limit."
+      />
+      <Pending of={standing} what="limits" skeleton={<Skeletons />}>
         {({ quotas, workspace, next }) => (
           <>
             <SpendLimits workspace={workspace} quotas={quotas} changed={standing.reload} />
@@ -45,5 +47,17 @@ export function LimitsPage() {
         )}
       </Pending>
     </>
+  );
+}
+
+function Skeletons() {
+  return (
+    <div class="cards">
+      {["day", "week", "month"].map((name) => (
+        <Card key={name}>
+          <Skeleton tall="9rem" />
+        </Card>
+      ))}
+    </div>
   );
 }

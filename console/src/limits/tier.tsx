@@ -7,7 +7,10 @@ import {
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
 import { amount, count, words } from "../format.ts";
-import { Scroll } from "../parts/scroll.tsx";
+import { Card } from "../parts/card.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Meter } from "../parts/meter.tsx";
 
 /** The order of the rows. */
 const NAMES = [
@@ -24,65 +27,66 @@ const NAMES = [
 ];
 
 /** The current tier, and the requirement and limits of the next one. */
-export function TierSection({ workspace, next }: { workspace: Workspace; next: GetNextTierResponse }) {
-  const { tier } = next;
+export function TierSection({
+  workspace,
+  next: { tier, missing },
+}: {
+  workspace: Workspace;
+  next: GetNextTierResponse;
+}) {
   const names = NAMES.filter((name) =>
     [...workspace.limits, ...(tier?.limits ?? [])].some((limit) => limit.name === name),
   );
+  const columns: Column<LimitName>[] = [
+    {
+      title: "Limit",
+      cell: (name) => (
+        <span>
+          {capital(words(wordOf(LimitNameSchema, name)))}{" "}
+          {workspace.overriddenLimits.includes(name) && <span class="tag">set by the operator</span>}
+        </span>
+      ),
+    },
+    { title: "Now", figure: true, cell: (name) => limitOf(workspace.limits, name) },
+    ...(tier
+      ? [{ title: `Tier ${tier.name}`, figure: true, cell: (name: LimitName) => limitOf(tier.limits, name) }]
+      : []),
+  ];
   return (
-    <section id="tier">
-      <h2>Tier {workspace.tier}</h2>
-      {tier ? (
-        <p>
-          Tier {tier.name} begins at {amount(tier.purchased)} purchased credits in all.{" "}
-          {amount(workspace.purchasedTotal)} have been purchased so far;{" "}
-          <strong>{amount(next.missing)} are missing.</strong>
-        </p>
-      ) : (
-        <p>
-          {workspace.tierOverridden
-            ? "The operator of this service has assigned this tier; purchases do not change it."
-            : "This is the highest tier that you can reach with purchases."}
-        </p>
-      )}
-      {workspace.overriddenLimits.length > 0 && (
-        <p>The operator has overridden the limits that are marked below. They stay when the tier changes.</p>
-      )}
-      {names.length === 0 ? (
-        <p class="soft">This tier has no limits.</p>
-      ) : (
-        <Scroll label="Limits of the tier">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Limit</th>
-                <th scope="col" class="figure">
-                  Now
-                </th>
-                {tier && (
-                  <th scope="col" class="figure">
-                    Tier {tier.name}
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {names.map((name) => (
-                <tr key={name}>
-                  <th scope="row">
-                    {capital(words(wordOf(LimitNameSchema, name)))}
-                    {workspace.overriddenLimits.includes(name) && <span class="soft"> · set by hand</span>}
-                  </th>
-                  <td class="figure">{limitOf(workspace.limits, name)}</td>
-                  {tier && <td class="figure">{limitOf(tier.limits, name)}</td>}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
-      )}
+    <section class="part">
+      <h2>Tier</h2>
+      <Card id="tier" flush title={`Tier ${workspace.tier}`} text={<TierText workspace={workspace} isLast={!tier} />}>
+        {tier && (
+          <div class="limit next-tier">
+            <p>
+              <span>
+                Needed for tier {tier.name}: <strong>{amount(missing)} credits</strong>
+              </span>
+              <span class="figure soft">
+                {amount(workspace.purchasedTotal)} of {amount(tier.purchased)} purchased
+              </span>
+            </p>
+            <Meter
+              used={Number(workspace.purchasedTotal)}
+              limit={Number(tier.purchased)}
+              label={`Purchased toward tier ${tier.name}`}
+              tone="progress"
+            />
+          </div>
+        )}
+        {names.length === 0 ? (
+          <Empty title="This tier has no limits." />
+        ) : (
+          <DataTable label="Limits of the tier" columns={columns} rows={names} keyOf={String} />
+        )}
+      </Card>
     </section>
   );
+}
+
+function TierText({ workspace, isLast }: { workspace: Workspace; isLast: boolean }) {
+  if (workspace.tierOverridden) return <>Assigned by the operator; purchases do not change it.</>;
+  return <>{isLast ? "The highest tier that purchases lead to." : "Purchases lead to higher limits."}</>;
 }
 
 function limitOf(limits: readonly Limit[], name: LimitName): string {
