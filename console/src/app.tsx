@@ -1,6 +1,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ActivityPage } from "./activity/activity-page.tsx";
+import { AuditPage } from "./audit/audit-page.tsx";
 import { KeysPage } from "./keys/keys-page.tsx";
 import { later } from "./later.tsx";
 import { LedgerPage } from "./ledger/ledger-page.tsx";
@@ -21,6 +22,7 @@ const PAGES: Record<PageName, FunctionComponent> = {
   keys: KeysPage,
   limits: LimitsPage,
   ledger: LedgerPage,
+  audit: AuditPage,
 };
 
 const ENDED =

@@ -1,55 +1,35 @@
-import { type LedgerEntry, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { type LedgerEntry, LedgerEntryKind, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../../../src/json-names.ts";
-import { amount, timeText } from "../format.ts";
-import { Scroll } from "../parts/scroll.tsx";
+import { columnAmount, timeText } from "../format.ts";
+import { type Column, DataTable } from "../parts/data-table.tsx";
 
 /** A table of movements. @param holds whether to show the column of held credit */
 export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]; holds: boolean }) {
-  return (
-    <Scroll label="Movements">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Movement</th>
-            <th scope="col" class="figure">
-              Granted
-            </th>
-            <th scope="col" class="figure">
-              Purchased
-            </th>
-            {holds && (
-              <th scope="col" class="figure">
-                Held
-              </th>
-            )}
-            <th scope="col">Reference</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <tr key={entry.id}>
-              <td>{timeText(entry.at)}</td>
-              <td>{wordOf(LedgerEntryKindSchema, entry.kind)}</td>
-              <Change by={entry.granted} />
-              <Change by={entry.purchased} />
-              {holds && <Change by={entry.held} />}
-              <td>
-                <code>{entry.reference}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
-  );
+  const columns: Column<LedgerEntry>[] = [
+    { title: "Time", cell: ({ at }) => timeText(at) },
+    { title: "Movement", cell: ({ kind }) => <Kind of={kind} /> },
+    { title: "Reference", cell: ({ reference }) => <code class="soft">{reference}</code> },
+    change("Granted", ({ granted }) => granted),
+    change("Purchased", ({ purchased }) => purchased),
+    ...(holds ? [change("Held", ({ held }) => held)] : []),
+    { title: "Balance", figure: true, cell: ({ balance }) => columnAmount(balance, 6) },
+  ];
+  return <DataTable label="Movements" columns={columns} rows={entries} keyOf={({ id }) => id} />;
 }
 
-function Change({ by }: { by: string }) {
-  const value = Number(by);
-  return (
-    <td class={value > 0 ? "figure plus" : "figure"}>
-      {value === 0 ? <span class="soft">0</span> : `${value > 0 ? "+" : ""}${amount(by)}`}
-    </td>
-  );
+function Kind({ of: kind }: { of: LedgerEntryKind }) {
+  const isIncome = kind === LedgerEntryKind.GRANT || kind === LedgerEntryKind.PURCHASE;
+  return <span class={isIncome ? "tag good" : "tag"}>{wordOf(LedgerEntryKindSchema, kind)}</span>;
+}
+
+function change(title: string, of: (entry: LedgerEntry) => string): Column<LedgerEntry> {
+  return {
+    title,
+    figure: true,
+    class: (entry) => (Number(of(entry)) > 0 ? "plus" : ""),
+    cell: (entry) => {
+      const value = Number(of(entry));
+      return value === 0 ? <span class="soft">–</span> : `${value > 0 ? "+" : ""}${columnAmount(value, 6)}`;
+    },
+  };
 }

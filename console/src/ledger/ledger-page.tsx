@@ -1,11 +1,16 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { Landmark, RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
+import { day } from "../format.ts";
 import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { ExportButton } from "../parts/export-button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { boundsOf, PeriodPicker, periodOf } from "../parts/period.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { credits } from "../rpc.ts";
 import { EntryTable } from "./entry-table.tsx";
@@ -16,7 +21,7 @@ export function LedgerPage() {
   const { query } = useRoute();
   const period = periodOf(query, "30d");
   const [holds, setHolds] = useState(false);
-  const of = `${period.name} ${query.get("from")} ${query.get("to")} ${holds}`;
+  const of = `${period.key} ${holds}`;
   const pager = usePager(of);
   const page = useLoad(
     (signal) =>
@@ -28,39 +33,38 @@ export function LedgerPage() {
   );
   return (
     <>
-      <h1 tabIndex={-1}>Ledger</h1>
-      <p class="lead">
-        Every movement of the workspace's credit, newest first. A request is one settlement, exact to a millionth of a
-        credit.
-      </p>
+      <PageHead
+        title="Ledger"
+        lead="Every movement of credit, newest first. A request is one settlement, exact to a millionth of a credit."
+      >
+        <ExportButton label="Statement as CSV" run={(progress, signal) => saveStatement(period, progress, signal)} />
+      </PageHead>
       <div class="toolbar">
         <PeriodPicker period={period} />
         <label class="check">
           <input type="checkbox" checked={holds} onChange={(event) => setHolds(event.currentTarget.checked)} />
           Show holds and releases
         </label>
-        <ExportButton label="Statement as CSV" run={(progress, signal) => saveStatement(period, progress, signal)} />
-        <button type="button" onClick={page.reload}>
-          Refresh
+        <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
+          <Icon of={RefreshCw} />
         </button>
       </div>
-      <Pending of={page} what="movements">
-        {({ entries, nextPageToken }) => (
-          <>
-            {entries.length === 0 ? (
-              <Empty title="Nothing moved in this period.">
-                <p>
-                  Since {timestampDate(boundsOf(period).startTime).toISOString().slice(0, 10)} no credit was granted,
-                  purchased or spent.
-                </p>
-              </Empty>
-            ) : (
-              <EntryTable entries={entries} holds={holds} />
-            )}
-            <PagerButtons pager={pager} next={nextPageToken} />
-          </>
-        )}
-      </Pending>
+      <Card flush>
+        <Pending of={page} what="movements" skeleton={<Skeleton tall="30rem" />}>
+          {({ entries, nextPageToken }) => (
+            <>
+              {entries.length === 0 ? (
+                <Empty title="Nothing moved in this period." icon={Landmark}>
+                  <p>Since {day(period.from)} no credit was granted, purchased or spent.</p>
+                </Empty>
+              ) : (
+                <EntryTable entries={entries} holds={holds} />
+              )}
+              <PagerButtons pager={pager} next={nextPageToken} />
+            </>
+          )}
+        </Pending>
+      </Card>
     </>
   );
 }

@@ -1,4 +1,15 @@
-import { Activity, ChartColumn, Gauge, type IconNode, KeyRound, Landmark, LogOut, Menu, Play } from "lucide";
+import {
+  Activity,
+  ChartColumn,
+  Gauge,
+  type IconNode,
+  KeyRound,
+  Landmark,
+  LogOut,
+  Menu,
+  Play,
+  ScrollText,
+} from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon.tsx";
@@ -16,6 +27,7 @@ const PAGES = {
   keys: ["Keys", KeyRound],
   limits: ["Limits and spend", Gauge],
   ledger: ["Ledger", Landmark],
+  audit: ["Audit log", ScrollText],
 } as const satisfies Record<string, readonly [string, IconNode]>;
 
 export type PageName = keyof typeof PAGES;
