@@ -6,9 +6,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { test } from "vitest";
-import { type Draft, EMPTY } from "../../console/src/playground/draft.ts";
+import { changed, type Draft, EMPTY, requestOf } from "../../console/src/playground/draft.ts";
 import { type Language, snippet } from "../../console/src/playground/snippets.ts";
+import { GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 
 const SPECIAL_CHARACTERS = 'it\'s "quoted"\nJSON\n$(touch broken) `touch broken` \\ \u2028 é 😀';
 
@@ -27,7 +29,7 @@ const DRAFTS: Record<string, Draft> = {
     input: "messages",
     messages: [{ id: 1, role: "user", content: SPECIAL_CHARACTERS }],
   },
-  schema: { ...EMPTY, mode: "json_schema", prompt: SPECIAL_CHARACTERS, effort: "low" },
+  schema: { ...EMPTY, mode: "json_schema", webSearch: true, prompt: SPECIAL_CHARACTERS, effort: "low" },
   files: {
     ...EMPTY,
     prompt: SPECIAL_CHARACTERS,
@@ -81,6 +83,41 @@ test("the curl snippet sends the request of the draft", async (t) => {
   assert.deepEqual((await send(DRAFTS.files)).body.attachments, [
     { name: "it's.txt", media_type: "text/plain", data: "YWJj" },
   ]);
+});
+
+test("the RPC snippets send the request of the draft as protobuf's JSON", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-snippet-"));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, "it's.txt"), "abc");
+  // In place of buf and grpcurl: prints the arguments and the input.
+  for (const name of ["buf", "grpcurl"])
+    await writeFile(join(folder, name), '#!/bin/sh\nprintf "%s\\n" "$*"\ncat\n', { mode: 0o755 });
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, CHORUS_API_KEY: "ck_1" };
+  for (const language of ["buf curl", "grpcurl"] as const) {
+    for (const [name, draft] of Object.entries(DRAFTS)) {
+      const { stdout } = await run("sh", ["-c", snippet(language, draft, "")], { cwd: folder, env });
+      const [, command = "", input = ""] = /^(.*)\n([\s\S]*)$/.exec(stdout) ?? [];
+      assert.match(command, /x-api-key: ck_1/);
+      const service = `chorus.v1.GenerationService/${draft.mode === "json_schema" ? "Generate" : "StreamGenerate"}`;
+      assert.ok(command.includes(service), `${name}: ${command}`);
+      const sent = fromJson(GenerateRequestSchema, JSON.parse(input));
+      const files = draft.files.map((file) => ({ ...file, data: Buffer.from("abc") }));
+      assert.deepEqual(
+        toJson(GenerateRequestSchema, sent),
+        toJson(GenerateRequestSchema, create(GenerateRequestSchema, requestOf({ ...draft, files }))),
+      );
+    }
+  }
+});
+
+test("clears stop sequences and the continuation when they no longer apply", () => {
+  const draft = { ...EMPTY, stops: ["a"], input: "messages" as const, continues: true };
+  const messages = [{ id: 1, role: "assistant" as const, content: "Once" }];
+  const continued = changed(draft, { messages });
+  assert.deepEqual([continued.stops, continued.continues], [["a"], true]);
+  const strict = changed(continued, { mode: "json_schema" });
+  assert.deepEqual([strict.stops, strict.continues], [[], false]);
+  assert.equal(changed(continued, { input: "prompt" }).continues, false);
 });
 
 test("the TypeScript snippet has valid syntax", async () => {

@@ -30,6 +30,9 @@ export interface Draft {
   readonly stops: readonly string[];
   readonly files: readonly DraftFile[];
   readonly schema: string;
+  readonly webSearch: boolean;
+  /** Continues the last message, which must be of the assistant. */
+  readonly continues: boolean;
 }
 
 const SCHEMA_EXAMPLE = `{
@@ -55,6 +58,8 @@ export const EMPTY: Draft = {
   stops: [],
   files: [],
   schema: SCHEMA_EXAMPLE,
+  webSearch: false,
+  continues: false,
 };
 
 const EFFORTS = { auto: Effort.AUTO, low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
@@ -64,6 +69,26 @@ const ROLES = { system: Role.SYSTEM, user: Role.USER, assistant: Role.ASSISTANT 
 export function missing({ input, prompt, messages }: Draft): string {
   if (input === "prompt") return prompt === "" ? "Write a prompt first." : "";
   return messages.every(({ content }) => content === "") ? "Write a message first." : "";
+}
+
+/** Whether the answer is streamed: a JSON Schema needs a complete one. */
+export function isStreamed({ mode }: Draft): boolean {
+  return mode !== "json_schema";
+}
+
+/** Whether the draft can continue its last message. */
+export function canContinue({ mode, input, messages }: Draft): boolean {
+  return mode !== "json_schema" && input === "messages" && messages.at(-1)?.role === "assistant";
+}
+
+/** Changes a draft, and clears what the service would then refuse: stop sequences with a schema, for example. */
+export function changed(draft: Draft, changes: Partial<Draft>): Draft {
+  const next = { ...draft, ...changes };
+  return {
+    ...next,
+    stops: next.mode === "json_schema" ? [] : next.stops,
+    continues: next.continues && canContinue(next),
+  };
 }
 
 /** The draft as the RPC request. */
@@ -78,13 +103,14 @@ export function requestOf(draft: Draft) {
     effort: EFFORTS[effort],
     ...(temperature === "" ? {} : { temperature: Number(temperature) }),
     ...(maxTokens === "" ? {} : { maxTokens: Number(maxTokens) }),
-    ...(mode === "json_schema" ? {} : { stopSequences }),
+    stopSequences,
     ...(mode === "extract" ? { outputShape: OutputShape.EXTRACT } : {}),
     ...(mode === "json_schema"
       ? { responseFormat: { format: { case: "jsonSchema" as const, value: { schema } } } }
       : {}),
+    ...(draft.webSearch ? { webSearch: true } : {}),
+    ...(draft.continues ? { continueLastMessage: true } : {}),
     attachments: files.map(({ name, mediaType, data }) => ({ name, mediaType, data })),
-    intelligenceTrace: true,
   };
 }
 
@@ -98,8 +124,10 @@ export function bodyOf(draft: Draft): Record<string, unknown> {
     ...(effort === "auto" ? {} : { effort }),
     ...(temperature === "" ? {} : { temperature: Number(temperature) }),
     ...(maxTokens === "" ? {} : { max_tokens: Number(maxTokens) }),
-    ...(mode === "json_schema" || stopSequences.length === 0 ? {} : { stop_sequences: stopSequences }),
+    ...(stopSequences.length === 0 ? {} : { stop_sequences: stopSequences }),
     ...(mode === "extract" ? { output_shape: "extract" } : {}),
+    ...(draft.webSearch ? { web_search: true } : {}),
+    ...(draft.continues ? { continue: true } : {}),
   };
 }
 

@@ -6,7 +6,7 @@ import { Empty } from "../parts/empty.tsx";
 import { usage } from "../rpc.ts";
 import { currentWorkspace } from "../session/session.ts";
 import { AnswerView } from "./answer-view.tsx";
-import { type Draft, EMPTY, missing } from "./draft.ts";
+import { changed, type Draft, EMPTY, missing } from "./draft.ts";
 import type { Rates } from "./estimate.ts";
 import { InputEditor } from "./input-editor.tsx";
 import { keepRun } from "./kept-runs.ts";
@@ -45,7 +45,7 @@ function usePlayground() {
 
   const change = (changes: Partial<Draft>) => {
     setMessage("");
-    setDraft((before) => ({ ...before, ...changes }));
+    setDraft((before) => changed(before, changes));
   };
   const send = async () => {
     const reason =

@@ -1,6 +1,6 @@
 import { FinishReason, type IntelligenceTrace, type Notice, type Usage } from "../../../gen/chorus/v1/generation_pb.js";
 import { generation } from "../rpc.ts";
-import { type Draft, requestOf } from "./draft.ts";
+import { type Draft, isStreamed, requestOf } from "./draft.ts";
 import { type Step, stepOf, withStep } from "./steps.ts";
 
 /** A request that is running or has ended. */
@@ -45,12 +45,13 @@ export async function run(draft: Draft, onChange: (run: Run) => void, signal: Ab
     onChange(now);
   };
   onChange(now);
+  const request = { ...requestOf(draft), intelligenceTrace: true };
   try {
-    if (draft.mode === "json_schema") {
-      const answer = await generation.generate(requestOf(draft), { signal });
+    if (!isStreamed(draft)) {
+      const answer = await generation.generate(request, { signal });
       change({ text: answer.answer, ...endWith(answer) });
     } else {
-      for await (const { event } of generation.streamGenerate(requestOf(draft), { signal })) {
+      for await (const { event } of generation.streamGenerate(request, { signal })) {
         if (event.case === "delta") change({ text: now.text + event.value.text });
         else if (event.case === "trace" && event.value.step)
           change({ steps: withStep(now.steps, stepOf(event.value.step)) });

@@ -1,37 +1,34 @@
 import { useState } from "preact/hooks";
+import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
-import { Scroll } from "../parts/scroll.tsx";
+import { Segments } from "../parts/segments.tsx";
+import { Code } from "./code.tsx";
 import type { Draft } from "./draft.ts";
-import { type Language, snippet } from "./snippets.ts";
-
-const LANGUAGES: Language[] = ["curl", "TypeScript", "Python"];
+import { LANGUAGES, type Language, snippet } from "./snippets.ts";
 
 /** Shows the request as a program to copy. */
 export function SnippetPanel({ draft }: { draft: Draft }) {
   const [language, setLanguage] = useState<Language>("curl");
   const text = snippet(language, draft, location.origin);
+  const isRpc = language === "buf curl" || language === "grpcurl";
   return (
-    <section class="snippet">
-      <h2>This request as code</h2>
+    <Card title="This request as code" class="snippet">
       <div class="toolbar">
-        <fieldset class="segments">
-          <legend class="hidden">Language</legend>
-          {LANGUAGES.map((name) => (
-            <label key={name}>
-              <input type="radio" name="language" checked={language === name} onChange={() => setLanguage(name)} />
-              {name}
-            </label>
-          ))}
-        </fieldset>
+        <Segments
+          legend="Language"
+          name="language"
+          value={language}
+          options={LANGUAGES.map((name) => [name, name])}
+          change={setLanguage}
+        />
         <Copy text={text} label={`Copy as ${language}`} />
       </div>
-      <Scroll label={`The request as ${language}`}>
-        <pre>{text}</pre>
-      </Scroll>
+      <Code text={text} />
       <p class="help">
-        It reads the secret of an API key from <code>CHORUS_API_KEY</code>.{" "}
-        {draft.files.length > 0 && "It reads the files from the current folder."}
+        <code>CHORUS_API_KEY</code> holds the secret of an API key.
+        {isRpc && " RPC has an address of its own, by default port 8081."}
+        {draft.files.length > 0 && " The files are read from the current folder."}
       </p>
-    </section>
+    </Card>
   );
 }
