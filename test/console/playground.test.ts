@@ -33,7 +33,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     vendor.reply({ text: PIECES, betweenMs: 400 });
     await prompt.fill("What is a choir?");
     await prompt.press("Control+Enter");
-    const answer = page.locator("pre.answer");
+    const answer = page.locator(".markdown");
     await answer.getByText("Many").waitFor();
     assert.equal(await page.getByText("Answering…").count(), 1);
     assert.match(await page.locator(".meters").innerText(), /about \d+ tokens/);
@@ -53,7 +53,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await prompt.fill("What is a choir?");
     vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });
     await ask.click();
-    await page.locator("pre.answer").getByText("voices").waitFor();
+    await page.locator(".markdown").getByText("voices").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
   });
@@ -82,7 +82,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
       .getByLabel("JSON Schema of the answer")
       .fill('{"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}');
     await ask.click();
-    await page.locator("pre.answer").getByText('"n": 12345678901234567890.10').waitFor();
+    await page.locator(".json-tree").getByText("n: 12345678901234567890.10").waitFor();
   });
 
   test("extracts JSON from a conversation with a file", async ({ playground: { vendor, page, ask } }) => {
@@ -97,7 +97,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("text/markdown, 13 bytes").waitFor();
     const request = page.waitForRequest(/StreamGenerate$/);
     await ask.click();
-    await page.locator("pre.answer").getByText('"tone": "warm"').waitFor();
+    await page.locator(".json-tree").getByText('tone: "warm"').waitFor();
     const sent = (await request).postDataBuffer()?.toString() ?? "";
     for (const piece of ["Which tone?", "Be brief.", Buffer.from("# Choir notes").toString("base64")])
       assert.ok(sent.includes(piece), piece);
@@ -111,8 +111,9 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     vendor.always({ status: 400, error: { message: "no" } });
     await prompt.fill("What is a choir?");
     await ask.click();
-    await page.getByText("Failed. Nothing is charged.").waitFor();
+    await page.getByRole("alert").getByText("Failed, not charged").waitFor();
     await page.getByRole("alert").getByText("No model could answer").waitFor();
+    assert.equal(await page.locator(".meters").count(), 0);
   });
 
   test("keeps the prompt across pages and offers it as code", async ({ playground: { page, prompt } }) => {
@@ -124,6 +125,8 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
       ["curl", "<<'JSON'"],
       ["TypeScript", 'from "chorus-client"'],
       ["Python", "import requests"],
+      ["buf curl", "buf curl -H"],
+      ["grpcurl", "grpcurl -plaintext"],
     ] as const) {
       await page.getByText(language, { exact: true }).click();
       const text = await page.locator(".snippet pre").innerText();

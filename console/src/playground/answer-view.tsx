@@ -1,13 +1,20 @@
-import { type JsonNode, parseJson } from "../../../src/json.ts";
+import { useId, useState } from "preact/hooks";
+import { describe } from "../failure.ts";
 import { count, duration, roundAmount } from "../format.ts";
+import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Note } from "../parts/note.tsx";
+import { Segments } from "../parts/segments.tsx";
 import type { Draft } from "./draft.ts";
 import { type Rates, runningCost } from "./estimate.ts";
+import { JsonTree } from "./json-tree.tsx";
+import { Markdown } from "./markdown.tsx";
 import type { End, Run } from "./run.ts";
 import { Trace } from "./trace.tsx";
 
 interface Props {
+  title: string;
   run: Run;
   /** The request. */
   draft: Draft;
@@ -18,19 +25,21 @@ interface Props {
 }
 
 /** The answer while it is generated, its cost and its trace. */
-export function AnswerView({ run, draft, now, rates }: Props) {
-  const { state, text, end, error, startedAt, endedAt = now } = run;
-  const elapsed = endedAt - startedAt;
+export function AnswerView({ title, run, draft, now, rates }: Props) {
+  const { state, text, end, error, steps, startedAt, endedAt = now } = run;
+  const elapsed = Math.max(0, endedAt - startedAt);
+  if (state === "failed") {
+    // Without a code the failure is not from the service, which may have charged what it had streamed.
+    const isFree = describe(error).code !== "";
+    return (
+      <Card title={title} class="answer-card">
+        <FailureNote error={error} title={isFree ? "Failed, not charged" : "The connection was lost"} />
+      </Card>
+    );
+  }
   return (
-    <>
-      <p class="state" role="status">
-        {state === "running" && (text ? "Answering…" : "Waiting for the answer…")}
-        {state === "done" && (end?.finish === "length" ? "Ended at the length limit" : "Done")}
-        {state === "stopped" && "Stopped. The text that was streamed is charged."}
-        {state === "failed" && "Failed. Nothing is charged."}
-      </p>
-      {text && <pre class="answer">{end?.structured === undefined ? text : indented(end.structured)}</pre>}
-      {state === "failed" && <FailureNote error={error} />}
+    <Card title={title} class="answer-card" actions={<State run={run} />}>
+      {text && <Answer text={text} structured={end?.structured} />}
       <dl class="meters">
         {end?.usage ? <Charged end={end} /> : <Running draft={draft} text={text} rates={rates} />}
         <div>
@@ -38,16 +47,50 @@ export function AnswerView({ run, draft, now, rates }: Props) {
           <dd>{duration(elapsed)}</dd>
         </div>
       </dl>
-      {end?.structuredError && <p class="note warn">No object: {end.structuredError}</p>}
+      {end?.structuredError && <Note tone="warn">No object: {end.structuredError}</Note>}
       {end?.notices.map(({ code, message }) => (
-        <p key={`${code} ${message}`} class="note">
-          <code>{code}</code> {message}
-        </p>
+        <Note key={`${code} ${message}`}>
+          <p>
+            <code>{code}</code> {message}
+          </p>
+        </Note>
       ))}
-      <Trace steps={run.steps} trace={end?.trace} elapsed={elapsed} />
-      {state === "done" && <Copy text={text} label="Copy the answer" />}
+      <Trace steps={steps} trace={end?.trace} elapsed={elapsed} />
       {end?.requestId && <p class="soft small">Request {end.requestId}</p>}
-    </>
+    </Card>
+  );
+}
+
+function State({ run: { state, text, end } }: { run: Run }) {
+  const [tone, words] = {
+    running: ["", text ? "Answering…" : "Waiting for the answer…"],
+    done: end?.finish === "length" ? ["warn", "Ended at the length limit"] : ["good", "Done"],
+    stopped: ["warn", "Stopped. The text that was streamed is charged."],
+    failed: ["bad", "Failed"],
+  }[state];
+  return (
+    <span class={`tag ${tone}`} role="status">
+      {words}
+    </span>
+  );
+}
+
+const VIEWS = [
+  ["formatted", "Formatted"],
+  ["text", "As text"],
+] as const;
+
+function Answer({ text, structured }: { text: string; structured: string | undefined }) {
+  const [view, setView] = useState<(typeof VIEWS)[number][0]>("formatted");
+  return (
+    <div class="answer">
+      {view === "text" && <pre>{text}</pre>}
+      {view === "formatted" && (structured === undefined ? <Markdown text={text} /> : <JsonTree json={structured} />)}
+      <div class="toolbar">
+        <Segments legend="View" name={useId()} value={view} options={VIEWS} change={setView} />
+        <Copy text={text} label="Copy the answer" />
+      </div>
+    </div>
   );
 }
 
@@ -74,7 +117,7 @@ function Charged({ end: { usage } }: { end: End }) {
   );
 }
 
-function Running({ draft, text, rates }: Omit<Props, "run" | "now"> & { text: string }) {
+function Running({ draft, text, rates }: Pick<Props, "draft" | "rates"> & { text: string }) {
   const { output, credits } = runningCost(draft, text, rates);
   return (
     <>
@@ -90,18 +133,4 @@ function Running({ draft, text, rates }: Omit<Props, "run" | "now"> & { text: st
       )}
     </>
   );
-}
-
-/** Indents JSON text. Keeps the spelling of numbers, which JSON.parse would change. */
-function indented(json: string): string {
-  const write = (node: JsonNode, indent: string): string => {
-    if (node.kind === "scalar") return node.text;
-    const inner = `${indent}  `;
-    const [open, items, close] =
-      node.kind === "object"
-        ? ["{", node.members.map(([name, value]) => `${JSON.stringify(name)}: ${write(value, inner)}`), "}"]
-        : ["[", node.items.map((item) => write(item, inner)), "]"];
-    return items.length === 0 ? open + close : `${open}\n${inner}${items.join(`,\n${inner}`)}\n${indent}${close}`;
-  };
-  return write(parseJson(json), "");
 }

@@ -107,7 +107,7 @@ export function PlaygroundPage() {
         </form>
         <section aria-label="Answer" class="result">
           {shown ? (
-            <AnswerView run={shown.run} draft={shown.draft} now={now} rates={rates.data ?? undefined} />
+            <AnswerView title="Answer" run={shown.run} draft={shown.draft} now={now} rates={rates.data ?? undefined} />
           ) : (
             <Empty title="The answer appears here.">
               <p>With its cost so far and a timeline of its steps.</p>
