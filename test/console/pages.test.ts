@@ -63,7 +63,7 @@ test("every page passes axe-core in light and dark and fits a narrow screen", as
     await page.getByText("Messages", { exact: true }).click();
     await page.getByText("Strict JSON").click();
     await page.getByLabel("JSON Schema of the answer").fill("{");
-    await page.getByText("System, stops, attachments").click();
+    await page.getByText("System instructions, stop sequences").click();
     await check("Playground, with all that it has");
     await page.context().close();
   }

@@ -90,10 +90,10 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("Extract JSON").click();
     await page.getByText("Messages", { exact: true }).click();
     await page.getByLabel("Message 1", { exact: true }).fill("Which tone?");
-    await page.getByText("System, stops, attachments").click();
+    await page.getByText("System instructions, stop sequences").click();
     await page.getByLabel("System", { exact: true }).fill("Be brief.");
     const file = { name: "notes.md", mimeType: "", buffer: Buffer.from("# Choir notes") };
-    await page.getByLabel("Attachments").setInputFiles(file);
+    await page.getByLabel("Attach files").setInputFiles(file);
     await page.getByText("text/markdown, 13 bytes").waitFor();
     const request = page.waitForRequest(/StreamGenerate$/);
     await ask.click();
@@ -132,5 +132,43 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
       const text = await page.locator(".snippet pre").innerText();
       assert.ok(text.includes(sign) && text.includes("What is a choir?"), text);
     }
+  });
+
+  test("runs two efforts side by side", async ({ playground: { vendor, page, prompt, ask } }) => {
+    vendor.always({ text: "Many voices." });
+    await page.getByLabel("Compare low and high").check();
+    await prompt.fill("What is a choir?");
+    await ask.click();
+    await page.getByText("Done", { exact: true }).nth(1).waitFor();
+    for (const [title, level] of [
+      ["Effort low", "Level low"],
+      ["Effort high", "Level high"],
+    ] as const) {
+      const card = page.locator(".answer-card", { has: page.getByRole("heading", { name: title }) });
+      assert.match(await card.innerText(), new RegExp(`Charged\\s+0\\.\\d+ credits[\\s\\S]*${level}`));
+    }
+  });
+
+  test("takes a pasted file, and sends web_search and continue", async ({ playground: { vendor, page, ask } }) => {
+    vendor.reply({ text: " upon a time." });
+    await page.getByText("Messages", { exact: true }).click();
+    await page.getByLabel("Message 1", { exact: true }).fill("Tell a story.");
+    await page.getByRole("button", { name: "Add a message" }).click();
+    await page.getByLabel("Message 2", { exact: true }).fill("Once");
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      data.items.add(new File(["a,b"], "table.csv"));
+      document.forms[0].dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true }));
+    }`);
+    await page.getByText("text/csv, 3 bytes").waitFor();
+    await page.getByLabel("Search the web").check();
+    await page.getByLabel("Continue the last message").check();
+    const request = page.waitForRequest(/StreamGenerate$/);
+    await ask.click();
+    const sent = (await request).postDataBuffer()?.toString() ?? "";
+    assert.match(sent, /"webSearch":true/);
+    assert.match(sent, /"continue":true/);
+    await page.getByText("Strict JSON").click();
+    assert.equal(await page.getByLabel("Continue the last message").count(), 0);
   });
 });

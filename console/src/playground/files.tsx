@@ -1,5 +1,9 @@
+import { Paperclip, X } from "lucide";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { count } from "../format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { toast } from "../parts/toasts.tsx";
 import type { DraftFile } from "./draft.ts";
 
 const MOST_FILES = 5;
@@ -13,62 +17,72 @@ const TYPES: Record<string, string> = {
   docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 };
 
-/** Edits the attachments of the request. */
-export function Files({
-  files,
-  change,
-}: {
+interface Props {
   files: readonly DraftFile[];
   change: (files: readonly DraftFile[]) => void;
-}) {
-  const [message, setMessage] = useState("");
-  const add = async (list: FileList | null) => {
-    const chosen = [...(list ?? [])];
-    const bytes = [...files.map((file) => file.data.length), ...chosen.map((file) => file.size)].reduce(
-      (sum, one) => sum + one,
-      0,
-    );
-    if (files.length + chosen.length > MOST_FILES) return setMessage(`A request can have at most ${MOST_FILES} files.`);
-    if (bytes > MOST_BYTES) return setMessage(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`);
-    try {
-      change([...files, ...(await Promise.all(chosen.map(read)))]);
-      setMessage("");
-    } catch {
-      setMessage("A file could not be read.");
-    }
+}
+
+/** Adds files that are dropped on the children, or pasted into them. */
+export function FileDrop({ files, change, children }: Props & { children: ComponentChildren }) {
+  const [isOver, setIsOver] = useState(false);
+  const add = (event: Event, data: DataTransfer | null) => {
+    if (!data || data.files.length === 0) return;
+    event.preventDefault();
+    void addFiles(files, data.files, change);
   };
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button "Attach files" does the same
+    <div
+      class={isOver ? "drop over" : "drop"}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setIsOver(true);
+      }}
+      onDragLeave={() => setIsOver(false)}
+      onDrop={(event) => {
+        setIsOver(false);
+        add(event, event.dataTransfer);
+      }}
+      onPaste={(event) => add(event, event.clipboardData)}
+    >
+      {children}
+    </div>
+  );
+}
+
+/** The attachments of the request, and a button that adds some. */
+export function FileList({ files, change }: Props) {
+  return (
     <div class="files">
-      <label for="files">Attachments</label>
-      <input
-        id="files"
-        type="file"
-        multiple
-        onChange={(event) => {
-          void add(event.currentTarget.files);
-          event.currentTarget.value = "";
-        }}
-      />
-      <p class="help">Text, Markdown, CSV, JSON, HTML, XML, PDF, docx, and images.</p>
-      {message && (
-        <p class="note bad" role="alert">
-          {message}
-        </p>
-      )}
+      <label class="button attach">
+        <Icon of={Paperclip} />
+        Attach files
+        <input
+          type="file"
+          multiple
+          class="hidden"
+          onChange={(event) => {
+            void addFiles(files, event.currentTarget.files, change);
+            event.currentTarget.value = "";
+          }}
+        />
+      </label>
+      <span class="help">or drop or paste them: text, PDF, docx, images</span>
       {files.length > 0 && (
-        <ul>
+        <ul class="chips" aria-label="Attachments">
           {files.map((file, i) => (
-            <li key={`${file.name} ${file.data.length}`}>
-              {file.name}{" "}
+            <li key={`${file.name} ${file.data.length}`} class="chip">
+              {file.name}
               <span class="soft">
                 {file.mediaType}, {count(file.data.length)} bytes
               </span>
               <button
                 type="button"
+                class="quiet round"
                 aria-label={`Remove ${file.name}`}
                 onClick={() => change(files.filter((_, at) => at !== i))}
               >
-                ×
+                <Icon of={X} />
               </button>
             </li>
           ))}
@@ -76,6 +90,21 @@ export function Files({
       )}
     </div>
   );
+}
+
+async function addFiles(files: readonly DraftFile[], list: globalThis.FileList | null, change: Props["change"]) {
+  const chosen = [...(list ?? [])];
+  const bytes = [...files.map((file) => file.data.length), ...chosen.map((file) => file.size)].reduce(
+    (sum, one) => sum + one,
+    0,
+  );
+  if (files.length + chosen.length > MOST_FILES) return toast(`A request can have at most ${MOST_FILES} files.`, "bad");
+  if (bytes > MOST_BYTES) return toast(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`, "bad");
+  try {
+    change([...files, ...(await Promise.all(chosen.map(read)))]);
+  } catch {
+    toast("A file could not be read.", "bad");
+  }
 }
 
 async function read(file: File): Promise<DraftFile> {

@@ -1,3 +1,6 @@
+import { X } from "lucide";
+import { Icon } from "../parts/icon.tsx";
+import { Segments } from "../parts/segments.tsx";
 import type { Draft, DraftMessage, RoleName } from "./draft.ts";
 
 interface Props {
@@ -7,20 +10,17 @@ interface Props {
 
 const MOST_MESSAGES = 40;
 
+const INPUTS = [
+  ["prompt", "Prompt"],
+  ["messages", "Messages"],
+] as const;
+
 /** Edits the prompt or the conversation. */
 export function InputEditor({ draft, change }: Props) {
   const { input, prompt, messages } = draft;
   return (
-    <section>
-      <fieldset class="segments">
-        <legend>Input</legend>
-        {(["prompt", "messages"] as const).map((name) => (
-          <label key={name}>
-            <input type="radio" name="input" checked={input === name} onChange={() => change({ input: name })} />
-            {name === "prompt" ? "Prompt" : "Messages"}
-          </label>
-        ))}
-      </fieldset>
+    <section class="field">
+      <Segments legend="Input" name="input" value={input} options={INPUTS} change={(next) => change({ input: next })} />
       {input === "prompt" ? (
         <textarea
           aria-label="Prompt"
@@ -72,16 +72,17 @@ function Messages({
             />
             <button
               type="button"
+              class="quiet round"
               aria-label={`Remove message ${i + 1}`}
               disabled={messages.length === 1}
               onClick={() => change(messages.filter((message) => message.id !== id))}
             >
-              ×
+              <Icon of={X} />
             </button>
           </li>
         ))}
       </ol>
-      <button type="button" onClick={add} disabled={messages.length >= MOST_MESSAGES}>
+      <button type="button" class="small add" onClick={add} disabled={messages.length >= MOST_MESSAGES}>
         Add a message
       </button>
     </>

@@ -1,5 +1,7 @@
-import type { Draft, EffortName, Mode } from "./draft.ts";
-import { Files } from "./files.tsx";
+import { Field } from "../parts/field.tsx";
+import { Segments } from "../parts/segments.tsx";
+import { canContinue, type Draft, type EffortName, type Mode } from "./draft.ts";
+import { FileList } from "./files.tsx";
 import { SchemaEditor } from "./schema-editor.tsx";
 
 interface Props {
@@ -13,46 +15,73 @@ const MODES: [Mode, string][] = [
   ["json_schema", "Strict JSON"],
 ];
 
+const EFFORTS: EffortName[] = ["auto", "low", "medium", "high"];
+
 const MOST_STOPS = 4;
 
-/** All options of a request besides the prompt. */
-export function Options({ draft, change }: Props) {
-  const { mode, schema } = draft;
+/** All options of a request besides the prompt. @param compares whether two efforts are compared */
+export function Options({ draft, change, compares }: Props & { compares: boolean }) {
+  const { mode, schema, files, webSearch, continues } = draft;
   return (
     <>
-      <fieldset class="segments">
-        <legend>Answer as</legend>
-        {MODES.map(([name, title]) => (
-          <label key={name}>
-            <input type="radio" name="mode" checked={mode === name} onChange={() => change({ mode: name })} />
-            {title}
-          </label>
-        ))}
-      </fieldset>
+      <FileList files={files} change={(next) => change({ files: next })} />
+      <Segments
+        titled
+        legend="Answer as"
+        name="mode"
+        value={mode}
+        options={MODES}
+        change={(next) => change({ mode: next })}
+      />
       {mode === "extract" && (
         <p class="help">The prompt describes the members of the object. The service does not check them.</p>
       )}
       {mode === "json_schema" && <SchemaEditor schema={schema} change={(next) => change({ schema: next })} />}
-      <Knobs draft={draft} change={change} />
+      <Knobs draft={draft} change={change} compares={compares} />
+      <div class="checks">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={webSearch}
+            onChange={(event) => change({ webSearch: event.currentTarget.checked })}
+          />
+          Search the web
+        </label>
+        {canContinue(draft) && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={continues}
+              onChange={(event) => change({ continues: event.currentTarget.checked })}
+            />
+            Continue the last message
+          </label>
+        )}
+      </div>
       <More draft={draft} change={change} />
     </>
   );
 }
 
-function Knobs({ draft: { effort, temperature, maxTokens }, change }: Props) {
+function Knobs({ draft: { effort, temperature, maxTokens }, change, compares }: Props & { compares: boolean }) {
   return (
     <div class="knobs">
-      <label>
-        <span>Effort, at most</span>
-        <select value={effort} onChange={(event) => change({ effort: event.currentTarget.value as EffortName })}>
-          {["auto", "low", "medium", "high"].map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>Temperature</span>
+      {!compares && (
+        <Field id="effort" label="Highest effort">
+          <select
+            id="effort"
+            value={effort}
+            onChange={(event) => change({ effort: event.currentTarget.value as EffortName })}
+          >
+            {EFFORTS.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </Field>
+      )}
+      <Field id="temperature" label="Temperature">
         <input
+          id="temperature"
           type="number"
           min={0}
           max={2}
@@ -61,10 +90,10 @@ function Knobs({ draft: { effort, temperature, maxTokens }, change }: Props) {
           value={temperature}
           onInput={(event) => change({ temperature: event.currentTarget.value })}
         />
-      </label>
-      <label>
-        <span>Tokens, at most</span>
+      </Field>
+      <Field id="max-tokens" label="Max tokens">
         <input
+          id="max-tokens"
           type="number"
           min={1}
           max={32000}
@@ -73,29 +102,31 @@ function Knobs({ draft: { effort, temperature, maxTokens }, change }: Props) {
           value={maxTokens}
           onInput={(event) => change({ maxTokens: event.currentTarget.value })}
         />
-      </label>
+      </Field>
     </div>
   );
 }
 
 /** Options that are used less often, in a section that opens. */
-function More({ draft: { mode, system, stops, files }, change }: Props) {
+function More({ draft: { mode, system, stops }, change }: Props) {
+  const used = (system ? 1 : 0) + stops.filter(Boolean).length;
   return (
-    <details>
-      <summary>System, stops, attachments{tally([system && 1, stops.filter(Boolean).length, files.length])}</summary>
-      <label for="system">System</label>
-      <textarea
-        id="system"
-        rows={2}
-        placeholder="Instructions: persona, tone, format"
-        value={system}
-        onInput={(event) => change({ system: event.currentTarget.value })}
-      />
+    <details class="options-more">
+      <summary>System instructions, stop sequences{used > 0 && ` (${used})`}</summary>
+      <Field id="system" label="System">
+        <textarea
+          id="system"
+          rows={2}
+          placeholder="Instructions: persona, tone, format"
+          value={system}
+          onInput={(event) => change({ system: event.currentTarget.value })}
+        />
+      </Field>
       {mode === "json_schema" ? (
         <p class="help">Stop sequences cannot be combined with a schema.</p>
       ) : (
-        <fieldset>
-          <legend>The answer ends before</legend>
+        <fieldset class="field">
+          <legend>Stop sequences</legend>
           <div class="stops">
             {Array.from({ length: Math.min(MOST_STOPS, stops.length + 1) }, (_, i) => (
               <input
@@ -111,14 +142,8 @@ function More({ draft: { mode, system, stops, files }, change }: Props) {
           </div>
         </fieldset>
       )}
-      <Files files={files} change={(next) => change({ files: next })} />
     </details>
   );
-}
-
-function tally(counts: (number | string)[]): string {
-  const sum = counts.reduce<number>((total, one) => total + Number(one), 0);
-  return sum > 0 ? ` (${sum})` : "";
 }
 
 function replaced(stops: readonly string[], i: number, value: string): string[] {

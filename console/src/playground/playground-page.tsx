@@ -1,76 +1,66 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { Play, Send, Square } from "lucide";
 import type { GetQuotasResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { count, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { usage } from "../rpc.ts";
-import { currentWorkspace } from "../session/session.ts";
 import { AnswerView } from "./answer-view.tsx";
-import { changed, type Draft, EMPTY, missing } from "./draft.ts";
 import type { Rates } from "./estimate.ts";
+import { FileDrop } from "./files.tsx";
 import { InputEditor } from "./input-editor.tsx";
-import { keepRun } from "./kept-runs.ts";
 import { Options } from "./options.tsx";
-import { type Run, run as start } from "./run.ts";
-import { schemaProblem } from "./schema-check.ts";
 import { SnippetPanel } from "./snippet-panel.tsx";
-
-/** Draft and sums of this visit. Kept in memory while the console is open, for one workspace only, and never stored. */
-let kept: { workspaceId: string; draft: Draft; runs: number; tokens: number; credits: number } | undefined;
-
-function keptFor(workspaceId: string) {
-  if (kept?.workspaceId !== workspaceId) kept = { workspaceId, draft: EMPTY, runs: 0, tokens: 0, credits: 0 };
-  return kept;
-}
-
-/** The draft, the request that runs or has run, and what changes them. */
-function usePlayground() {
-  const visit = keptFor(currentWorkspace());
-  const [draft, setDraft] = useState(visit.draft);
-  const [shown, setShown] = useState<{ run: Run; draft: Draft }>();
-  const [message, setMessage] = useState("");
-  const [now, setNow] = useState(0);
-  const running = useRef<AbortController | undefined>(undefined);
-  const isRunning = shown?.run.state === "running";
-
-  useEffect(() => {
-    visit.draft = draft;
-  }, [visit, draft]);
-  useEffect(() => () => running.current?.abort(), []);
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    const timer = setInterval(() => setNow(performance.now()), 100);
-    return () => clearInterval(timer);
-  }, [isRunning]);
-
-  const change = (changes: Partial<Draft>) => {
-    setMessage("");
-    setDraft((before) => changed(before, changes));
-  };
-  const send = async () => {
-    const reason =
-      missing(draft) ||
-      (draft.mode === "json_schema" && schemaProblem(draft.schema) ? "Correct the schema first." : "");
-    setMessage(reason);
-    if (reason || isRunning) return;
-    const abort = new AbortController();
-    running.current = abort;
-    setNow(performance.now());
-    const ended = await start(draft, (run) => setShown({ run, draft }), abort.signal);
-    keepRun(ended);
-    const { end } = ended;
-    visit.runs += 1;
-    visit.tokens += (end?.usage?.inputTokens ?? 0) + (end?.usage?.outputTokens ?? 0);
-    visit.credits += end?.usage?.credits ?? 0;
-    setNow(performance.now());
-  };
-  return { visit, draft, change, shown, now, message, isRunning, send, stop: () => running.current?.abort() };
-}
+import { type Playground, usePlayground } from "./use-playground.ts";
 
 /** Sends requests from the page. */
 export function PlaygroundPage() {
-  const { visit, draft, change, shown, now, message, isRunning, send, stop } = usePlayground();
+  const playground = usePlayground();
+  const { visit, draft, shown, compares, now } = playground;
   const rates = useLoad(async (signal) => ratesOf(await usage.getQuotas({}, { signal })), "rates");
+  return (
+    <>
+      <PageHead
+        title="Playground"
+        lead="Requests are charged to the workspace, under its key “console”. What you write stays in this tab."
+      />
+      <div class={`playground ${compares ? "compare" : ""}`}>
+        <Request playground={playground} />
+        <section aria-label="Answer" class="results">
+          {shown.length === 0 && (
+            <Card>
+              <Empty title="The answer appears here." icon={Play}>
+                <p>With its cost so far and a timeline of its steps.</p>
+              </Empty>
+            </Card>
+          )}
+          {shown.map((one) => (
+            <AnswerView
+              key={one.title}
+              title={one.title}
+              run={one.run}
+              draft={one.draft}
+              now={now}
+              rates={rates.data ?? undefined}
+            />
+          ))}
+        </section>
+      </div>
+      {visit.runs > 0 && (
+        <p class="visit soft">
+          This visit: {count(visit.runs)} {visit.runs === 1 ? "request" : "requests"}
+          {`, ${count(visit.tokens)} tokens, ${roundAmount(visit.credits)} credits`}
+        </p>
+      )}
+      <SnippetPanel draft={draft} />
+    </>
+  );
+}
+
+function Request({ playground }: { playground: Playground }) {
+  const { draft, change, compares, setCompares, message, isRunning, send, stop } = playground;
   const submit = (event: Event) => {
     event.preventDefault();
     void send();
@@ -78,51 +68,40 @@ export function PlaygroundPage() {
   const sendByKey = (event: KeyboardEvent & { currentTarget: HTMLFormElement }) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
-
   return (
-    <>
-      <h1 tabIndex={-1}>Playground</h1>
-      <p class="lead">
-        Requests from here are charged to the workspace, under its key “console”. What you write stays in this tab.
-      </p>
-      <div class="playground">
-        <form onSubmit={submit} onKeyDown={sendByKey} aria-label="Request">
-          <InputEditor draft={draft} change={change} />
-          <Options draft={draft} change={change} />
-          <div class="buttons start">
-            {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. */}
-            {isRunning ? (
-              <button key="stop" type="button" class="primary" onClick={stop}>
-                Stop
-              </button>
-            ) : (
-              <button key="ask" type="submit" class="primary" title="Ctrl+Enter">
-                Ask
-              </button>
-            )}
-            <span role="status" class="status">
-              {message}
-            </span>
-          </div>
-        </form>
-        <section aria-label="Answer" class="result">
-          {shown ? (
-            <AnswerView title="Answer" run={shown.run} draft={shown.draft} now={now} rates={rates.data ?? undefined} />
+    <FileDrop files={draft.files} change={(files) => change({ files })}>
+      <form class="card form" onSubmit={submit} onKeyDown={sendByKey} aria-label="Request">
+        <InputEditor draft={draft} change={change} />
+        <Options draft={draft} change={change} compares={compares} />
+        <div class="send">
+          {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. */}
+          {isRunning ? (
+            <button key="stop" type="button" class="primary" onClick={stop}>
+              <Icon of={Square} />
+              Stop
+            </button>
           ) : (
-            <Empty title="The answer appears here.">
-              <p>With its cost so far and a timeline of its steps.</p>
-            </Empty>
+            <button key="ask" type="submit" class="primary">
+              <Icon of={Send} />
+              Ask
+            </button>
           )}
-          {visit.runs > 0 && (
-            <p class="visit soft">
-              This visit: {count(visit.runs)} {visit.runs === 1 ? "request" : "requests"}
-              {`, ${count(visit.tokens)} tokens, ${roundAmount(visit.credits)} credits`}
-            </p>
-          )}
-        </section>
-      </div>
-      <SnippetPanel draft={draft} />
-    </>
+          <kbd class="soft small">{/Mac|iP/.test(navigator.userAgent) ? "⌘" : "Ctrl"} Enter</kbd>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={compares}
+              disabled={isRunning}
+              onChange={(event) => setCompares(event.currentTarget.checked)}
+            />
+            Compare low and high
+          </label>
+          <span role="status" class="wrong">
+            {message}
+          </span>
+        </div>
+      </form>
+    </FileDrop>
   );
 }
 

@@ -5,7 +5,7 @@ export function SchemaEditor({ schema, change }: { schema: string; change: (sche
   const problem = schemaProblem(schema);
   const lines = schema.split("\n");
   return (
-    <div class="schema">
+    <div class="field">
       <label for="schema">JSON Schema of the answer</label>
       <div class="editor">
         <div class="back" aria-hidden="true">
