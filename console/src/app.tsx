@@ -14,8 +14,8 @@ import { currentSession, onSessionEnd, type Session, signOut } from "./session/s
 import { SignIn } from "./session/sign-in.tsx";
 import { type PageName, Shell } from "./shell/shell.tsx";
 
-/** Pages with large libraries are loaded when they are opened. */
-const PAGES: Record<PageName, FunctionComponent> = {
+/** Pages with large libraries are loaded when they are opened. The gallery is not in the navigation. */
+const PAGES: Record<PageName | "gallery", FunctionComponent> = {
   "": later(async () => (await import("./overview/overview-page.tsx")).OverviewPage),
   activity: ActivityPage,
   playground: later(async () => (await import("./playground/playground-page.tsx")).PlaygroundPage),
@@ -23,6 +23,7 @@ const PAGES: Record<PageName, FunctionComponent> = {
   limits: LimitsPage,
   ledger: LedgerPage,
   audit: AuditPage,
+  gallery: later(async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),
 };
 
 const ENDED =
