@@ -1,0 +1,273 @@
+import type { Command, Event } from "./events.ts";
+import type { Ask, Item, Post, Reply, Verdict } from "./exchange.ts";
+import { type Running, Share, type Unposted, type Waiting } from "./share.ts";
+
+/** Time after the last heartbeat in which requests are admitted, in ms. Replicas declare others dead after 10 s. */
+const SAFE_MS = 8_000;
+
+/** Longest wait for headroom that another replica was told to return, in milliseconds. */
+const CALL_BACK_MS = 100;
+
+/** Wait before an ask is repeated, in milliseconds. */
+const RETRY_MS = 10;
+
+/** Wait before an exchange is repeated that has failed, in milliseconds. */
+const RESEND_MS = 500;
+
+/** Largest number of items in one exchange. */
+const MAX_ITEMS = 256;
+
+/**
+ * The rules of one replica: an event in, commands out. It reads no clock and waits for nothing; each event comes with
+ * the time of a monotonic clock in ms. At most one `send` is open at a time. One that fails is sent again unchanged
+ * until it is answered, because it may have been applied (docs/decisions/grants.md).
+ */
+export class Escrow {
+  readonly shares = new Map<string, Share>();
+  readonly #running = new Map<string, Running>();
+  readonly #replica: string;
+  #flight: { share: Share; item: Item }[] = [];
+  /** The last exchange has failed. */
+  #isAway = false;
+  /** When the exchange in flight is sent again; undefined: its answer is awaited. */
+  #resendAt: number | undefined;
+  /** Settlements on their way to the journal. */
+  readonly #writing = new Map<string, Unposted>();
+  #safeUntil = Number.NEGATIVE_INFINITY;
+  #lastSeq = 0;
+  /** Shares that may have something to send. */
+  readonly #dirty = new Set<Share>();
+
+  constructor(replica: string) {
+    this.#replica = replica;
+  }
+
+  /** When a `tick` can have an effect, in ms, besides the return of idle headroom; undefined: not before an event. */
+  get wakeAt(): number | undefined {
+    if (this.#flight.length > 0) return this.#resendAt;
+    const times = [...this.#dirty].flatMap(({ asks }) => asks.map(({ retryAt }) => retryAt));
+    return times.length > 0 ? Math.min(...times) : undefined;
+  }
+
+  /** Whether a request runs, or its settlement waits. */
+  isRunning(requestId: string): boolean {
+    return this.#running.has(requestId);
+  }
+
+  handle(event: Event, now: number): Command[] {
+    const commands: Command[] = [];
+    this.#apply(event, now, commands);
+    this.#send(now, commands);
+    return commands;
+  }
+
+  #apply(event: Event, now: number, commands: Command[]): void {
+    switch (event.type) {
+      case "request":
+        this.#request(event.workspace, event, now, commands);
+        return;
+      case "settle":
+        this.#settle(event.post, now, commands);
+        return;
+      case "recover":
+        this.#share(event.workspace).posts.push({ ...event.post, isJournaled: true });
+        return;
+      case "receive":
+        this.#receive(event.replies, now, commands);
+        return;
+      case "fail":
+        this.#fail(now, commands);
+        return;
+      case "journaled":
+        for (const id of event.requestIds) this.#journaled(id, event.isWritten, commands);
+        return;
+      case "callBack":
+        this.#callBack(event.workspace, now);
+        return;
+      case "find":
+        // A grant that is not known here. It is replaced by an empty one and closed.
+        if (!this.shares.has(event.workspace)) this.#share(event.workspace).grant = event.grant;
+        return;
+      case "beat":
+        this.#beat(event.sentAt, now);
+        return;
+      case "tick":
+        for (const share of this.shares.values()) this.#dirty.add(share);
+        return;
+      case "stop":
+        for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
+    }
+  }
+
+  #request(workspace: string, ask: Ask, now: number, commands: Command[]): void {
+    const { requestId } = ask;
+    if (now >= this.#safeUntil) {
+      commands.push({ type: "refuse", requestId, refusal: undefined });
+      return;
+    }
+    const share = this.#share(workspace);
+    // A key is claimed in the database. A request does not overtake those that wait for headroom.
+    if (ask.key === undefined && share.asks.length === 0 && share.admit(ask, now)) {
+      this.#admit(share, requestId, commands);
+    } else if (this.#isAway) {
+      commands.push({ type: "refuse", requestId, refusal: undefined });
+    } else {
+      share.asks.push({ ...ask, retryAt: now });
+    }
+  }
+
+  #admit(share: Share, requestId: string, commands: Command[]): void {
+    const running = share.running.get(requestId);
+    if (running) this.#running.set(requestId, running);
+    commands.push({ type: "admit", requestId });
+  }
+
+  #settle(post: Post, now: number, commands: Command[]): void {
+    const running = this.#running.get(post.requestId);
+    if (!running) {
+      commands.push({ type: "deny", requestId: post.requestId });
+      return;
+    }
+    this.#running.delete(post.requestId);
+    const unposted: Unposted = { ...post, charge: Math.min(post.charge, running.hold) };
+    running.share.settle(running, unposted, now);
+    this.#dirty.add(running.share);
+    if (this.#isAway) this.#journal(running.share.workspace, [unposted], commands);
+  }
+
+  #receive(replies: readonly Reply[], now: number, commands: Command[]): void {
+    const flight = this.#flight;
+    this.#flight = [];
+    this.#isAway = false;
+    for (const [i, { share }] of flight.entries()) {
+      const reply = replies[i];
+      this.#dirty.add(share);
+      if (reply?.state === "done") this.#done(share, reply, now, commands);
+      else if (reply?.state === "ended") this.#end(share, commands);
+      else share.takeBack();
+    }
+  }
+
+  #done(share: Share, reply: Extract<Reply, { state: "done" }>, now: number, commands: Command[]): void {
+    const { asks, posts } = share.receive(reply, now);
+    for (const { requestId, charge, isJournaled } of posts) {
+      if (isJournaled) commands.push({ type: "unjournal", requestId });
+      if (isJournaled && !this.#writing.delete(requestId)) continue;
+      commands.push({ type: "confirm", requestId, charge: reply.charges[requestId] ?? charge });
+    }
+    for (const [i, ask] of asks.entries()) {
+      const verdict = reply.verdicts[i];
+      if (verdict && !ask.isAbandoned) this.#answer(share, ask, verdict, now, commands);
+    }
+  }
+
+  #answer(share: Share, ask: Waiting, verdict: Verdict, now: number, commands: Command[]): void {
+    const { requestId, askedAt = now } = ask;
+    if (verdict.response !== undefined) commands.push({ type: "replay", requestId, response: verdict.response });
+    else if (!verdict.refusal) this.#admit(share, requestId, commands);
+    else if (verdict.calledBack && now - askedAt < CALL_BACK_MS) {
+      share.asks.push({ ...ask, askedAt, retryAt: now + RETRY_MS });
+      share.callBack(now);
+    } else commands.push({ type: "refuse", requestId, refusal: verdict.refusal });
+  }
+
+  /** Another replica has ended the grant. What was not posted is not charged, and its end does not leave. */
+  #end(share: Share, commands: Command[]): void {
+    share.takeBack();
+    this.shares.delete(share.workspace);
+    this.#dirty.delete(share);
+    for (const id of share.running.keys()) this.#running.delete(id);
+    const next = this.#share(share.workspace);
+    next.asks = share.asks;
+    for (const post of share.posts) {
+      const { requestId, isJournaled } = post;
+      // What is in the journal has been delivered: it is charged as far as limits and balance allow.
+      if (isJournaled) this.#repost(next, { admittedBy: this.#replica, ...post });
+      else commands.push({ type: "deny", requestId });
+    }
+  }
+
+  #repost(share: Share, post: Unposted): void {
+    share.posts.push(post);
+    if (this.#writing.has(post.requestId)) this.#writing.set(post.requestId, post);
+  }
+
+  /** The database is unavailable: settlements go to the journal, and nothing is asked. */
+  #fail(now: number, commands: Command[]): void {
+    this.#isAway = true;
+    this.#resendAt = now + RESEND_MS;
+    for (const share of this.shares.values()) {
+      const flight = share.flight?.item;
+      for (const ask of [...(flight?.asks ?? []), ...share.asks]) {
+        if (!ask.isAbandoned) commands.push({ type: "refuse", requestId: ask.requestId, refusal: undefined });
+        ask.isAbandoned = true;
+      }
+      share.asks = [];
+      this.#journal(share.workspace, [...(flight?.posts ?? []), ...share.posts], commands);
+    }
+  }
+
+  #journal(workspace: string, all: readonly Unposted[], commands: Command[]): void {
+    const posts = all.filter(({ isJournaled }) => !isJournaled);
+    for (const post of posts) {
+      post.isJournaled = true;
+      this.#writing.set(post.requestId, post);
+    }
+    if (posts.length > 0) commands.push({ type: "journal", workspace, posts });
+  }
+
+  #journaled(requestId: string, isWritten: boolean, commands: Command[]): void {
+    const post = this.#writing.get(requestId);
+    // The database has confirmed it in the meantime.
+    if (!post) return;
+    this.#writing.delete(requestId);
+    if (isWritten) {
+      commands.push({ type: "confirm", requestId, charge: post.charge });
+      return;
+    }
+    for (const share of this.shares.values()) {
+      share.drop(requestId);
+      this.#dirty.add(share);
+    }
+    commands.push({ type: "deny", requestId });
+  }
+
+  #beat(sentAt: number, now: number): void {
+    // Other replicas may have ended the grants in the meantime. Each is confirmed before it is used again.
+    if (now >= this.#safeUntil) for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
+    this.#safeUntil = Math.max(this.#safeUntil, sentAt + SAFE_MS);
+  }
+
+  #callBack(workspace: string, now: number): void {
+    const share = this.shares.get(workspace);
+    if (!share) return;
+    share.callBack(now);
+    this.#dirty.add(share);
+  }
+
+  #share(workspace: string): Share {
+    let share = this.shares.get(workspace);
+    if (!share) {
+      share = new Share(workspace);
+      this.shares.set(workspace, share);
+    }
+    this.#dirty.add(share);
+    return share;
+  }
+
+  #send(now: number, commands: Command[]): void {
+    if (this.#flight.length > 0) {
+      if (this.#resendAt === undefined || now < this.#resendAt) return;
+      this.#resendAt = undefined;
+      commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
+      return;
+    }
+    for (const share of this.#dirty) {
+      if (this.#flight.length === MAX_ITEMS) break;
+      if (share.needsItem(now)) this.#flight.push({ share, item: share.send(++this.#lastSeq, now) });
+      else if (share.isEmpty) this.shares.delete(share.workspace);
+      if (share.asks.length + share.posts.length === 0) this.#dirty.delete(share);
+    }
+    if (this.#flight.length > 0) commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
+  }
+}

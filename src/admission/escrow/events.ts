@@ -1,0 +1,41 @@
+import type { Refusal } from "../refusal.ts";
+import type { Ask, Item, Post, Reply } from "./exchange.ts";
+
+/** What happens at a replica. */
+export type Event =
+  /** A request arrives. It is answered with `admit`, `refuse` or `replay`. */
+  | ({ type: "request"; workspace: string } & Ask)
+  /** A request that was admitted has ended. It is answered with `confirm` or `deny`. */
+  | { type: "settle"; post: Post }
+  /** A settlement was found in the journal of an earlier process, or of this one. */
+  | { type: "recover"; workspace: string; post: Post }
+  /** The answers to `send`, in its order. */
+  | { type: "receive"; replies: readonly Reply[] }
+  /** The answer to `send` did not come. It may have been applied. */
+  | { type: "fail" }
+  /** `journal` has written the settlements, or has failed. */
+  | { type: "journaled"; requestIds: readonly string[]; isWritten: boolean }
+  /** Another replica needs headroom of a workspace, or its limits have changed. */
+  | { type: "callBack"; workspace: string }
+  /** The database has a grant of this replica. Statements that time out here can still be executed. */
+  | { type: "find"; workspace: string; grant: number }
+  /** A heartbeat that was sent at this time was written. */
+  | { type: "beat"; sentAt: number }
+  | { type: "tick" }
+  /** Returns all unused headroom. */
+  | { type: "stop" };
+
+/** What the replica has to do. */
+export type Command =
+  | { type: "admit"; requestId: string }
+  /** Without a refusal: the database is unavailable. */
+  | { type: "refuse"; requestId: string; refusal: Refusal | undefined }
+  | { type: "replay"; requestId: string; response: string }
+  /** The settlement is durable: the end of the answer may leave. */
+  | { type: "confirm"; requestId: string; charge: number }
+  /** The database refuses the settlement: the end of the answer may not leave, and nothing is charged. */
+  | { type: "deny"; requestId: string }
+  | { type: "journal"; workspace: string; posts: readonly Post[] }
+  /** A settlement that was written to the journal is in the database, or has to be settled again with `recover`. */
+  | { type: "unjournal"; requestId: string }
+  | { type: "send"; items: readonly Item[] };

@@ -1,0 +1,104 @@
+import type { Refusal } from "../refusal.ts";
+
+/**
+ * Amounts of what a workspace can run out of. `Infinity` (null in JSON): the workspace has no such limit.
+ *
+ * Spend limits are part of `credit`: what can be reserved is the granted credit, and of the purchased credit what the
+ * spend limits of day, week and month leave. Requests, input and output stand for minute, day and month together: one
+ * request is reserved in all three. So what is reserved ends with the minute.
+ */
+export interface Headroom {
+  /** Micro-credits. */
+  credit: number;
+  /** Concurrent requests. */
+  running: number;
+  requests: number;
+  /** Input tokens. */
+  input: number;
+  /** Output tokens. A request needs more than 0, because its answer is counted when it ends. */
+  output: number;
+}
+
+/** A request that does not fit the replica's own headroom. */
+export interface Ask {
+  requestId: string;
+  /** Highest possible charge, in micro-credits. */
+  hold: number;
+  input: number;
+  /** Of a request with an idempotency key: hashes of the key and of the request, in hex. */
+  key?: string;
+  body?: string;
+}
+
+/** The end of a request. */
+export interface Post {
+  requestId: string;
+  /** Micro-credits, at most the hold. */
+  charge: number;
+  output: number;
+  /** The row of the request for the database. */
+  row: object;
+  /** Set on a settlement of the journal whose grant may have ended: the replica that admitted the request. */
+  admittedBy?: string;
+}
+
+/** What one replica tells the database about one workspace. Repeating it changes nothing. */
+export interface Item {
+  workspace: string;
+  /** Greater than in each earlier item of the replica. */
+  seq: number;
+  /**
+   * The grant that the replica knows; 0: none. The database gives each grant a new number, because a late copy of an
+   * earlier item can open a grant again that another replica has ended.
+   */
+  grant: number;
+  /** Start of the minute of `keep`'s requests and tokens, in ms since 1970. */
+  minute: number;
+  /** Unused headroom that stays reserved. What the grant has beyond `keep` and `held` is returned. */
+  keep: Headroom;
+  /** What running requests and settlements of a later item need. */
+  held: { credit: number; running: number };
+  /** Admitted from the grant since the previous item. Asks that were admitted are counted already. */
+  used: { requests: number; input: number };
+  asks: readonly Ask[];
+  posts: readonly Post[];
+  /** More headroom, for `n` requests of this size. */
+  spare: { n: number; credit: number; input: number; output: number };
+  /** Removes the grant, if nothing is reserved. */
+  close: boolean;
+}
+
+/** Answer to an ask. */
+export interface Verdict {
+  /** Absent: the request is admitted and counted. */
+  refusal?: Refusal;
+  /** Another replica has headroom that would let the request pass. It was told to return it. */
+  calledBack?: boolean;
+  /** The response kept for the idempotency key, in base64. */
+  response?: string;
+}
+
+/** Answer to an item. */
+export type Reply =
+  /** The grant has been ended by another replica. Nothing was posted. */
+  | { state: "ended" }
+  /** The minute of `keep` is over. Nothing was changed. */
+  | { state: "again" }
+  | {
+      state: "done";
+      /** Number of the grant. */
+      grant: number;
+      /** One for each ask. */
+      verdicts: readonly Verdict[];
+      /** Charges of posts that differ from the item's, by request. */
+      charges: Readonly<Record<string, number>>;
+      /** Added to the grant. */
+      extra: Headroom;
+      /** Start of the current minute, in ms since 1970, and what is left of it, in ms. */
+      minute: number;
+      msLeft: number;
+      /** More is reserved than the limits allow, because they have changed. */
+      isOver: boolean;
+    };
+
+export const NOTHING: Readonly<Headroom> = { credit: 0, running: 0, requests: 0, input: 0, output: 0 };

@@ -1,0 +1,277 @@
+import { DemandMeter } from "./demand.ts";
+import { type Ask, type Headroom, type Item, NOTHING, type Post, type Reply } from "./exchange.ts";
+
+/** Time without a new request after which unused headroom is returned, in milliseconds. */
+const IDLE_MS = 2_000;
+
+/** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
+const QUIET_MS = 1_000;
+
+/** Fewest requests in the last seconds for which headroom is taken in advance. */
+const FEW = 2;
+
+const LIMITLESS = Number.POSITIVE_INFINITY;
+
+/** Largest number of asks and of posts in one item. */
+const MAX_ITEMS = 256;
+
+/** A running request. */
+export interface Running extends Ask {
+  share: Share;
+}
+
+/** A request that waits for the database. */
+export interface Waiting extends Ask {
+  /** When it was first asked for; undefined: not yet. */
+  askedAt?: number;
+  /** When it may be asked for again. */
+  retryAt: number;
+  /** The request was refused here, because the answer did not come. What it gets is returned. */
+  isAbandoned?: boolean;
+}
+
+/** A settlement that the database has not confirmed. */
+export interface Unposted extends Post {
+  /** In the journal, or on its way there. */
+  isJournaled?: boolean;
+}
+
+/** An item whose answer has not arrived. */
+interface Flight {
+  item: Omit<Item, "asks" | "posts"> & { asks: Waiting[]; posts: Unposted[] };
+  sentAt: number;
+}
+
+type Part = Exclude<keyof Headroom, "credit">;
+const PARTS: readonly Part[] = ["running", "requests", "input", "output"];
+const OF_MINUTE: readonly Part[] = ["requests", "input", "output"];
+
+/** The grant of one workspace on one replica: what is reserved for it, and what its requests hold. */
+export class Share {
+  readonly workspace: string;
+  /** Reserved and not used. */
+  free: Headroom = { ...NOTHING };
+  readonly running = new Map<string, Running>();
+  /** Sum of the holds of `running`. */
+  held = 0;
+  /** Charges of settlements that are not posted, those in flight included. */
+  owed = 0;
+  used = { requests: 0, input: 0 };
+  asks: Waiting[] = [];
+  posts: Unposted[] = [];
+  flight: Flight | undefined;
+  /** Number of the grant in the database; 0: there is none. */
+  grant = 0;
+  minute = 0;
+  minuteEnds = Number.NEGATIVE_INFINITY;
+  /** Another replica needs what is not used, or limits have changed. */
+  mustReturn = false;
+  readonly #demand = new DemandMeter();
+  #admittedAt = Number.NEGATIVE_INFINITY;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #quietUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(workspace: string) {
+    this.workspace = workspace;
+  }
+
+  /** Admits a request from the unused headroom: all parts or none. @returns whether it fits */
+  admit(ask: Ask, now: number): boolean {
+    this.#endMinute(now);
+    const { free } = this;
+    if (this.mustReturn || free.credit < ask.hold || free.running < 1 || free.requests < 1) return false;
+    if (free.input < ask.input || free.output <= 0) return false;
+    free.credit -= ask.hold;
+    free.running -= 1;
+    free.requests -= 1;
+    free.input -= ask.input;
+    this.used.requests += 1;
+    this.used.input += ask.input;
+    this.#run(ask, now);
+    return true;
+  }
+
+  /** Ends a running request. The rest of its hold is free at once. */
+  settle(running: Running, post: Unposted, now: number): void {
+    this.#free(running, post.charge);
+    this.free.output = Math.max(0, this.free.output - post.output);
+    this.owed += post.charge;
+    this.posts.push(post);
+    this.#demand.ended(post.output, now);
+  }
+
+  /** Returns unused headroom with the next item, and takes no spare headroom for a while. */
+  callBack(now: number): void {
+    this.mustReturn = true;
+    this.#quietUntil = now + QUIET_MS;
+  }
+
+  /** Whether there is something to tell the database. */
+  needsItem(now: number): boolean {
+    if (this.flight) return false;
+    if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
+    if (this.grant === 0) return false;
+    const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free).some(isCounted);
+    if (this.mustReturn) return hasPart((size) => size > 0);
+    if (now - this.#sentAt < IDLE_MS) return false;
+    return this.running.size === 0 || this.used.requests > 0 || hasPart((size) => size > 0 && size < LIMITLESS);
+  }
+
+  /** Whether the share has no content. */
+  get isEmpty(): boolean {
+    return this.grant === 0 && !this.flight && this.running.size + this.asks.length + this.posts.length === 0;
+  }
+
+  /** Makes the next item and puts it in flight. */
+  send(seq: number, now: number): Item {
+    this.#endMinute(now);
+    const demand = this.#demand.read(now);
+    const isQuiet = this.mustReturn || now < this.#quietUntil || now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
+    const posts = this.posts.splice(0, MAX_ITEMS);
+    const ready = this.asks.filter(({ retryAt }) => retryAt <= now).slice(0, MAX_ITEMS);
+    this.asks = this.asks.filter((ask) => !ready.includes(ask));
+    for (const ask of ready) ask.askedAt ??= now;
+    if (isQuiet) this.free = { ...NOTHING };
+    else this.#keepAtMost(2 * demand.n, demand);
+    const credit = this.held + this.owed - chargesOf(posts);
+    const item = {
+      workspace: this.workspace,
+      seq,
+      grant: this.grant,
+      minute: this.minute,
+      keep: { ...this.free },
+      held: { credit, running: this.running.size },
+      used: this.used,
+      asks: ready,
+      posts,
+      spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.#fits(demand)) },
+      close: isQuiet && ready.length === 0 && this.posts.length === 0 && this.running.size === 0,
+    };
+    this.used = { requests: 0, input: 0 };
+    this.mustReturn = false;
+    this.flight = { item, sentAt: now };
+    this.#sentAt = now;
+    return item;
+  }
+
+  /**
+   * Applies the answer to the item in flight.
+   * @returns the item, whose asks and posts the caller has to answer
+   */
+  receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
+    const { item, sentAt } = this.#land();
+    for (const part of PARTS) this.#add(part, reply.extra[part], item);
+    this.free.credit += reply.extra.credit;
+    this.minute = reply.minute;
+    this.minuteEnds = sentAt + reply.msLeft;
+    this.owed -= chargesOf(item.posts);
+    this.grant = item.close ? 0 : reply.grant;
+    for (const [i, ask] of item.asks.entries()) {
+      const verdict = reply.verdicts[i];
+      if (!verdict || verdict.refusal || verdict.response !== undefined) continue;
+      this.#run(ask, now);
+      if (!ask.isAbandoned) continue;
+      this.#free(this.#runningOf(ask), 0);
+      this.mustReturn = true;
+    }
+    if (reply.isOver) this.callBack(now);
+    return item;
+  }
+
+  /** Takes an item back that the database did not apply. */
+  takeBack(): void {
+    const { item } = this.#land();
+    this.posts.unshift(...item.posts);
+    this.asks.unshift(...item.asks.filter(({ isAbandoned }) => !isAbandoned));
+    this.used.requests += item.used.requests;
+    this.used.input += item.used.input;
+    this.minuteEnds = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Removes a settlement that nothing could record. */
+  drop(requestId: string): void {
+    for (const posts of [this.posts, this.flight?.item.posts ?? []]) {
+      const at = posts.findIndex((post) => post.requestId === requestId);
+      const [post] = at < 0 ? [] : posts.splice(at, 1);
+      if (!post || post.admittedBy !== undefined) continue;
+      this.mustReturn = true;
+      this.owed -= post.charge;
+      // In flight, its charge is not part of what stays reserved.
+      if (posts === this.posts) this.free.credit += post.charge;
+    }
+  }
+
+  #run(ask: Ask, now: number): void {
+    this.running.set(ask.requestId, { ...ask, share: this });
+    this.held += ask.hold;
+    this.#admittedAt = now;
+    this.#demand.admitted(ask.hold, ask.input, now);
+  }
+
+  #runningOf({ requestId }: Ask): Running {
+    const running = this.running.get(requestId);
+    if (!running) throw new Error(`request ${requestId} does not run`);
+    return running;
+  }
+
+  #free({ requestId, hold }: Running, charge: number): void {
+    this.running.delete(requestId);
+    this.held -= hold;
+    this.free.credit += hold - charge;
+    this.free.running += 1;
+  }
+
+  #land(): Flight {
+    const { flight } = this;
+    if (!flight) throw new Error(`no item of ${this.workspace} is in flight`);
+    this.flight = undefined;
+    return flight;
+  }
+
+  #add(part: Part, extra: number, { held }: Flight["item"]): void {
+    if (extra === LIMITLESS || this.free[part] < LIMITLESS) {
+      this.free[part] += extra;
+      return;
+    }
+    // The limit is new. What was admitted meanwhile counts against it.
+    const meanwhile = { ...this.used, running: this.running.size - held.running, output: 0 };
+    this.free[part] = extra - meanwhile[part];
+  }
+
+  /** After the minute, requests and tokens need a new grant. */
+  #endMinute(now: number): void {
+    if (now < this.minuteEnds) return;
+    for (const part of OF_MINUTE) if (this.free[part] < LIMITLESS) this.free[part] = 0;
+  }
+
+  /** Number of requests of the mean size for which the unused headroom suffices. */
+  #fits(size: { credit: number; input: number; output: number }): number {
+    const { free } = this;
+    const of = (part: number, each: number): number => (each > 0 ? Math.floor(part / each) : LIMITLESS);
+    return Math.min(
+      of(free.credit, size.credit),
+      free.running,
+      free.requests,
+      of(free.input, size.input),
+      of(free.output, size.output),
+    );
+  }
+
+  #keepAtMost(n: number, size: { credit: number; input: number; output: number }): void {
+    const { free } = this;
+    const most = (part: Part | "credit", each: number): void => {
+      // Below 0 when a limit is new. What runs is reported as held.
+      if (free[part] < LIMITLESS) free[part] = Math.max(0, Math.min(free[part], n * each));
+    };
+    most("credit", size.credit);
+    most("running", 1);
+    most("requests", 1);
+    most("input", size.input);
+    most("output", size.output);
+  }
+}
+
+/** The charges that are reserved. Those of an earlier grant are not. */
+function chargesOf(posts: readonly Post[]): number {
+  return posts.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
+}
