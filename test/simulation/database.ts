@@ -1,0 +1,268 @@
+import {
+  type Ask,
+  type Headroom,
+  type Item,
+  NOTHING,
+  type Reply,
+  type Verdict,
+} from "../../src/admission/escrow/exchange.ts";
+import type { Refusal } from "../../src/admission/refusal.ts";
+import { type Account, capacityOf, type Grant, limitOf, overruns, RATES, reservedOf } from "./account.ts";
+import { currentWindows, msLeft, UNITS } from "./windows.ts";
+
+/** The answer to an item. */
+export interface Result {
+  reply: Reply;
+  /** Replicas whose unused headroom is called back. */
+  callBack: string[];
+  /** The item was executed before. */
+  isRepeat: boolean;
+}
+
+/** Defects that tests plant, to show that the simulation finds them. */
+export interface Defects {
+  /** Reserves what other replicas have reserved. */
+  ignoresOthers?: boolean;
+  /** Posts a settlement again. */
+  postsTwice?: boolean;
+  /** Accepts the settlements of a grant that was ended. */
+  acceptsEnded?: boolean;
+  /** Refuses without calling headroom back. */
+  neverCallsBack?: boolean;
+}
+
+const LIMITLESS = Number.POSITIVE_INFINITY;
+
+/** Fewest requests for which headroom is reserved in advance. */
+const FEW = 4;
+
+/** The rules of the SQL function `exchange()`, without SQL. */
+export class Database {
+  readonly accounts = new Map<string, Account>();
+  readonly #defects: Defects;
+  #grants = 0;
+
+  constructor(defects: Defects = {}) {
+    this.#defects = defects;
+  }
+
+  /**
+   * @param reading the clock, in ms since 1970
+   * @param live number of replicas that run
+   * @returns the answer, and the replicas whose headroom is called back; undefined for a copy of an older item
+   */
+  exchange(replica: string, item: Item, reading: number, live: number): Result | undefined {
+    const account = this.accounts.get(item.workspace);
+    const row = account?.grants.get(replica);
+    if (row && item.seq < row.seq) return undefined;
+    if (row && item.seq === row.seq) return { reply: row.reply, callBack: [], isRepeat: true };
+    const isKnown = item.grant === 0 || item.grant === row?.id;
+    if (!account || (!isKnown && !this.#mayBegin(account, item))) return unchanged("ended");
+    const before = currentWindows(account, reading);
+    const isOld = RATES.some((part) => item.keep[part] > 0 && item.keep[part] < LIMITLESS);
+    if (isOld && before.minute !== item.minute) return unchanged("again");
+    this.#advance(account, reading);
+    this.#count(account, row, item);
+    const charges = this.#post(account, item);
+    return this.#reserve(account, replica, item, live, charges);
+  }
+
+  /** Why a request would be refused, with everything that is reserved; undefined: it would be admitted. */
+  refusalOf(account: Account, ask: Pick<Ask, "hold" | "input">): Refusal | undefined {
+    return this.#refusal(account, ask, "reserved");
+  }
+
+  /** Ends the grants of a replica. */
+  end(replica: string): void {
+    for (const { grants } of this.accounts.values()) grants.delete(replica);
+  }
+
+  /** A grant that was closed has nothing to lose. */
+  #mayBegin(account: Account, item: Item): boolean {
+    if (this.#defects.acceptsEnded) return true;
+    return item.close && item.posts.every(({ requestId }) => account.posted.has(requestId));
+  }
+
+  #advance(account: Account, reading: number): void {
+    const before = currentWindows(account, account.clock);
+    const now = currentWindows(account, reading);
+    for (const unit of UNITS) {
+      if (now[unit] <= before[unit]) continue;
+      for (const counts of [account.requests, account.input, account.output, account.spent]) counts[unit] = 0;
+    }
+    account.at = now.at;
+    account.clock = reading;
+  }
+
+  #count(account: Account, row: Grant | undefined, { used }: Item): void {
+    if (!row) return;
+    const then = currentWindows({ at: row.at, clock: row.at }, row.at);
+    const now = currentWindows(account, account.clock);
+    for (const unit of UNITS) {
+      if (then[unit] !== now[unit]) continue;
+      account.requests[unit] += used.requests;
+      account.input[unit] += used.input;
+    }
+  }
+
+  #post(account: Account, item: Item): Record<string, number> {
+    const charges: Record<string, number> = {};
+    for (const { requestId, charge: price, output, admittedBy } of item.posts) {
+      const earlier = account.posted.get(requestId);
+      if (earlier !== undefined && !this.#defects.postsTwice) {
+        if (earlier !== price) charges[requestId] = earlier;
+        continue;
+      }
+      const charge = admittedBy === undefined ? price : this.#lateCharge(account, price, admittedBy);
+      if (charge !== price) charges[requestId] = charge;
+      const granted = Math.min(charge, Math.max(0, account.granted));
+      account.granted -= granted;
+      account.purchased -= charge - granted;
+      for (const unit of UNITS) {
+        account.output[unit] += output;
+        account.spent[unit] += charge - granted;
+      }
+      account.posted.set(requestId, (earlier ?? 0) + charge);
+    }
+    return charges;
+  }
+
+  /** What a settlement of an earlier grant can be charged: the rest of that grant, and what nobody has reserved. */
+  #lateCharge(account: Account, price: number, admittedBy: string): number {
+    const origin = account.grants.get(admittedBy);
+    const rest = origin?.credit ?? 0;
+    const charge = Math.min(price, rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit));
+    if (origin) origin.credit -= Math.min(rest, charge);
+    return charge;
+  }
+
+  #reserve(account: Account, replica: string, item: Item, live: number, charges: Record<string, number>): Result {
+    const finite = (part: keyof Headroom): number => (limitOf(account, part) ? finiteOr0(item.keep[part]) : 0);
+    const id = account.grants.get(replica)?.id ?? ++this.#grants;
+    const grant: Grant = {
+      id,
+      seq: item.seq,
+      at: account.at,
+      credit: item.keep.credit + item.held.credit,
+      held: item.held.credit,
+      running: finite("running") + item.held.running,
+      runningNow: item.held.running,
+      requests: finite("requests"),
+      input: finite("input"),
+      output: finite("output"),
+      reply: { state: "again" },
+    };
+    account.grants.set(replica, grant);
+    const verdicts = item.asks.map((ask) => this.#verdict(account, replica, ask));
+    const n = this.#spare(account, item, live, replica);
+    const { spare } = item;
+    grant.credit += n * spare.credit;
+    const extra = { ...NOTHING, credit: n * spare.credit };
+    for (const [part, size] of [
+      ["running", 1],
+      ["requests", 1],
+      ["input", spare.input],
+      ["output", spare.output],
+    ] as const) {
+      extra[part] = limitOf(account, part) ? n * size : LIMITLESS;
+      if (extra[part] < LIMITLESS) grant[part] += extra[part];
+    }
+    const { minute } = currentWindows(account, account.clock);
+    const isOver = isIdle(grant) && overruns(account).length > 0;
+    grant.reply = { state: "done", grant: id, verdicts, charges, extra, minute, msLeft: msLeft(account), isOver };
+    const isClosed = item.close && grant.credit === 0 && grant.running === 0 && grant.runningNow === 0;
+    if (isClosed) account.grants.delete(replica);
+    const others = [...account.grants.keys()].filter((id) => id !== replica);
+    const isCalled = verdicts.some(({ calledBack }) => calledBack);
+    return { reply: grant.reply, callBack: isCalled ? others : [], isRepeat: false };
+  }
+
+  #verdict(account: Account, replica: string, ask: Ask): Verdict {
+    const refusal = this.#refusal(this.#seenBy(replica, account), ask, "reserved");
+    if (refusal) {
+      const isIdle = !this.#defects.neverCallsBack && !this.#refusal(account, ask, "in use");
+      return isIdle ? { refusal, calledBack: true } : { refusal };
+    }
+    const grant = account.grants.get(replica);
+    if (!grant) throw new Error("no grant");
+    for (const unit of UNITS) {
+      account.requests[unit] += 1;
+      account.input[unit] += ask.input;
+    }
+    grant.credit += ask.hold;
+    grant.held += ask.hold;
+    grant.running += 1;
+    grant.runningNow += 1;
+    return {};
+  }
+
+  /** The rules of check_rate_limits.sql and check_credit.sql. */
+  #refusal(
+    account: Account,
+    { hold, input }: Pick<Ask, "hold" | "input">,
+    of: "reserved" | "in use",
+  ): Refusal | undefined {
+    const { limits, granted, purchased } = account;
+    const { all, perUnit } = reservedOf(account);
+    const inUse = of === "in use";
+    for (const unit of ["month", "day", "minute"] as const) {
+      const reserved = (part: "requests" | "input") => (inUse ? 0 : perUnit[part][unit]);
+      const over = (used: number, limit: number | undefined) => limit !== undefined && used > limit;
+      const refuse = (name: string): Refusal => ({ refusal: "rate_limited", limit: `${name}_per_${unit}` });
+      if (over(account.requests[unit] + reserved("requests") + 1, limits.requests?.[unit])) return refuse("requests");
+      if (over(account.input[unit] + reserved("input") + input, limits.input?.[unit])) return refuse("input_tokens");
+      if (over(account.output[unit] + 1, limits.output?.[unit])) return refuse("output_tokens");
+    }
+    const grants = [...account.grants.values()];
+    const running = inUse ? grants.reduce((sum, grant) => sum + grant.runningNow, 0) : all.running;
+    if (running >= (limits.running ?? LIMITLESS)) return { refusal: "rate_limited", limit: "concurrent_requests" };
+    const held = inUse ? grants.reduce((sum, grant) => sum + grant.held, 0) : all.credit;
+    for (const unit of ["month", "week", "day"] as const) {
+      const limit = limits.spend?.[unit] ?? LIMITLESS;
+      if (account.spent[unit] + Math.max(0, hold - granted) > limit) return { refusal: "spend_limit_reached" };
+    }
+    if (hold > granted + purchased) return { refusal: "insufficient_credit" };
+    if (held + hold > capacityOf(account)) return { refusal: "rate_limited", limit: "held_credit" };
+    return undefined;
+  }
+
+  /** Number of requests for which headroom is reserved in advance: 0 at the edge. */
+  #spare(account: Account, { spare }: Item, live: number, replica: string): number {
+    if (spare.n === 0) return 0;
+    const { all, perUnit } = reservedOf(this.#seenBy(replica, account));
+    let n = spare.n;
+    const share = (left: number, size: number): void => {
+      if (size > 0) n = Math.min(n, Math.floor(left / (2 * live * size)));
+    };
+    share(capacityOf(account) - all.credit, spare.credit);
+    share((account.limits.running ?? LIMITLESS) - all.running, 1);
+    for (const unit of ["minute", "day", "month"] as const) {
+      for (const [part, size] of [
+        ["requests", 1],
+        ["input", spare.input],
+        ["output", spare.output],
+      ] as const) {
+        share((account.limits[part]?.[unit] ?? LIMITLESS) - account[part][unit] - perUnit[part][unit], size);
+      }
+    }
+    return n < Math.min(FEW, spare.n) ? 0 : n;
+  }
+
+  #seenBy(replica: string, account: Account): Account {
+    const own = account.grants.get(replica);
+    return this.#defects.ignoresOthers && own ? { ...account, grants: new Map([[replica, own]]) } : account;
+  }
+}
+
+function unchanged(state: "ended" | "again"): Result {
+  return { reply: { state }, callBack: [], isRepeat: false };
+}
+
+/** Whether a grant has more than running requests need. */
+function isIdle({ credit, held, running, runningNow, requests, input, output }: Grant): boolean {
+  return credit > held || running > runningNow || requests > 0 || input > 0 || output > 0;
+}
+
+function finiteOr0(size: number): number {
+  return size < LIMITLESS ? size : 0;
+}
