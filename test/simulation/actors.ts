@@ -1,0 +1,68 @@
+import { Escrow } from "../../src/admission/escrow/escrow.ts";
+import type { Ask, Item, Post, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Limits } from "./account.ts";
+import type { Defects } from "./database.ts";
+
+/** A request of a client. */
+export interface Request extends Ask {
+  workspace: string;
+  replica: Replica;
+  /** `ended`: its end has left, or has failed. */
+  state: "asked" | "running" | "settled" | "delivered" | "denied" | "refused" | "lost";
+  charge: number;
+  /** The grant under which it was admitted has been ended. */
+  isOrphan: boolean;
+  /** Posted after its grant had ended: charged as far as limits and balance allow. */
+  isLate: boolean;
+  /** Neither the database nor the journal has confirmed it. Both may have it. */
+  isUnknown: boolean;
+}
+
+/** A process that admits requests. */
+export interface Replica {
+  readonly id: string;
+  readonly escrow: Escrow;
+  state: "up" | "asleep" | "dead";
+  wakesAt: number;
+  /** Until then no message passes in either direction. */
+  cutOffUntil: number;
+  /** When the database last saw a heartbeat. */
+  beatAt: number;
+  nextBeat: number;
+  nextTick: number;
+  /** Number of the exchange that is awaited. */
+  awaited: number;
+  /** Settlements on its disk. */
+  journal: Map<string, { workspace: string; post: Post }>;
+}
+
+/** Defects that tests plant; those of `Defects` are in the database. */
+export interface Mutation extends Defects {
+  /** A replica does not deduct holds from its headroom. */
+  forgetsHolds?: boolean;
+  /** The end of an answer leaves before its settlement is durable. */
+  opensGate?: boolean;
+}
+
+/** A call of the database, in the order in which it was executed. */
+export type Call =
+  | {
+      do: "exchange";
+      replica: string;
+      items: readonly Item[];
+      at: number;
+      live: number;
+      replies: (Reply | undefined)[];
+    }
+  | { do: "end"; replica: string; at: number }
+  | { do: "limits"; workspace: string; limits: Limits; at: number }
+  | { do: "grant"; workspace: string; amount: number; at: number };
+
+export function isOpen({ state }: Request): boolean {
+  return state === "asked" || state === "running" || state === "settled";
+}
+
+export function newReplica(id: string, now: number, beatMs: number, tickMs: number): Replica {
+  const times = { wakesAt: 0, cutOffUntil: 0, beatAt: now, nextBeat: now + beatMs, nextTick: now + tickMs };
+  return { id, escrow: new Escrow(id), state: "up", ...times, awaited: 0, journal: new Map() };
+}

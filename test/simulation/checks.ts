@@ -1,0 +1,173 @@
+import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Share } from "../../src/admission/escrow/share.ts";
+import { type Account, type Grant, overruns } from "./account.ts";
+import { isOpen, type Replica, type Request } from "./actors.ts";
+import type { World } from "./world.ts";
+
+/** One of the six invariants of docs/decisions/grants.md does not hold. */
+export class Violation extends Error {
+  readonly invariant: number;
+
+  constructor(invariant: number, message: string) {
+    super(`invariant ${invariant}: ${message}`);
+    this.name = "Violation";
+    this.invariant = invariant;
+  }
+}
+
+/** Checks the invariants of a world while it runs. Every method throws Violation. */
+export class Checks {
+  /** Whether the request that is being admitted was admitted by the replica alone. */
+  isLocal = false;
+  readonly #world: World;
+  /** What exceeds a limit because the limit was lowered: workspace and dimension → amount. */
+  readonly #allowed = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  limited(workspace: string): void {
+    for (const [name, beyond] of overruns(this.#account(workspace))) {
+      this.#allowed.set(`${workspace} ${name}`, beyond);
+    }
+  }
+
+  admitted(request: Request): void {
+    const grant = this.#account(request.workspace).grants.get(request.replica.id);
+    if (!grant) request.isOrphan = true;
+    if (!grant && this.isLocal)
+      throw new Violation(5, `${request.replica.id} admitted ${request.requestId} without a grant`);
+  }
+
+  /** The grants of a replica are about to be ended. */
+  ending(replica: Replica): void {
+    for (const request of this.#world.requests.values()) {
+      const account = this.#account(request.workspace);
+      if (request.replica !== replica || !account.grants.has(replica.id)) continue;
+      if (isOpen(request) && request.state !== "asked" && !account.posted.has(request.requestId))
+        request.isOrphan = true;
+    }
+  }
+
+  delivered({ requestId, workspace, replica }: Request): void {
+    if (this.#account(workspace).posted.has(requestId) || replica.journal.has(requestId)) return;
+    throw new Violation(4, `the end of ${requestId} left before its settlement was durable`);
+  }
+
+  denied({ requestId, workspace, isUnknown }: Request): void {
+    if (isUnknown || !this.#account(workspace).posted.has(requestId)) return;
+    throw new Violation(4, `${requestId} is charged and its end did not leave`);
+  }
+
+  /** The database has executed an item. */
+  exchanged(replica: Replica, item: Item, reply: Reply, isRepeat: boolean): void {
+    const account = this.#account(item.workspace);
+    this.#checkTotals(item.workspace, account, reply.state === "done" && reply.extra.output > 0 && !isRepeat);
+    if (reply.state !== "done") return;
+    for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
+    if (isRepeat) return;
+    for (const [i, { refusal, calledBack }] of reply.verdicts.entries()) {
+      const ask = item.asks[i];
+      if (ask && refusal && !calledBack) this.#checkRefusal(account, replica, item, ask);
+    }
+  }
+
+  /** Checks what can be checked at any moment. */
+  holds(): void {
+    for (const [workspace, account] of this.#world.database.accounts) {
+      for (const replica of this.#world.live) {
+        const share = replica.escrow.shares.get(workspace);
+        const grant = account.grants.get(replica.id);
+        if (share && grant?.id === share.grant) checkShare(replica, share, grant, account);
+      }
+    }
+  }
+
+  /** Checks what must hold when all messages have arrived and no request runs. */
+  ended(): void {
+    for (const request of this.#world.requests.values()) {
+      const { requestId, state, workspace, charge, isLate, isUnknown } = request;
+      const posted = this.#account(workspace).posted.get(requestId);
+      if (state === "delivered") {
+        if (posted === undefined) throw new Violation(4, `${requestId} was delivered and is not charged`);
+        if (posted > charge || (posted < charge && !isLate)) {
+          throw new Violation(4, `${requestId} is charged ${posted} instead of ${charge}`);
+        }
+      } else if (posted !== undefined && state !== "lost" && !isUnknown) {
+        throw new Violation(4, `${requestId} is charged and ended as ${state}`);
+      } else if (isOpen(request)) throw new Violation(4, `${requestId} has no end`);
+    }
+    for (const [workspace, { grants }] of this.#world.database.accounts) {
+      for (const [id, { credit, running }] of grants) {
+        if (credit > 0 || running > 0) throw new Violation(1, `${id} still holds ${credit} of ${workspace}`);
+      }
+    }
+  }
+
+  /** @param isGiven whether output tokens were reserved: only then they are bounded. Answers count at their end. */
+  #checkTotals(workspace: string, account: Account, isGiven: boolean): void {
+    if (account.granted < 0 || account.purchased < 0) throw new Violation(1, `a balance of ${workspace} is negative`);
+    for (const [name, beyond] of overruns(account)) {
+      if (name.startsWith("output") && !isGiven) continue;
+      const allowed = this.#allowed.get(`${workspace} ${name}`) ?? 0;
+      if (beyond > allowed) throw new Violation(1, `${name} of ${workspace} exceeds its limit by ${beyond}`);
+    }
+  }
+
+  #checkPost(account: Account, requestId: string, isLate: boolean): void {
+    const request = this.#world.requests.get(requestId);
+    const posted = account.posted.get(requestId) ?? 0;
+    if (!request) return;
+    if (isLate) request.isLate = true;
+    if (posted > request.charge || posted > request.hold) {
+      throw new Violation(3, `${requestId} is charged ${posted}, held ${request.hold}, and cost ${request.charge}`);
+    }
+    if (request.isOrphan && !request.isLate)
+      throw new Violation(5, `${requestId} was posted after its grant had ended`);
+  }
+
+  /** A refusal may not be due to headroom that another replica holds and could return at once. */
+  #checkRefusal(account: Account, refused: Replica, item: Item, ask: { hold: number; input: number }): void {
+    const grants = new Map(account.grants);
+    const { workspace } = item;
+    for (const replica of this.#world.live) {
+      const grant = grants.get(replica.id);
+      const share = replica.escrow.shares.get(workspace);
+      if (!grant || !share || replica === refused || replica.state !== "up") continue;
+      // It is about to return what it has, or cannot.
+      if (share.posts.length > 0 || replica.awaited > 0 || this.#world.now < replica.cutOffUntil) continue;
+      if (replica.escrow.wakeAt !== undefined) continue;
+      grants.set(replica.id, {
+        ...grant,
+        credit: share.held,
+        held: share.held,
+        running: share.running.size,
+        requests: share.used.requests,
+        input: share.used.input,
+      });
+    }
+    const own = grants.get(refused.id) as Grant;
+    grants.set(refused.id, { ...own, credit: own.held, running: own.runningNow, requests: 0, input: 0 });
+    if (this.#world.database.refusalOf({ ...account, grants }, ask)) return;
+    throw new Violation(6, `a request of ${workspace} was refused while another replica had headroom for it`);
+  }
+
+  #account(workspace: string): Account {
+    return this.#world.database.accounts.get(workspace) as Account;
+  }
+}
+
+/** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
+function checkShare(replica: Replica, share: Share, grant: Grant, { limits }: Account): void {
+  const { flight, free } = share;
+  const isApplied = flight !== undefined && grant.seq === flight.item.seq;
+  const posting = isApplied ? flight.item.posts : [];
+  const posted = posting.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
+  const credit = share.held + share.owed - posted + free.credit;
+  const fail = (part: string, size: number, of: number) => {
+    if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
+  };
+  fail("credit", credit, grant.credit);
+  if (limits.running !== undefined) fail("concurrent requests", share.running.size + free.running, grant.running);
+}

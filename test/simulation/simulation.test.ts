@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import type { Mutation } from "./actors.ts";
+import { Violation } from "./checks.ts";
+import { runSchedule, STEPS } from "./schedule.ts";
+
+/** Schedules of a run; set CHORUS_TEST_SCHEDULES for a longer search, or use `npm run simulate`. */
+const SCHEDULES = Number(process.env.CHORUS_TEST_SCHEDULES ?? 10_000);
+
+/** Returns the invariant that does not hold in the schedule of a seed; undefined: all hold. */
+function violated(seed: number, mutation: Mutation = {}): number | undefined {
+  try {
+    runSchedule(seed, mutation);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Violation) return error.invariant;
+    throw error;
+  }
+}
+
+test(`keeps the six invariants in ${SCHEDULES} schedules of ${STEPS} steps`, () => {
+  for (let seed = 1; seed <= SCHEDULES; seed++) {
+    assert.equal(violated(seed), undefined, `npm run simulate -- --schedules 1 --seed ${seed}`);
+  }
+});
+
+// Each defect, and the first seed that finds it.
+for (const [invariant, what, seed, mutation] of [
+  [1, "reserves what other replicas have reserved", 7, { ignoresOthers: true }],
+  [2, "does not deduct a hold from the headroom of its replica", 1, { forgetsHolds: true }],
+  [3, "posts a repeated settlement again", 1, { postsTwice: true }],
+  [4, "lets the end of an answer leave before its settlement is durable", 1, { opensGate: true }],
+  [5, "accepts settlements of a grant that was ended", 3, { acceptsEnded: true }],
+  [6, "refuses without calling headroom back", 7, { neverCallsBack: true }],
+] satisfies [number, string, number, Mutation][]) {
+  test(`finds a defect that ${what}`, () => {
+    assert.equal(violated(seed, mutation), invariant);
+    assert.equal(violated(seed), undefined);
+  });
+}
+
+// Seeds that have found a defect in an earlier version of the rules.
+for (const seed of [1483, 1618, 3099, 5168, 45923]) {
+  test(`keeps the invariants in the schedule of seed ${seed}`, () => {
+    assert.equal(violated(seed), undefined);
+  });
+}
