@@ -54,6 +54,7 @@ export type Call =
       live: number;
       replies: (Reply | undefined)[];
     }
+  | { do: "open"; workspace: string; granted: number; purchased: number; limits: Limits; at: number }
   | { do: "end"; replica: string; at: number }
   | { do: "limits"; workspace: string; limits: Limits; at: number }
   | { do: "grant"; workspace: string; amount: number; at: number };

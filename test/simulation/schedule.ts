@@ -37,6 +37,8 @@ function openAccount(world: World, workspace: string): void {
   const account = newAccount(world.clock, { granted: random.integer(0, 4_000), purchased: random.integer(0, 4_000) });
   account.limits = limitsOf(random, random.integer(0, 127));
   world.database.accounts.set(workspace, account);
+  const { granted, purchased, limits } = account;
+  world.calls?.push({ do: "open", workspace, granted, purchased, limits, at: world.clock });
 }
 
 /** @param present which limits there are, one bit each */

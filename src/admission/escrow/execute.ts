@@ -1,0 +1,80 @@
+import type { Pool } from "../../store/pool.ts";
+import type { Headroom, Item, Post, Reply } from "./exchange.ts";
+
+const PARTS = ["running", "requests", "input", "output"] as const;
+
+type Row<T> = T extends number ? number | null : T;
+type RowReply =
+  | Exclude<Reply, { state: "done" }>
+  | (Omit<Extract<Reply, { state: "done" }>, "extra" | "charges"> & {
+      extra: { [Part in keyof Headroom]: Row<Headroom[Part]> };
+      charges: Record<string, string>;
+    });
+
+/**
+ * Executes items in the database, with `exchange()`, in one transaction.
+ * @param live number of replicas that run
+ * @param at the time in ms since 1970, for tests; undefined: the database's clock
+ * @returns an answer for each item; undefined for one that is older than the last item of its workspace
+ * @throws Error of the database; see `isUnavailable`
+ */
+export async function execute(
+  pool: Pool,
+  replica: string,
+  live: number,
+  items: readonly Item[],
+  at?: number,
+): Promise<(Reply | undefined)[]> {
+  const [row] = await pool.query<{ replies: Record<string, RowReply> }>(
+    "select exchange($1, $2, $3, $4, $5) as replies",
+    [
+      items[0]?.workspace,
+      replica,
+      live,
+      JSON.stringify(items.map(rowOf)),
+      at === undefined ? null : new Date(Math.floor(at)),
+    ],
+  );
+  return items.map(({ workspace }) => {
+    const reply = row?.replies[workspace];
+    return reply && replyOf(reply);
+  });
+}
+
+/** An item of `exchange()`. JSON writes Infinity as null. */
+function rowOf(item: Item): object {
+  const { workspace, seq, grant, minute, keep, held, used, asks, posts, spare, close } = item;
+  return {
+    workspace,
+    seq,
+    grant,
+    minute,
+    ...keep,
+    held: held.credit,
+    running_now: held.running,
+    used_requests: used.requests,
+    used_input: used.input,
+    asks,
+    posts: posts.map(postOf),
+    spare,
+    close,
+  };
+}
+
+function postOf({ requestId, charge, output, row, admittedBy }: Post): object {
+  return {
+    ...row,
+    request_id: requestId,
+    credits_micro: charge,
+    output_tokens: output,
+    ...(admittedBy === undefined ? {} : { admitted_by: admittedBy }),
+  };
+}
+
+function replyOf(reply: RowReply): Reply {
+  if (reply.state !== "done") return reply;
+  const extra: Headroom = { ...reply.extra, credit: reply.extra.credit ?? 0 } as Headroom;
+  for (const part of PARTS) extra[part] = reply.extra[part] ?? Number.POSITIVE_INFINITY;
+  const charges = Object.fromEntries(Object.entries(reply.charges).map(([id, charge]) => [id, Number(charge)]));
+  return { ...reply, extra, charges };
+}

@@ -1,0 +1,20 @@
+-- What an earlier request with the same idempotency key means for a request: null: nothing, it is admitted as any
+-- other; else a verdict of exchange().
+-- key, body: hashes in hex.
+create or replace function earlier_use(w text, key_hex text, body_hex text, id text, at timestamptz) returns jsonb
+language plpgsql stable set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+declare
+  earlier idempotency%rowtype;
+begin
+  -- Compares the expiry after the query: in the query it could make the planner use the index on expiries, across
+  -- all workspaces.
+  select * into earlier from idempotency i where i.workspace_id = w and i.key = decode(key_hex, 'hex');
+  if not found or earlier.expires_at <= at or earlier.request_id = id then
+    return null;
+  end if;
+  return case
+    when earlier.body <> decode(body_hex, 'hex') then '{"refusal": {"refusal": "idempotency_key_reused"}}'
+    when earlier.response is not null then jsonb_build_object('response', encode(earlier.response, 'base64'))
+    when exists (select from grants g where g.workspace_id = w and g.id = earlier.grant_id)
+      then '{"refusal": {"refusal": "idempotency_key_in_use", "retry_ms": 1000}}' end;
+end $$;

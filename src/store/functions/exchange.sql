@@ -1,0 +1,87 @@
+-- Executes the items of one replica: what it used, keeps and needs of each workspace, and the settlements of its
+-- requests (src/admission/escrow/exchange.ts has the meaning of an item). Repeating an item changes nothing.
+-- w: on a distributed schema the workspace, which all items then have. live: number of replicas that run.
+-- items: [{"workspace", "seq", "grant", "minute", "credit", "running", "requests", "input", "output", "held",
+-- "running_now", "used_requests", "used_input", "asks", "posts", "spare", "close"}], where running, requests, input and
+-- output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?}]. posts: rows of
+-- `generations` without the workspace, where credits_micro is the charge; with "key", "body" and "response" in base64
+-- for an idempotency key, and "admitted_by" when their grant may have ended. spare: {"n", "credit", "input", "output"}.
+-- at: the current time; tests set it.
+-- Returns {workspace: reply}; no reply for an item that is older than the last one.
+-- About its settings see open_leases().
+create or replace function exchange(w text, by_replica text, live int, items jsonb, at timestamptz default null)
+returns jsonb language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+declare
+  i record;
+  result record;
+  a accounts%rowtype;
+  p periods%rowtype;
+  g grants%rowtype;
+  charges jsonb;
+  reply jsonb;
+  replies jsonb := '{}';
+begin
+  -- In one order, so that two replicas do not wait for each other.
+  for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, minute bigint,
+      credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint, running_now bigint,
+      used_requests bigint, used_input bigint, asks jsonb, posts jsonb, spare jsonb, close boolean)
+      order by workspace loop
+    select * into a from accounts where workspace_id = i.workspace for update;
+    select * into g from grants where workspace_id = i.workspace and replica = by_replica;
+    continue when g.seq > i.seq;
+    if g.seq = i.seq then
+      replies := replies || jsonb_build_object(i.workspace, g.reply);
+      continue;
+    end if;
+    -- Reads the clock after the lock, so that the times of a workspace never decrease.
+    p := periods_at(i.workspace, coalesce(at, clock_timestamp()));
+    if a.workspace_id is null
+        or i."grant" <> 0 and i."grant" is distinct from g.id and not (i.close and is_posted(i.workspace, i.posts)) then
+      reply := '{"state": "ended"}';
+    elsif greatest(i.requests, i.input, i.output) > 0
+        and i.minute <> extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000 then
+      reply := '{"state": "again"}';
+    else
+      if g.id is not null then
+        for u in 1..4 loop
+          continue when g.at < date_trunc((array['minute', 'day', 'week', 'month'])[u], p.at, 'UTC');
+          p.requests[u] := p.requests[u] + i.used_requests;
+          p.input_tokens[u] := p.input_tokens[u] + i.used_input;
+        end loop;
+      end if;
+      charges := '{}';
+      if i.posts <> '[]' then
+        select * into result from post_settlements(a, p, i.posts);
+        a := result.a;  p := result.p;  charges := result.charges;
+        select * into g from grants where workspace_id = i.workspace and replica = by_replica;
+      end if;
+      -- What the item keeps replaces the grant.
+      g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;
+      g.id := coalesce(g.id, nextval('grant_id'));
+      g.credit_micro := i.credit + i.held;
+      g.held_micro := i.held;
+      g.running := i.running_now + case when a.limits ? 'concurrent_requests' then coalesce(i.running, 0) else 0 end;
+      g.running_now := i.running_now;
+      g.requests := coalesce(i.requests, 0);
+      g.input_tokens := coalesce(i.input, 0);
+      g.output_tokens := coalesce(i.output, 0);
+      select * into result from reserve(a, p, g, i.asks, i.spare, live, charges);
+      g := result.g;  p := result.p;
+      reply := g.reply;
+      if i.close and g.credit_micro = 0 and g.running = 0 then
+        delete from grants where workspace_id = i.workspace and replica = by_replica;
+      else
+        insert into grants values (g.*) on conflict (workspace_id, replica) do update
+          set id = excluded.id, seq = excluded.seq, at = excluded.at, credit_micro = excluded.credit_micro,
+            held_micro = excluded.held_micro, running = excluded.running, running_now = excluded.running_now,
+            requests = excluded.requests, input_tokens = excluded.input_tokens,
+            output_tokens = excluded.output_tokens, reply = excluded.reply;
+      end if;
+      insert into periods values (p.*) on conflict (workspace_id) do update
+        set at = excluded.at, requests = excluded.requests, input_tokens = excluded.input_tokens,
+          output_tokens = excluded.output_tokens, spent_micro = excluded.spent_micro, clock = excluded.clock;
+    end if;
+    replies := replies || jsonb_build_object(i.workspace, reply);
+  end loop;
+  return replies;
+end $$;

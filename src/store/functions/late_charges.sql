@@ -1,0 +1,38 @@
+-- What settlements can be charged whose grant may have ended: the rest of that grant, and what no replica has reserved.
+-- posts: as in exchange(). a, p: the account, which the caller has locked, and the counters. Returns posts with these
+-- charges, and {request_id: charge} for those that differ from the price.
+create or replace function late_charges(a accounts, p periods, inout posts jsonb, out charges jsonb)
+language plpgsql as $$
+declare
+  post jsonb;
+  rest bigint;
+  charge bigint;
+  charged bigint := 0;                            -- not yet taken from the account
+  result jsonb[] := '{}';
+begin
+  charges := '{}';
+  for post in select * from jsonb_array_elements(posts) loop
+    charge := post ->> 'credits_micro';
+    if post ? 'admitted_by' and not is_posted(a.workspace_id, jsonb_build_array(post)) then
+      select credit_micro into rest from grants
+        where workspace_id = a.workspace_id and replica = post ->> 'admitted_by' for update;
+      rest := coalesce(rest, 0);
+      -- A key is charged once: another request has used it in the meantime.
+      if exists (select from idempotency i where i.workspace_id = a.workspace_id
+          and i.key = decode(post ->> 'key', 'hex') and i.request_id <> post ->> 'request_id') then
+        charge := 0;
+      end if;
+      charge := least(charge, rest + greatest(0, credit_capacity(a, p) - charged - coalesce((
+        select sum(credit_micro) from grants where workspace_id = a.workspace_id), 0)));
+      update grants set credit_micro = credit_micro - least(rest, charge)
+        where workspace_id = a.workspace_id and replica = post ->> 'admitted_by';
+      if charge <> (post ->> 'credits_micro')::bigint then
+        charges := charges || jsonb_build_object(post ->> 'request_id', charge::text);
+        post := post || jsonb_build_object('credits_micro', charge);
+      end if;
+    end if;
+    charged := charged + charge;
+    result := result || post;
+  end loop;
+  posts := to_jsonb(result);
+end $$;
