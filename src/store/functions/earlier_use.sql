@@ -2,7 +2,7 @@
 -- other; else a verdict of exchange().
 -- key, body: hashes in hex.
 create or replace function earlier_use(w text, key_hex text, body_hex text, id text, at timestamptz) returns jsonb
-language plpgsql stable set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql stable as $$
 declare
   earlier idempotency%rowtype;
 begin

@@ -1,7 +1,7 @@
 -- Keeps the responses of posts for their idempotency keys, and frees the keys of requests without a response.
 -- posts: as in exchange().
 create or replace function keep_responses(w text, posts jsonb) returns void
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql as $$
 declare
   post record;
 begin

@@ -26,7 +26,8 @@ begin
     when behind > interval '1 day' then reading
     when behind > interval '0' then p.at + greatest(reading - coalesce(p.clock, p.at), interval '0') / 2
     else reading end;
-  for u in 1..4 loop
+  -- No window has ended within a minute.
+  for u in 1..case when next < date_trunc('minute', p.at, 'UTC') + interval '1 minute' then 0 else 4 end loop
     if date_trunc(units[u], next, 'UTC') > date_trunc(units[u], p.at, 'UTC') then
       p.requests[u] := 0;
       p.input_tokens[u] := 0;

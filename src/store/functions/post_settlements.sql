@@ -3,7 +3,7 @@
 -- afterwards, and {request_id: charge} for the settlements whose charge differs from the one in posts.
 -- The caller writes p.
 create or replace function post_settlements(inout a accounts, inout p periods, posts jsonb, out charges jsonb)
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql as $$
 declare
   charged bigint;  from_granted bigint;  output bigint;
   recorded text[];

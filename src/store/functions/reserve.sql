@@ -2,7 +2,7 @@
 -- a, p: the account, which the caller has locked, and the counters. g: the grant with what the item keeps. charges: for
 -- the reply. Returns grant, with the reply, and counters. The caller writes both.
 create or replace function reserve(a accounts, inout p periods, inout g grants, asks jsonb, spare jsonb, live int,
-  charges jsonb) language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+  charges jsonb) language plpgsql as $$
 declare
   units constant text[] := array['minute', 'day', 'week', 'month'];
   limited constant boolean[] := array[a.limits ? 'concurrent_requests', is_limited(a, 'requests'),

@@ -18,7 +18,6 @@ create table grants (
   reply jsonb not null,                         -- to the last item, which is repeated when its answer is lost
   primary key (workspace_id, replica)
 ) with (fillfactor = 50);
-create index grants_replica on grants (replica);
 
 -- The grant under which the request of an idempotency key runs.
 alter table idempotency add column grant_id bigint;
