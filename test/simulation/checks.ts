@@ -134,7 +134,7 @@ export class Checks {
     for (const replica of this.#world.live) {
       const grant = grants.get(replica.id);
       const share = replica.escrow.shares.get(workspace);
-      if (!grant || !share || replica === refused || replica.state !== "up") continue;
+      if (!grant || share?.grant !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
       if (share.posts.length > 0 || replica.awaited > 0 || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;

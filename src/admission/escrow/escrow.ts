@@ -49,9 +49,11 @@ export class Escrow {
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 
-  /** Whether a request runs, or its settlement waits. */
-  isRunning(requestId: string): boolean {
-    return this.#running.has(requestId);
+  /** Whether an answer is awaited, or something is reserved that no request holds. */
+  get isReturning(): boolean {
+    return [...this.shares.values()].some(
+      ({ grant, flight, running }) => flight || (grant !== 0 && running.size === 0),
+    );
   }
 
   handle(event: Event, now: number): Command[] {
@@ -85,8 +87,7 @@ export class Escrow {
         this.#callBack(event.workspace, now);
         return;
       case "find":
-        // A grant that is not known here. It is replaced by an empty one and closed.
-        if (!this.shares.has(event.workspace)) this.#share(event.workspace).grant = event.grant;
+        this.#find(event.workspace, event.grant);
         return;
       case "beat":
         this.#beat(event.sentAt, now);
@@ -135,7 +136,7 @@ export class Escrow {
     if (this.#isAway) this.#journal(running.share.workspace, [unposted], commands);
   }
 
-  #receive(replies: readonly Reply[], now: number, commands: Command[]): void {
+  #receive(replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
     const flight = this.#flight;
     this.#flight = [];
     this.#isAway = false;
@@ -145,6 +146,7 @@ export class Escrow {
       if (reply?.state === "done") this.#done(share, reply, now, commands);
       else if (reply?.state === "ended") this.#end(share, commands);
       else share.takeBack();
+      if (reply?.state === "rejected") this.#reject(share, reply.requestIds, commands);
     }
   }
 
@@ -184,6 +186,14 @@ export class Escrow {
       // What is in the journal has been delivered: it is charged as far as limits and balance allow.
       if (isJournaled) this.#repost(next, { admittedBy: this.#replica, ...post });
       else commands.push({ type: "deny", requestId });
+    }
+  }
+
+  #reject(share: Share, requestIds: readonly string[], commands: Command[]): void {
+    for (const requestId of requestIds) {
+      share.drop(requestId);
+      this.#writing.delete(requestId);
+      commands.push({ type: "deny", requestId });
     }
   }
 
@@ -232,6 +242,12 @@ export class Escrow {
     commands.push({ type: "deny", requestId });
   }
 
+  /** A grant that is not known here is closed. */
+  #find(workspace: string, grant: number): void {
+    const share = this.#share(workspace);
+    if (share.grant === 0 && !share.flight) share.grant = grant;
+  }
+
   #beat(sentAt: number, now: number): void {
     // Other replicas may have ended the grants in the meantime. Each is confirmed before it is used again.
     if (now >= this.#safeUntil) for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
@@ -265,7 +281,7 @@ export class Escrow {
     for (const share of this.#dirty) {
       if (this.#flight.length === MAX_ITEMS) break;
       if (share.needsItem(now)) this.#flight.push({ share, item: share.send(++this.#lastSeq, now) });
-      else if (share.isEmpty) this.shares.delete(share.workspace);
+      else if (share.isIdle(now)) this.shares.delete(share.workspace);
       if (share.asks.length + share.posts.length === 0) this.#dirty.delete(share);
     }
     if (this.#flight.length > 0) commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });

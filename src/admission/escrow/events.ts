@@ -9,8 +9,8 @@ export type Event =
   | { type: "settle"; post: Post }
   /** A settlement was found in the journal of an earlier process, or of this one. */
   | { type: "recover"; workspace: string; post: Post }
-  /** The answers to `send`, in its order. */
-  | { type: "receive"; replies: readonly Reply[] }
+  /** The answers to `send`, in its order. Undefined: the database has executed a later item. */
+  | { type: "receive"; replies: readonly (Reply | undefined)[] }
   /** The answer to `send` did not come. It may have been applied. */
   | { type: "fail" }
   /** `journal` has written the settlements, or has failed. */
@@ -33,7 +33,7 @@ export type Command =
   | { type: "replay"; requestId: string; response: string }
   /** The settlement is durable: the end of the answer may leave. */
   | { type: "confirm"; requestId: string; charge: number }
-  /** The database refuses the settlement: the end of the answer may not leave, and nothing is charged. */
+  /** Nothing has recorded the request or its settlement: it is not charged, and the end of the answer may not leave. */
   | { type: "deny"; requestId: string }
   | { type: "journal"; workspace: string; posts: readonly Post[] }
   /** A settlement that was written to the journal is in the database, or has to be settled again with `recover`. */

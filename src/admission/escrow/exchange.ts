@@ -84,6 +84,8 @@ export type Reply =
   | { state: "ended" }
   /** The minute of `keep` is over. Nothing was changed. */
   | { state: "again" }
+  /** The database refuses the asks and posts of these requests as invalid. Nothing was changed. */
+  | { state: "rejected"; requestIds: readonly string[] }
   | {
       state: "done";
       /** Number of the grant. */

@@ -1,4 +1,4 @@
-import type { Pool } from "../../store/pool.ts";
+import { isUnavailable, type Pool } from "../../store/pool.ts";
 import type { Headroom, Item, Post, Reply } from "./exchange.ts";
 
 const PARTS = ["running", "requests", "input", "output"] as const;
@@ -19,7 +19,7 @@ type RowReply =
  * @throws Error of the database; see `isUnavailable`
  */
 export async function execute(
-  pool: Pool,
+  pool: Pick<Pool, "query">,
   replica: string,
   live: number,
   items: readonly Item[],
@@ -77,4 +77,30 @@ function replyOf(reply: RowReply): Reply {
   for (const part of PARTS) extra[part] = reply.extra[part] ?? Number.POSITIVE_INFINITY;
   const charges = Object.fromEntries(Object.entries(reply.charges).map(([id, charge]) => [id, Number(charge)]));
   return { ...reply, extra, charges };
+}
+
+/**
+ * Finds the requests of an item that the database refuses, by executing it for each alone and rolling back.
+ * @returns all requests of the item when each alone is accepted
+ * @throws Error when the database is unavailable
+ */
+export async function findRejected(pool: Pool, replica: string, live: number, item: Item): Promise<string[]> {
+  const all = [...item.asks, ...item.posts].map(({ requestId }) => requestId);
+  const rejected: string[] = [];
+  for (const id of all) {
+    const isIt = ({ requestId }: { requestId: string }) => requestId === id;
+    const alone = { ...item, asks: item.asks.filter(isIt), posts: item.posts.filter(isIt) };
+    const undo = new Error("rolled back");
+    await pool
+      .tx(async (query) => {
+        await execute({ query }, replica, live, [alone]);
+        throw undo;
+      })
+      .catch((error: unknown) => {
+        if (error === undo) return;
+        if (isUnavailable(error)) throw error;
+        rejected.push(id);
+      });
+  }
+  return rejected.length > 0 ? rejected : all;
 }

@@ -112,14 +112,15 @@ export class Share {
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.grant === 0) return false;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free).some(isCounted);
-    if (this.mustReturn) return hasPart((size) => size > 0);
+    if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (now - this.#sentAt < IDLE_MS) return false;
     return this.running.size === 0 || this.used.requests > 0 || hasPart((size) => size > 0 && size < LIMITLESS);
   }
 
-  /** Whether the share has no content. */
-  get isEmpty(): boolean {
-    return this.grant === 0 && !this.flight && this.running.size + this.asks.length + this.posts.length === 0;
+  /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
+  isIdle(now: number): boolean {
+    if (this.grant !== 0 || this.flight || now - this.#admittedAt < IDLE_MS) return false;
+    return this.running.size + this.asks.length + this.posts.length === 0;
   }
 
   /** Makes the next item and puts it in flight. */
@@ -188,8 +189,9 @@ export class Share {
     this.minuteEnds = Number.NEGATIVE_INFINITY;
   }
 
-  /** Removes a settlement that nothing could record. */
+  /** Removes an ask that the database rejects, or a settlement that nothing could record. */
   drop(requestId: string): void {
+    this.asks = this.asks.filter((ask) => ask.requestId !== requestId);
     for (const posts of [this.posts, this.flight?.item.posts ?? []]) {
       const at = posts.findIndex((post) => post.requestId === requestId);
       const [post] = at < 0 ? [] : posts.splice(at, 1);
