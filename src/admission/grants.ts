@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorFacts, type Log } from "../log.ts";
+import { isUnavailable, overloaded, type Pool } from "../store/pool.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { Escrow } from "./escrow/escrow.ts";
+import type { Command, Event } from "./escrow/events.ts";
+import type { Ask, Item, Post, Reply } from "./escrow/exchange.ts";
+import { execute, findRejected } from "./escrow/execute.ts";
+import type { PostJournal } from "./post-journal.ts";
+import { refusalFailure } from "./refusal.ts";
+
+/** Time after which unused headroom is looked for, in milliseconds. */
+const TICK_MS = 250;
+
+/** Longest wait at shutdown for the return of the grants, in milliseconds. */
+const RETURN_MS = 1_000;
+
+export interface GrantsParts {
+  pool: Pool;
+  journal: PostJournal;
+  /** Identifier of this process. */
+  replica: string;
+  log: Log;
+  telemetry?: Telemetry;
+  /** Returns milliseconds since 1970, for tests. Undefined: the database's clock. */
+  clock?: () => number;
+}
+
+interface Waiting<T> {
+  since: number;
+  resolve(result: T): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * What this replica has reserved of the workspaces, and the requests that it has admitted: runs the rules of `Escrow`
+ * over the database, the journal and the clock.
+ */
+export class Grants {
+  readonly #parts: GrantsParts;
+  readonly #escrow: Escrow;
+  readonly #asks = new Map<string, Waiting<string | undefined>>();
+  readonly #ends = new Map<string, Waiting<number>>();
+  #live = 1;
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(parts: GrantsParts) {
+    this.#parts = parts;
+    this.#escrow = new Escrow(parts.replica);
+    parts.journal.onWritten = (requestIds, isWritten) => this.#tell({ type: "journaled", requestIds, isWritten });
+    for (const { workspaceId, post } of parts.journal.recovered()) {
+      this.#tell({ type: "recover", workspace: workspaceId, post });
+    }
+  }
+
+  /**
+   * Admits a request, in memory where the replica has headroom, else by a statement.
+   * @returns the response that was kept for the idempotency key, in base64; undefined: the request is admitted
+   * @throws Failure naming the limit, with the wait that helps; `overloaded` when the database is unavailable
+   */
+  admit(workspaceId: string, ask: Ask): Promise<string | undefined> {
+    this.#parts.journal.checkWritable();
+    return new Promise((resolve, reject) => {
+      this.#asks.set(ask.requestId, { since: performance.now(), resolve, reject });
+      this.#tell({ type: "request", workspace: workspaceId, ...ask });
+    });
+  }
+
+  /**
+   * Ends a request. Resolves when its settlement is on disk: in the database, or in the journal while the database is
+   * unavailable.
+   * @returns what is charged, in micro-credits
+   * @throws Failure overloaded when nothing is charged, because the grant has ended or nothing takes the settlement
+   */
+  settle(post: Post): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#ends.set(post.requestId, { since: performance.now(), resolve, reject });
+      this.#tell({ type: "settle", post });
+    });
+  }
+
+  /**
+   * Notes that a heartbeat was written.
+   * @param sentAt `performance.now()` when it was sent
+   * @param live number of replicas that run
+   */
+  beat(sentAt: number, live: number): void {
+    this.#live = Math.max(1, live);
+    this.#tell({ type: "beat", sentAt });
+  }
+
+  /** Returns a grant that this process does not know. */
+  find(workspace: string, grant: number): void {
+    this.#tell({ type: "find", workspace, grant });
+  }
+
+  /** Returns unused headroom, because another replica needs it or limits have changed. */
+  callBack(workspace: string): void {
+    this.#tell({ type: "callBack", workspace });
+  }
+
+  /** Returns all grants. Settlements that still wait stay in the journal. */
+  async close(): Promise<void> {
+    this.#tell({ type: "stop" });
+    const end = performance.now() + RETURN_MS;
+    while (this.#escrow.isReturning && this.#parts.journal.size === 0 && performance.now() < end) {
+      await Promise.race([this.#sending, sleep(RETURN_MS, undefined, { ref: false })]);
+      await sleep(1);
+    }
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#sending;
+    await this.#parts.journal.close();
+  }
+
+  #tell(event: Event): void {
+    for (const command of this.#escrow.handle(event, performance.now())) this.#obey(command);
+    clearTimeout(this.#timer);
+    if (this.#isClosed || this.#escrow.shares.size === 0) return;
+    const inMs = (this.#escrow.wakeAt ?? Number.POSITIVE_INFINITY) - performance.now();
+    this.#timer = setTimeout(() => this.#tell({ type: "tick" }), Math.max(1, Math.min(TICK_MS, inMs)));
+    this.#timer.unref();
+  }
+
+  #obey(command: Command): void {
+    const { journal } = this.#parts;
+    if (command.type === "send") this.#sending = this.#send(command.items);
+    else if (command.type === "journal") journal.write(command.workspace, command.posts);
+    else if (command.type === "unjournal") journal.remove(command.requestId);
+    else if (command.type === "confirm") take(this.#ends, command.requestId)?.resolve(command.charge);
+    else if (command.type === "deny") this.#deny(command.requestId);
+    else if (command.type === "admit") take(this.#asks, command.requestId)?.resolve(undefined);
+    else if (command.type === "replay") take(this.#asks, command.requestId)?.resolve(command.response);
+    else {
+      const { requestId, refusal } = command;
+      const failure = refusal ? refusalFailure(refusal) : overloaded(new Error("the database is unavailable"));
+      take(this.#asks, requestId)?.reject(failure);
+    }
+  }
+
+  #deny(requestId: string): void {
+    this.#parts.journal.refuse(requestId);
+    const error = overloaded(new Error(`nothing has recorded the request ${requestId}`));
+    take(this.#ends, requestId)?.reject(error);
+    take(this.#asks, requestId)?.reject(error);
+  }
+
+  async #send(items: readonly Item[]): Promise<void> {
+    const { journal } = this.#parts;
+    this.#count(items);
+    try {
+      const replies = await this.#execute(items);
+      journal.available();
+      this.#tell({ type: "receive", replies });
+    } catch (error) {
+      journal.unavailable(error);
+      this.#tell({ type: "fail" });
+    }
+  }
+
+  /** Executes items together, or one by one when the database refuses that. @throws Error when it is unavailable */
+  async #execute(items: readonly Item[]): Promise<(Reply | undefined)[]> {
+    const { pool, replica, log, clock } = this.#parts;
+    try {
+      return await execute(pool, replica, this.#live, items, clock?.());
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      const [item] = items;
+      if (item && items.length === 1) {
+        const requestIds = await findRejected(pool, replica, this.#live, item);
+        log.error({ request_ids: requestIds, cause: errorFacts(error) }, "could not settle requests");
+        return [{ state: "rejected", requestIds }];
+      }
+    }
+    const replies: (Reply | undefined)[] = [];
+    for (const item of items) replies.push(...(await this.#execute([item])));
+    return replies;
+  }
+
+  #count(items: readonly Item[]): void {
+    const { telemetry } = this.#parts;
+    const now = performance.now();
+    const asked = items.flatMap(({ asks }) => asks.map(({ requestId }) => this.#asks.get(requestId)?.since ?? now));
+    const ended = items.flatMap(({ posts }) => posts.map(({ requestId }) => this.#ends.get(requestId)?.since ?? now));
+    const waits = (times: readonly number[]) => times.map((since) => now - since);
+    if (asked.length > 0) telemetry?.batch("admission", waits(asked));
+    if (ended.length > 0) telemetry?.batch("settlement", waits(ended));
+  }
+}
+
+function take<T>(waiting: Map<string, Waiting<T>>, requestId: string): Waiting<T> | undefined {
+  const found = waiting.get(requestId);
+  waiting.delete(requestId);
+  return found;
+}

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { test } from "vitest";
+import { Grants } from "../../src/admission/grants.ts";
+import { openJournal } from "../../src/admission/journal.ts";
+import { PostJournal } from "../../src/admission/post-journal.ts";
+import type { SettlementRow } from "../../src/admission/settle.ts";
+import { Failure } from "../../src/failure.ts";
+import type { Pool } from "../../src/store/pool.ts";
+import { type Account, makeAccount, makeFolder, QUIET } from "../helpers/books.ts";
+import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
+
+/** Rounds at the edge of each limit; set CHORUS_TEST_RUNS for more. */
+const ROUNDS = Number(process.env.CHORUS_TEST_RUNS ?? 3);
+
+const RICH = { granted: 10 ** 12 };
+
+/** Creates grants of a replica, which get call-backs over LISTEN. */
+async function makeGrants(t: Lifetime, { pool, url }: { pool: Pool; url: string }, replica: string, folder?: string) {
+  const journal = await openJournal<SettlementRow>(folder ?? (await makeFolder(t)), QUIET);
+  const grants = new Grants({ pool, journal: new PostJournal(journal, replica, QUIET), replica, log: QUIET });
+  const listener = new pg.Client(url);
+  await listener.connect();
+  listener.on("notification", ({ payload = "" }) => grants.callBack(payload));
+  await listener.query("listen chorus_call_back");
+  const beat = () => grants.beat(performance.now(), 2);
+  beat();
+  const beats = setInterval(beat, 1_000);
+  t.onTestFinished(async () => {
+    clearInterval(beats);
+    await grants.close();
+    await listener.end();
+  });
+  return grants;
+}
+
+/** A pool that counts its statements and can be away. */
+function watched(pool: Pool) {
+  const state = { statements: 0, isAway: false };
+  const query: Pool["query"] = (text, values) => {
+    state.statements += 1;
+    if (state.isAway) throw Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" });
+    return pool.query(text, values);
+  };
+  return {
+    state,
+    pool: { ...pool, query: async (text: string, values?: readonly unknown[]) => query(text, values) } as Pool,
+  };
+}
+
+async function admit(grants: Grants, { hold = 100, input = 1 } = {}): Promise<string> {
+  const requestId = randomUUID();
+  await grants.admit("ws_1", { requestId, hold, input });
+  return requestId;
+}
+
+function settle(grants: Grants, requestId: string, { charge = 100, output = 1 } = {}): Promise<number> {
+  const row = {
+    id: `gen_${requestId}`,
+    created_at: new Date(),
+    key_id: "key_1",
+    streamed: false,
+    shape: "text",
+    effort: "auto",
+    level: "low",
+    input_tokens: 1,
+    cached_tokens: 0,
+    outcome: "ok",
+    latency_ms: 1,
+  };
+  return grants.settle({ requestId, charge, output, row });
+}
+
+async function balance(pool: Pool): Promise<number> {
+  const [row] = await pool.query<{ sum: bigint }>("select granted_micro + purchased_micro as sum from accounts");
+  return Number(row?.sum);
+}
+
+test("admits requests of a busy workspace without a statement, and charges each before it is confirmed", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 1_000_000, limits: { requests_per_day: 10_000 } });
+  const { pool, state } = watched(database.pool);
+  const grants = await makeGrants(t, { ...database, pool }, "r1");
+  for (let i = 0; i < 20; i++) await settle(grants, await admit(grants));
+  const before = state.statements;
+  for (let i = 0; i < 20; i++) {
+    assert.equal(await settle(grants, await admit(grants)), 100);
+    assert.equal(await balance(database.pool), 1_000_000 - 2_000 - (i + 1) * 100);
+  }
+  assert.ok(state.statements - before <= 25, `${state.statements - before} statements for 20 requests`);
+});
+
+const EDGES: Record<string, Account> = {
+  "granted credit": { granted: 2_000 },
+  "a spend limit": { purchased: 10 ** 9, spendLimits: { day: 2_000 } },
+  ...Object.fromEntries(
+    ["minute", "day", "month"].flatMap((unit) => [
+      [`requests per ${unit}`, { ...RICH, limits: { [`requests_per_${unit}`]: 20 } }],
+      [`input tokens per ${unit}`, { ...RICH, limits: { [`input_tokens_per_${unit}`]: 20 } }],
+    ]),
+  ),
+  "concurrent requests": { ...RICH, limits: { concurrent_requests: 20 } },
+};
+
+for (const [name, account] of Object.entries(EDGES)) {
+  test(`admits exactly as many requests on two replicas as ${name} allow`, async (t) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const database = await testDatabase(t);
+      await makeAccount(database.pool, "ws_1", account);
+      const replicas = [await makeGrants(t, database, "r1"), await makeGrants(t, database, "r2")] as const;
+      // One of them takes headroom in advance, which the other one then needs.
+      for (let i = 0; i < 3; i++) await admit(replicas[0]);
+      const results = await Promise.allSettled(
+        Array.from({ length: 40 }, (_, i) => admit(replicas[i < 10 ? i % 2 : 1] ?? replicas[0])),
+      );
+      const admitted = 3 + results.filter(({ status }) => status === "fulfilled").length;
+      assert.equal(admitted, 20, `round ${round}`);
+    }
+  });
+}
+
+test("returns headroom that another replica needs, and all of it at the end", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const first = await makeGrants(t, database, "r1");
+  for (let i = 0; i < 10; i++) await settle(first, await admit(first), { charge: 0 });
+  const [row] = await database.pool.query<{ idle: bigint }>("select credit_micro - held_micro as idle from grants");
+  assert.ok(row && row.idle > 0n);
+  const second = await makeGrants(t, database, "r2");
+  await admit(second, { hold: 10_000 });
+  await first.close();
+  const grants = await database.pool.query("select replica, credit_micro::int as credit from grants");
+  assert.deepEqual(grants, [{ replica: "r2", credit: 10_000 }]);
+});
+
+test("keeps settlements in the journal while the database is away, and charges them once afterwards", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const { pool, state } = watched(database.pool);
+  const grants = await makeGrants(t, { ...database, pool }, "r1");
+  const ids = [await admit(grants), await admit(grants), await admit(grants)];
+  state.isAway = true;
+  assert.deepEqual(await Promise.all(ids.map((id) => settle(grants, id))), [100, 100, 100]);
+  await assert.rejects(admit(grants, { hold: 5_000 }), { kind: "overloaded" });
+  assert.equal(await balance(database.pool), 10_000);
+  state.isAway = false;
+  await until(async () => (await balance(database.pool)) === 9_700);
+  await admit(grants, { hold: 9_700 });
+});
+
+test("charges what a process that has died has left in its journal", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const { pool, state } = watched(database.pool);
+  const folder = await makeFolder(t);
+  const dead = await makeGrants(t, { ...database, pool }, "r1", folder);
+  const ids = [await admit(dead, { hold: 6_000 }), await admit(dead, { hold: 4_000 })];
+  state.isAway = true;
+  await settle(dead, ids[0] ?? "", { charge: 6_000 });
+  await makeGrants(t, database, "r2", folder);
+  await until(async () => (await balance(database.pool)) === 4_000);
+  state.isAway = false;
+  await settle(dead, ids[1] ?? "", { charge: 1_000 });
+  await until(async () => (await balance(database.pool)) === 3_000);
+});
+
+test("refuses the settlement of a request whose grant another replica has ended, and charges nothing", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const grants = await makeGrants(t, database, "r1");
+  const id = await admit(grants);
+  await database.pool.query("select end_grants('ws_1', 'r1')");
+  await assert.rejects(settle(grants, id), { kind: "overloaded" });
+  assert.equal(await balance(database.pool), 10_000);
+  assert.equal(await settle(grants, await admit(grants)), 100);
+});
+
+test("refuses only the settlement that the database rejects", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const grants = await makeGrants(t, database, "r1");
+  const ids = [await admit(grants), await admit(grants), await admit(grants)];
+  const [first, bad, last] = await Promise.allSettled(
+    ids.map((id, i) => settle(grants, id, i === 1 ? { output: Number.MAX_VALUE } : {})),
+  );
+  assert.deepEqual([first?.status, bad?.status, last?.status], ["fulfilled", "rejected", "fulfilled"]);
+  assert.equal(await balance(database.pool), 9_800);
+});
+
+test("admits no request after eight seconds without a heartbeat", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 10_000 });
+  const journal = new PostJournal(await openJournal<SettlementRow>(await makeFolder(t), QUIET), "r1", QUIET);
+  const grants = new Grants({ pool, journal, replica: "r1", log: QUIET });
+  t.onTestFinished(() => grants.close());
+  grants.beat(performance.now() - 8_000, 1);
+  const error = await admit(grants).catch((cause: unknown) => cause);
+  assert.ok(error instanceof Failure && error.kind === "overloaded");
+});
