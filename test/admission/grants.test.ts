@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
-import pg from "pg";
 import { test } from "vitest";
 import { Grants } from "../../src/admission/grants.ts";
 import { openJournal } from "../../src/admission/journal.ts";
@@ -10,32 +8,13 @@ import { Failure } from "../../src/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { type Account, makeAccount, makeFolder, QUIET } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
+import { admit, makeGrants, settle } from "../helpers/grants.ts";
 import { until } from "../helpers/until.ts";
 
 /** Rounds at the edge of each limit; set CHORUS_TEST_RUNS for more. */
 const ROUNDS = Number(process.env.CHORUS_TEST_RUNS ?? 3);
 
 const RICH = { granted: 10 ** 12 };
-
-/** Creates grants of a replica, which get call-backs over LISTEN. */
-async function makeGrants(t: Lifetime, { pool, url }: { pool: Pool; url: string }, replica: string, folder?: string) {
-  const journal = await openJournal<SettlementRow>(folder ?? (await makeFolder(t)), QUIET);
-  const grants = new Grants({ pool, journal: new PostJournal(journal, replica, QUIET), replica, log: QUIET });
-  const listener = new pg.Client(url);
-  await listener.connect();
-  listener.on("notification", ({ payload = "" }) => grants.callBack(payload));
-  await listener.query("listen chorus_call_back");
-  const beat = () => grants.beat(performance.now(), 2);
-  beat();
-  const beats = setInterval(beat, 1_000);
-  t.onTestFinished(async () => {
-    clearInterval(beats);
-    await grants.close();
-    await listener.end();
-  });
-  return grants;
-}
 
 /** A pool that counts its statements and can be away. */
 function watched(pool: Pool) {
@@ -49,29 +28,6 @@ function watched(pool: Pool) {
     state,
     pool: { ...pool, query: async (text: string, values?: readonly unknown[]) => query(text, values) } as Pool,
   };
-}
-
-async function admit(grants: Grants, { hold = 100, input = 1 } = {}): Promise<string> {
-  const requestId = randomUUID();
-  await grants.admit("ws_1", { requestId, hold, input });
-  return requestId;
-}
-
-function settle(grants: Grants, requestId: string, { charge = 100, output = 1 } = {}): Promise<number> {
-  const row = {
-    id: `gen_${requestId}`,
-    created_at: new Date(),
-    key_id: "key_1",
-    streamed: false,
-    shape: "text",
-    effort: "auto",
-    level: "low",
-    input_tokens: 1,
-    cached_tokens: 0,
-    outcome: "ok",
-    latency_ms: 1,
-  };
-  return grants.settle({ requestId, charge, output, row });
 }
 
 async function balance(pool: Pool): Promise<number> {

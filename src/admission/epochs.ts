@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorFacts, type Log } from "../log.ts";
+import { isUnavailable, type Pool } from "../store/pool.ts";
+import type { Grants } from "./grants.ts";
+import { createObserver } from "./observer.ts";
+
+/** Time between two heartbeats, and between two searches for grants to end, in milliseconds. */
+const BEAT_MS = 2_000;
+
+/** Age of a heartbeat up to which its replica counts as running, in seconds. */
+const LIVE_S = 10;
+
+/**
+ * Writes the heartbeat of this replica and ends grants that no replica uses any more:
+ * - those of dead replicas, within 18 s of the last heartbeat (4 + 2 until they are observed, 10 + 2 until they count
+ *   as dead). What they have not posted is not charged. It repeats that for a day, because a late statement of a
+ *   replica can open another grant;
+ * - those of this replica that it does not know, because the statement that opened them timed out here and still
+ *   succeeded.
+ * While the database is unavailable no replica can write a heartbeat, so the observation starts again with every
+ * failure to reach it.
+ * @returns a handle that stops it; resolves after the first heartbeat
+ */
+export async function keepEpoch(
+  pool: Pool,
+  replica: string,
+  grants: Pick<Grants, "beat" | "find">,
+  log: Log,
+): Promise<{ stop(): Promise<void> }> {
+  const observer = createObserver(pool, replica);
+  await beat();
+  const stopping = new AbortController();
+  // Two loops, because ending grants can take longer than a heartbeat may be late.
+  const loops = [beat, endGrants].map((run) => repeat(run, stopping.signal, failed));
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+
+  function failed(error: unknown): void {
+    observer.reset();
+    if (!isUnavailable(error)) log.error({ cause: errorFacts(error) }, "could not keep the grants");
+  }
+
+  async function beat(): Promise<void> {
+    const sentAt = performance.now();
+    const [row] = await pool.query<{ live: number }>(
+      `with beat as (
+         insert into replicas (id, beat_at) values ($1, clock_timestamp())
+         on conflict (id) do update set beat_at = excluded.beat_at)
+       select 1 + count(*)::int as live from replicas
+       where id <> $1 and abs(extract(epoch from clock_timestamp() - beat_at)) < ${LIVE_S}`,
+      [replica],
+    );
+    grants.beat(sentAt, row?.live ?? 1);
+  }
+
+  async function endGrants(): Promise<void> {
+    const dead = await observer.dead();
+    const found = await pool.query<{ workspace: string; replica: string; id: bigint }>(
+      "select workspace_id as workspace, replica, id from grants where replica = any ($1) order by workspace_id",
+      [[replica, ...dead]],
+    );
+    for (const grant of found.filter((row) => row.replica === replica)) {
+      grants.find(grant.workspace, Number(grant.id));
+    }
+    const ended = found.filter((row) => row.replica !== replica);
+    for (const { workspace, replica: of } of ended) await pool.query("select end_grants($1, $2)", [workspace, of]);
+    if (ended.length > 0) log.warn({ grants: ended.length }, "ended grants of replicas that do not run any more");
+  }
+}
+
+/** Runs a task, then waits, and repeats until the signal aborts. */
+async function repeat(run: () => Promise<void>, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+  while (!signal.aborted) {
+    await run().catch(failed);
+    await sleep(BEAT_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
