@@ -132,7 +132,10 @@ export class Database {
     const origin = account.grants.get(admittedBy);
     const rest = origin?.credit ?? 0;
     const charge = Math.min(price, rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit));
-    if (origin) origin.credit -= Math.min(rest, charge);
+    if (origin) {
+      origin.credit -= Math.min(rest, charge);
+      origin.held = Math.min(origin.held, origin.credit);
+    }
     return charge;
   }
 
