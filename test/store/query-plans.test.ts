@@ -25,6 +25,8 @@ async function fill(pool: Pool): Promise<void> {
     `insert into periods select 'ws_' || i, now(), '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}'
      from generate_series(0, 299) i`,
     "insert into leases select 'ws_' || i % 300, 'old_' || i, 'r', 0, null, now() from generate_series(0, 2999) i",
+    `insert into grants
+     select 'ws_' || i % 300, 'r' || i / 300, i, 1, now(), 0, 0, 0, 0, 0, 0, 0, '{}' from generate_series(0, 2999) i`,
     `insert into generations
      select 'ws_' || i % 300, to_timestamp(${NOW / 1_000} - i * 6000), 'gen_old_' || i, 'req_old_' || i,
        'key_' || i % 300, false, 'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 'stop', 1, null
@@ -71,8 +73,35 @@ async function settle(client: pg.Client, n: number, at: Date): Promise<void> {
   await client.query("select settle_leases('ws_7', $1, $2)", [JSON.stringify(items), at]);
 }
 
+/** Asks for two requests and posts one settlement, twice. */
+async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<void> {
+  const none = { credit: 0, running: null, requests: null, input: null, output: null, held: 0, running_now: 0 };
+  const used = { used_requests: 0, used_input: 0, minute: 0, grant: 0, close: false };
+  const item = { workspace: "ws_7", ...none, ...used, spare: { n: 8, credit: 1, input: 1, output: 1 } };
+  const asks = [1, 2].map((i) => ({ requestId: `req_${n}_${i}`, hold: 1, input: 1, key: `0${i}`, body: "00" }));
+  const row = { created_at: at, key_id: "key_7", streamed: false, shape: "text", effort: "auto", level: "low" };
+  const figures = {
+    input_tokens: 1,
+    output_tokens: 1,
+    cached_tokens: 0,
+    credits_micro: 0,
+    outcome: "ok",
+    latency_ms: 1,
+  };
+  const post = { id: `gen_${n}`, request_id: `req_${n}_1`, key: "01", ...row, ...figures };
+  const late = { ...post, id: `gen_late_${n}`, request_id: `req_late_${n}`, admitted_by: "r2" };
+  for (const [i, more] of [
+    { asks, posts: [] },
+    { asks: [], posts: [post] },
+    { asks: [], posts: [post, late] },
+  ].entries()) {
+    const items = [{ ...item, seq: 3 * n + i + 2, ...more }];
+    await client.query("select exchange('ws_7', 'r0', 2, $1, $2)", [JSON.stringify(items), at]);
+  }
+}
+
 /** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
-const GROWING = /^(accounts|periods|leases|idempotency|bookings|generations|usage|ledger)/;
+const GROWING = /^(accounts|periods|leases|grants|idempotency|bookings|generations|usage|ledger)/;
 
 /** Lists the scans of a plan that do not search a primary key for one workspace. */
 function faults({ statement, scans }: Plan): string[] {
@@ -104,6 +133,21 @@ test("reads one workspace by primary keys, and one partition per table, at admis
   });
   assert.deepEqual([...new Set(plans.flatMap(faults))], []);
   assert.ok(plans.some(({ statement }) => /from generations|into generations/.test(statement)));
+  assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
+});
+
+test("reads one workspace by primary keys, and one partition per table, in an exchange of grants", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await fill(pool);
+  const plans = await plansOf(url, async (client) => {
+    for (let n = 0; n < 8; n++) {
+      const at = new Date(NOW + n);
+      await exchangeItems(client, n, at);
+      await client.query("select end_grants('ws_7', $1)", [`r${n + 1}`]);
+    }
+  });
+  assert.deepEqual([...new Set(plans.flatMap(faults))], []);
+  assert.ok(plans.some(({ statement }) => /into generations/.test(statement)));
   assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
 });
 

@@ -7,6 +7,8 @@ language plpgsql as $$
 declare
   charged bigint;  from_granted bigint;  output bigint;
   recorded text[];
+  post record;
+  earlier bigint;
 begin
   charges := '{}';
   if jsonb_path_exists(posts, '$[*].admitted_by') then
@@ -61,11 +63,15 @@ begin
     p.spent_micro[u] := p.spent_micro[u] + coalesce(charged - from_granted, 0);
   end loop;
   if cardinality(recorded) is distinct from jsonb_array_length(posts) then
-    charges := charges || coalesce((
-      select jsonb_object_agg(g.request_id, g.credits_micro::text)
-      from jsonb_to_recordset(posts) as i (id text, created_at timestamptz, credits_micro bigint)
-      join generations g on g.workspace_id = a.workspace_id and g.created_at = i.created_at and g.id = i.id
-      where g.credits_micro <> i.credits_micro), '{}');
+    -- One query for each, so that it reads one partition.
+    for post in select * from jsonb_to_recordset(posts)
+        as i (id text, request_id text, created_at timestamptz, credits_micro bigint) loop
+      select g.credits_micro into earlier from generations g
+        where g.workspace_id = a.workspace_id and g.created_at = post.created_at and g.id = post.id;
+      if earlier <> post.credits_micro then
+        charges := charges || jsonb_build_object(post.request_id, earlier::text);
+      end if;
+    end loop;
   end if;
   if jsonb_path_exists(posts, '$[*].key') then
     perform keep_responses(a.workspace_id, posts);
