@@ -261,6 +261,9 @@ test("sets and clears each spend limit on its own, and applies it to the next re
   assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
 });
 
+/** A grant of 5 requests fits beside the 3 of the test below, and one of 9 credits does not. */
+const GRANT = "insert into grants";
+
 test("finds each kind of difference between ledger, accounts, leases and usage", async (t) => {
   const { credit, pool, id } = await open(t);
   await book(credit, "grant", "3", "g");
@@ -292,6 +295,13 @@ test("finds each kind of difference between ledger, accounts, leases and usage",
       `insert into replicas values ('r', now() - interval '2 h'), ('other', now());
        update leases set taken_at = now() - interval '2 h'`,
       "no orphaned lease",
+    ],
+    [`${GRANT} values ('${id}', 'a', 1, 1, now(), 9000000, 0, 0, 0, 0, 0, 0, '{}')`, "reserved credit"],
+    [`${GRANT} values ('${id}', 'a', 1, 1, now(), 1, 2, 0, 0, 0, 0, 0, '{}')`, "hold within grant"],
+    [
+      `${GRANT} values ('${id}', 'a', 1, 1, now(), 0, 0, 0, 0, 5, 0, 0, '{}');
+       update accounts set limits = '{"requests_per_day": 7}'`,
+      "reserved requests_per_day",
     ],
   ] as const) {
     await assert.rejects(

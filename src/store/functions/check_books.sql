@@ -23,6 +23,11 @@ with account as (
   select * from leases l where w is null or l.workspace_id = w
 ), leased as (
   select l.workspace_id, sum(hold_micro) as held, count(*) as running from lease l group by 1
+), reserved as (
+  -- What replicas have reserved, in the windows that contain the current time.
+  select workspace_id, sum(credit_micro) as credit, sum(running) as running,
+    array_agg(jsonb_build_object('at', at, 'requests', requests, 'input_tokens', input_tokens)) as rates
+  from grants g where w is null or g.workspace_id = w group by 1
 ), generation as (
   select *, is_answered(outcome, streamed) as answered from generations g where w is null or g.workspace_id = w
 ), used as (
@@ -134,6 +139,31 @@ from account a,
   least(granted_micro, purchased_micro, held_micro, granted_micro + purchased_micro - held_micro) as x (lowest)
 where x.lowest < 0
 union all
+-- What is reserved for replicas can be charged.
+select 'reserved credit', a.workspace_id, '', '<= ' || trim_scale((granted_micro + purchased_micro) / 1000000.0),
+  trim_scale(r.credit / 1000000)::text
+from account a join reserved r using (workspace_id) where r.credit > granted_micro + purchased_micro
+union all
+-- What requests hold is within the grant of their replica.
+select 'hold within grant', g.workspace_id, g.replica, trim_scale(g.credit_micro / 1000000.0)::text,
+  trim_scale(g.held_micro / 1000000.0)::text
+from grants g where (w is null or g.workspace_id = w) and (g.held_micro > g.credit_micro or g.running_now > g.running)
+union all
+-- What was admitted and what is reserved is within the limits of requests and tokens, unless an operator changed them
+-- in the window.
+select 'reserved ' || x.name, a.workspace_id, '', '<= ' || (a.limits ->> x.name), (x.used + x.reserved)::text
+from account a join periods p using (workspace_id) join reserved r using (workspace_id)
+cross join lateral (
+  select n.name || '_per_' || u.unit as name, u.unit,
+    case n.name when 'requests' then p.requests[u.place] else p.input_tokens[u.place] end as used,
+    (select coalesce(sum((i ->> n.name)::bigint), 0) from unnest(r.rates) i
+     where (i ->> 'at')::timestamptz >= date_trunc(u.unit, p.at, 'UTC')) as reserved
+  from unnest(array['requests', 'input_tokens']) as n (name)
+  cross join (values ('minute', 1), ('day', 2), ('month', 4)) as u (unit, place)) x
+where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and not exists (
+  select from audit c where c.workspace_id = a.workspace_id and c.action in ('limits.set', 'tier.set')
+    and c.at >= date_trunc(x.unit, p.at, 'UTC'))
+union all
 -- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
 -- was changed since the period began, or since the oldest running request was admitted, does not bind them.
 select 'spend limit', a.workspace_id, x.unit,
@@ -141,7 +171,8 @@ select 'spend limit', a.workspace_id, x.unit,
 from account a join periods p using (workspace_id)
 cross join lateral (
   select unit, (a.spend_limits ->> unit)::bigint as most,
-    spent + greatest(0, a.held_micro - a.granted_micro) as spent
+    spent + greatest(0, a.held_micro + coalesce(
+      (select credit from reserved r where r.workspace_id = a.workspace_id), 0) - a.granted_micro) as spent
   from unnest(array['minute', 'day', 'week', 'month'], p.spent_micro) as s (unit, spent)) x
 where x.spent > x.most and not exists (
   select from audit u
