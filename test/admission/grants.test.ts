@@ -156,3 +156,25 @@ test("admits no request after eight seconds without a heartbeat", async (t) => {
   const error = await admit(grants).catch((cause: unknown) => cause);
   assert.ok(error instanceof Failure && error.kind === "overloaded");
 });
+
+test("gives the kept response for an idempotency key, and frees the key of a request without one", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const [first, second] = [await makeGrants(t, database, "r1"), await makeGrants(t, database, "r2")];
+  const [key, body] = ["aa".repeat(32), "bb".repeat(32)];
+  const ask = (requestId: string, of = body) => ({ requestId, hold: 100, input: 1, key, body: of });
+  assert.equal(await first.admit("ws_1", ask("q1")), undefined);
+  await assert.rejects(second.admit("ws_1", ask("q2")), { kind: "idempotency_key_in_use" });
+  await assert.rejects(second.admit("ws_1", ask("q2", "cc".repeat(32))), { kind: "idempotency_key_reused" });
+  await settle(first, "q1", { charge: 0, row: { key, body } });
+  // The request had no response, so the next one runs.
+  assert.equal(await second.admit("ws_1", ask("q2")), undefined);
+  await database.pool.query("select end_grants('ws_1', 'r2')");
+  // Its replica is dead, so the next one runs.
+  assert.equal(await first.admit("ws_1", ask("q3")), undefined);
+  const response = Buffer.from("answer").toString("base64");
+  await settle(first, "q3", { row: { key, body, response } });
+  assert.equal(await second.admit("ws_1", ask("q4")), response);
+  assert.equal(await first.admit("ws_1", ask("q5")), response);
+  assert.equal(await balance(database.pool), 9_900);
+});

@@ -40,8 +40,12 @@ export async function admit(grants: Grants, { hold = 100, input = 1 } = {}): Pro
 }
 
 /** Settles a request. @returns what is charged */
-export function settle(grants: Grants, requestId: string, { charge = 100, output = 1 } = {}): Promise<number> {
-  const row = {
+export function settle(
+  grants: Grants,
+  requestId: string,
+  { charge = 100, output = 1, row = {} }: { charge?: number; output?: number; row?: object } = {},
+): Promise<number> {
+  const columns = {
     id: `gen_${requestId}`,
     created_at: new Date(),
     key_id: "key_1",
@@ -54,5 +58,5 @@ export function settle(grants: Grants, requestId: string, { charge = 100, output
     outcome: "ok",
     latency_ms: 1,
   };
-  return grants.settle({ requestId, charge, output, row });
+  return grants.settle({ requestId, charge, output, row: { ...columns, ...row } });
 }
