@@ -6,7 +6,6 @@
  */
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,6 +20,7 @@ import { arrangePartitions } from "../src/store/partitions.ts";
 import { openPool } from "../src/store/pool.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
 import type { LeaseLoad } from "./leases.ts";
+import { serverCpuSeconds } from "./postgres-cpu.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -96,7 +96,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
   const admission = createAdmission(pool, settlements, "bench", undefined, telemetry);
   const times: number[] = [];
   const cpu = process.cpuUsage();
-  const serverCpu = serverCpuSeconds();
+  const serverCpu = serverCpuSeconds(folder);
   const wal = await walBytes();
   const start = performance.now();
   const caller = async (i: number) => {
@@ -135,7 +135,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
     p50: at(0.5),
     p99: at(0.99),
     serviceMicros: (user + system) / times.length,
-    postgresMicros: ((serverCpuSeconds() - serverCpu) * 1e6) / times.length,
+    postgresMicros: ((serverCpuSeconds(folder) - serverCpu) * 1e6) / times.length,
     walBytes: ((await walBytes()) - wal) / times.length,
   };
 }
@@ -170,35 +170,4 @@ async function tables(): Promise<void> {
         `${vacuums} vacuums, ${kb} KB + ${index_kb} KB of indexes`,
     );
   }
-}
-
-/** CPU time of Postgres so far in seconds, including its ended processes. 0 on systems other than Linux. */
-function serverCpuSeconds(): number {
-  try {
-    const [postmaster = ""] = readFileSync(join(folder, "postgres", "data", "postmaster.pid"), "utf8").split("\n");
-    let ticks = 0;
-    for (const pid of readdirSync("/proc")) {
-      if (!/^\d+$/.test(pid)) continue;
-      const stat = readStat(pid);
-      if (pid === postmaster) ticks += sum(stat, [11, 12, 13, 14]);
-      else if (stat[1] === postmaster) ticks += sum(stat, [11, 12]);
-    }
-    return ticks / 100;
-  } catch {
-    return 0;
-  }
-}
-
-/** Fields of /proc/<pid>/stat after the command's name. */
-function readStat(pid: string): string[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return text.slice(text.lastIndexOf(")") + 2).split(" ");
-  } catch {
-    return [];
-  }
-}
-
-function sum(fields: string[], places: number[]): number {
-  return places.reduce((total, place) => total + Number(fields[place] ?? 0), 0);
 }
