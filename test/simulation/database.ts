@@ -157,6 +157,8 @@ export class Database {
     };
     account.grants.set(replica, grant);
     const verdicts = item.asks.map((ask) => this.#verdict(account, replica, ask));
+    const kept = Object.values(item.keep).some((size) => size > 0);
+    const isNeeded = kept || item.asks.length > 0 || item.spare.n > 0;
     const n = this.#spare(account, item, live, replica);
     const { spare } = item;
     grant.credit += n * spare.credit;
@@ -167,7 +169,7 @@ export class Database {
       ["input", spare.input],
       ["output", spare.output],
     ] as const) {
-      extra[part] = limitOf(account, part) ? n * size : LIMITLESS;
+      extra[part] = isNeeded && !limitOf(account, part) ? LIMITLESS : n * size;
       if (extra[part] < LIMITLESS) grant[part] += extra[part];
     }
     const { minute } = currentWindows(account, account.clock);

@@ -47,7 +47,7 @@ begin
       reply := '{"state": "again"}';
     else
       if g.id is not null then
-        for u in 1..4 loop
+        for u in 1..case when i.used_requests > 0 then 4 else 0 end loop
           continue when g.at < date_trunc((array['minute', 'day', 'week', 'month'])[u], p.at, 'UTC');
           p.requests[u] := p.requests[u] + i.used_requests;
           p.input_tokens[u] := p.input_tokens[u] + i.used_input;
@@ -69,8 +69,17 @@ begin
       g.requests := coalesce(i.requests, 0);
       g.input_tokens := coalesce(i.input, 0);
       g.output_tokens := coalesce(i.output, 0);
-      select * into result from reserve(a, p, g, i.asks, i.spare, live, charges);
-      g := result.g;  p := result.p;
+      if i.asks = '[]' and i.spare @> '{"n": 0}' and i.credit = 0 and i.running = 0 and i.requests = 0
+          and i.input = 0 and i.output = 0 then
+        -- Nothing is reserved beyond what requests hold.
+        g.reply := jsonb_build_object('state', 'done', 'grant', g.id, 'verdicts', '[]'::jsonb, 'charges', charges,
+          'extra', '{"credit": 0, "running": 0, "requests": 0, "input": 0, "output": 0}'::jsonb,
+          'minute', (extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000)::bigint,
+          'msLeft', ms_left_in_period('minute', p.at, p.clock), 'isOver', false);
+      else
+        select * into result from reserve(a, p, g, i.asks, i.spare, live, charges);
+        g := result.g;  p := result.p;
+      end if;
       reply := g.reply;
       if i.close and g.credit_micro = 0 and g.running = 0 then
         delete from grants where workspace_id = i.workspace and replica = by_replica;
