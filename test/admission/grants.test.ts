@@ -170,11 +170,11 @@ test("gives the kept response for an idempotency key, and frees the key of a req
   // The request had no response, so the next one runs.
   assert.equal(await second.admit("ws_1", ask("q2")), undefined);
   await database.pool.query("select end_grants('ws_1', 'r2')");
-  // Its replica is dead, so the next one runs.
-  assert.equal(await first.admit("ws_1", ask("q3")), undefined);
+  // Its replica is dead, so the next one runs, also another one.
+  assert.equal(await first.admit("ws_1", ask("q3", "cc".repeat(32))), undefined);
   const response = Buffer.from("answer").toString("base64");
-  await settle(first, "q3", { row: { key, body, response } });
-  assert.equal(await second.admit("ws_1", ask("q4")), response);
-  assert.equal(await first.admit("ws_1", ask("q5")), response);
+  await settle(first, "q3", { row: { key, body: "cc".repeat(32), response } });
+  assert.equal(await second.admit("ws_1", ask("q4", "cc".repeat(32))), response);
+  await assert.rejects(first.admit("ws_1", ask("q5")), { kind: "idempotency_key_reused" });
   assert.equal(await balance(database.pool), 9_900);
 });

@@ -12,9 +12,13 @@ begin
   if not found or earlier.expires_at <= at or earlier.request_id = id then
     return null;
   end if;
+  if earlier.response is null
+      and not exists (select from grants g where g.workspace_id = w and g.id = earlier.grant_id) then
+    -- It has ended without a response, or its replica is dead.
+    return null;
+  end if;
   return case
     when earlier.body <> decode(body_hex, 'hex') then '{"refusal": {"refusal": "idempotency_key_reused"}}'
-    when earlier.response is not null then jsonb_build_object('response', encode(earlier.response, 'base64'))
-    when exists (select from grants g where g.workspace_id = w and g.id = earlier.grant_id)
-      then '{"refusal": {"refusal": "idempotency_key_in_use", "retry_ms": 1000}}' end;
+    when earlier.response is null then '{"refusal": {"refusal": "idempotency_key_in_use", "retry_ms": 1000}}'
+    else jsonb_build_object('response', encode(earlier.response, 'base64')) end;
 end $$;
