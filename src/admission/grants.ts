@@ -12,6 +12,9 @@ import { refusalFailure } from "./refusal.ts";
 /** Time after which unused headroom is looked for, in milliseconds. */
 const TICK_MS = 250;
 
+/** Largest number of requests that wait for the database. */
+const MAX_WAITING = 20_000;
+
 /** Longest wait at shutdown for the return of the grants, in milliseconds. */
 const RETURN_MS = 1_000;
 
@@ -60,8 +63,9 @@ export class Grants {
    * @returns the response that was kept for the idempotency key, in base64; undefined: the request is admitted
    * @throws Failure naming the limit, with the wait that helps; `overloaded` when the database is unavailable
    */
-  admit(workspaceId: string, ask: Ask): Promise<string | undefined> {
+  async admit(workspaceId: string, ask: Ask): Promise<string | undefined> {
     this.#parts.journal.checkWritable();
+    if (this.#asks.size >= MAX_WAITING) throw overloaded(new Error("too many requests wait for admission"));
     return new Promise((resolve, reject) => {
       this.#asks.set(ask.requestId, { since: performance.now(), resolve, reject });
       this.#tell({ type: "request", workspace: workspaceId, ...ask });

@@ -14,8 +14,9 @@ const RETRY_MS = 10;
 /** Wait before an exchange is repeated that has failed, in milliseconds. */
 const RESEND_MS = 500;
 
-/** Largest number of items in one exchange. */
+/** Largest number of items in one exchange, and of asks and posts from which it takes no further item. */
 const MAX_ITEMS = 256;
+const MAX_ROWS = 512;
 
 /**
  * The rules of one replica: an event in, commands out. It reads no clock and waits for nothing; each event comes with
@@ -278,10 +279,16 @@ export class Escrow {
       commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
       return;
     }
+    let rows = 0;
     for (const share of this.#dirty) {
-      if (this.#flight.length === MAX_ITEMS) break;
-      if (share.needsItem(now)) this.#flight.push({ share, item: share.send(++this.#lastSeq, now) });
-      else if (share.isIdle(now)) this.shares.delete(share.workspace);
+      if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
+      if (share.needsItem(now)) {
+        const item = share.send(++this.#lastSeq, now);
+        this.#flight.push({ share, item });
+        rows += item.asks.length + item.posts.length;
+      } else if (share.isIdle(now)) {
+        this.shares.delete(share.workspace);
+      }
       if (share.asks.length + share.posts.length === 0) this.#dirty.delete(share);
     }
     if (this.#flight.length > 0) commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
