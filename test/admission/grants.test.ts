@@ -62,8 +62,10 @@ const EDGES: Record<string, Account> = {
 };
 
 for (const [name, account] of Object.entries(EDGES)) {
-  test(`admits exactly as many requests on two replicas as ${name} allow`, async (t) => {
+  test(`admits exactly as many requests on two replicas as ${name} allow`, async () => {
     for (let round = 0; round < ROUNDS; round++) {
+      await using stack = new AsyncDisposableStack();
+      const t = { onTestFinished: (undo: () => void | Promise<void>) => stack.defer(undo) };
       const database = await testDatabase(t);
       await makeAccount(database.pool, "ws_1", account);
       const replicas = [await makeGrants(t, database, "r1"), await makeGrants(t, database, "r2")] as const;
