@@ -1,16 +1,17 @@
 -- Checks the hold of one more request against the spend limits and the balance of a workspace. a and p: its account and
--- its counters, with the requests that run. Returns null when the request is allowed, else a verdict of open_leases().
+-- its counters, with the requests that run. held_micro: what these hold. Returns null when the request is allowed, else
+-- a refusal.
 -- Granted credit is used first, so only the part of a hold above it counts as spending. Refusals that waiting for other
 -- requests cannot change come first: the request alone exceeds a spend limit or the balance. A request that is only too
 -- much together with those that run is refused with the limit held_credit.
-create or replace function check_credit(a accounts, p periods, hold_micro bigint) returns jsonb
+create or replace function check_credit(a accounts, p periods, held_micro bigint, hold_micro bigint) returns jsonb
 language plpgsql stable as $$
 declare
   units constant text[] := array['minute', 'day', 'week', 'month'];
   u int;
   max_spent bigint;
   balance constant bigint := a.granted_micro + a.purchased_micro;
-  exposure constant bigint := greatest(0, a.held_micro + hold_micro - a.granted_micro);
+  exposure constant bigint := greatest(0, held_micro + hold_micro - a.granted_micro);
 begin
   foreach u in array array[4, 3, 2] loop
     max_spent := a.spend_limits ->> units[u];
@@ -23,7 +24,7 @@ begin
   if balance < hold_micro then
     return '{"refusal": "insufficient_credit"}';
   end if;
-  if balance - a.held_micro < hold_micro
+  if balance - held_micro < hold_micro
       or p.spent_micro[2] + exposure > (a.spend_limits ->> 'day')::bigint
       or p.spent_micro[3] + exposure > (a.spend_limits ->> 'week')::bigint
       or p.spent_micro[4] + exposure > (a.spend_limits ->> 'month')::bigint then

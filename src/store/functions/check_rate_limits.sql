@@ -1,8 +1,7 @@
 -- Checks one more request with its input tokens against the limits of a workspace. a and p: its account and its
--- counters, with the requests that run. Returns null when the request is allowed, else a verdict of open_leases() with
--- the limit that refuses it. The longest period comes first, so that retry_ms is long enough for all limits that are
--- reached.
-create or replace function check_rate_limits(a accounts, p periods, input_tokens bigint) returns jsonb
+-- counters, with the requests that run. running: their number. Returns null when the request is allowed, else a refusal
+-- with the limit. The longest period comes first, so that retry_ms is long enough for all limits that are reached.
+create or replace function check_rate_limits(a accounts, p periods, running bigint, input_tokens bigint) returns jsonb
 language plpgsql stable as $$
 declare
   units constant text[] := array['minute', 'day', 'week', 'month'];
@@ -27,7 +26,7 @@ begin
         'never', nullif(max_requests < 1 or input_tokens > max_input or max_output < 1, false)));
     end if;
   end loop;
-  if a.running >= max_running then
+  if running >= max_running then
     return jsonb_strip_nulls(jsonb_build_object('refusal', 'rate_limited', 'limit', 'concurrent_requests',
       'retry_ms', 1000, 'never', nullif(max_running < 1, false)));
   end if;

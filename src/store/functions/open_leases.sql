@@ -44,7 +44,8 @@ begin
             then '{"refusal": "idempotency_key_in_use", "retry_ms": 1000}' end;
       end if;
     end if;
-    verdict := coalesce(verdict, check_rate_limits(a, p, item.input_tokens), check_credit(a, p, item.hold_micro));
+    verdict := coalesce(verdict, check_rate_limits(a, p, a.running, item.input_tokens),
+      check_credit(a, p, a.held_micro, item.hold_micro));
     if verdict is not null then
       verdicts := verdicts || verdict;
       continue;

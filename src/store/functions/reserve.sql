@@ -8,7 +8,8 @@ declare
   limited constant boolean[] := array[a.limits ? 'concurrent_requests', is_limited(a, 'requests'),
     is_limited(a, 'input_tokens'), is_limited(a, 'output_tokens')];
   r periods%rowtype := p;                         -- the counters with what is reserved
-  in_use accounts%rowtype := a;                   -- the account with what running requests hold
+  held bigint;  runs bigint;                      -- of the requests that run
+  reserved bigint;  reserved_runs bigint;         -- of the requests that run, and in advance
   q periods%rowtype;
   o record;                                       -- what other replicas have reserved
   starts constant timestamptz[] := array[date_trunc('minute', p.at, 'UTC'), date_trunc('day', p.at, 'UTC'),
@@ -39,10 +40,10 @@ begin
     p.input_tokens[2] + o.input_2 + g.input_tokens, 0, p.input_tokens[4] + o.input_4 + g.input_tokens];
   r.output_tokens := array[p.output_tokens[1] + o.output_1 + g.output_tokens,
     p.output_tokens[2] + o.output_2 + g.output_tokens, 0, p.output_tokens[4] + o.output_4 + g.output_tokens];
-  a.held_micro := o.credit + g.credit_micro;
-  a.running := o.running + g.running;
-  in_use.held_micro := o.held + g.held_micro;
-  in_use.running := o.running_now + g.running_now;
+  reserved := o.credit + g.credit_micro;
+  reserved_runs := o.running + g.running;
+  held := o.held + g.held_micro;
+  runs := o.running_now + g.running_now;
 
   for ask in select * from jsonb_to_recordset(asks)
       as i ("requestId" text, hold bigint, input bigint, key text, body text) loop
@@ -53,9 +54,9 @@ begin
     if verdict is null then
       q := r;
       q.output_tokens := p.output_tokens;
-      verdict := coalesce(check_rate_limits(a, q, ask.input), check_credit(a, q, ask.hold));
+      verdict := coalesce(check_rate_limits(a, q, reserved_runs, ask.input), check_credit(a, q, reserved, ask.hold));
       if verdict is not null then
-        if coalesce(check_rate_limits(in_use, p, ask.input), check_credit(in_use, p, ask.hold)) is null then
+        if coalesce(check_rate_limits(a, p, runs, ask.input), check_credit(a, p, held, ask.hold)) is null then
           called_back := true;
           verdicts := verdicts || jsonb_build_object('refusal', verdict, 'calledBack', true);
           continue;
@@ -71,10 +72,10 @@ begin
       p.input_tokens[u] := p.input_tokens[u] + ask.input;
       r.input_tokens[u] := r.input_tokens[u] + ask.input;
     end loop;
-    a.held_micro := a.held_micro + ask.hold;
-    a.running := a.running + 1;
-    in_use.held_micro := in_use.held_micro + ask.hold;
-    in_use.running := in_use.running + 1;
+    reserved := reserved + ask.hold;
+    reserved_runs := reserved_runs + 1;
+    held := held + ask.hold;
+    runs := runs + 1;
     g.credit_micro := g.credit_micro + ask.hold;
     g.held_micro := g.held_micro + ask.hold;
     g.running := g.running + 1;
@@ -91,8 +92,8 @@ begin
 
   n := spare ->> 'n';
   if n > 0 then
-    n := least(n, (credit_capacity(a, p) - a.held_micro) / nullif(2 * live * (spare ->> 'credit')::bigint, 0),
-      ((a.limits ->> 'concurrent_requests')::bigint - a.running) / (2 * live));
+    n := least(n, (credit_capacity(a, p) - reserved) / nullif(2 * live * (spare ->> 'credit')::bigint, 0),
+      ((a.limits ->> 'concurrent_requests')::bigint - reserved_runs) / (2 * live));
     for u in array_lower(units, 1)..array_upper(units, 1) loop
       n := least(n, ((a.limits ->> ('requests_per_' || units[u]))::bigint - r.requests[u]) / (2 * live),
         ((a.limits ->> ('input_tokens_per_' || units[u]))::bigint - r.input_tokens[u])
@@ -116,12 +117,12 @@ begin
   g.output_tokens := g.output_tokens + coalesce((extra ->> 'output')::bigint, 0);
   over := (g.credit_micro > g.held_micro or g.running > g.running_now
       or greatest(g.requests, g.input_tokens, g.output_tokens) > 0)
-    and (a.held_micro > credit_capacity(a, p) or exists (
+    and (reserved > credit_capacity(a, p) or exists (
       select from unnest(array['requests_per_minute', 'requests_per_day', 'requests_per_month',
           'input_tokens_per_minute', 'input_tokens_per_day', 'input_tokens_per_month', 'output_tokens_per_minute',
           'output_tokens_per_day', 'output_tokens_per_month', 'concurrent_requests'],
         array[r.requests[1], r.requests[2], r.requests[4], r.input_tokens[1], r.input_tokens[2], r.input_tokens[4],
-          r.output_tokens[1], r.output_tokens[2], r.output_tokens[4], a.running]) as x (name, size)
+          r.output_tokens[1], r.output_tokens[2], r.output_tokens[4], reserved_runs]) as x (name, size)
       where x.size > (a.limits ->> x.name)::bigint));
   g.reply := jsonb_build_object('state', 'done', 'grant', g.id, 'verdicts', to_jsonb(verdicts), 'charges', charges,
     'extra', extra, 'minute', (extract(epoch from starts[1]) * 1000)::bigint,
