@@ -12,8 +12,8 @@ import { parseArgs } from "node:util";
 import { Grants } from "../src/admission/grants.ts";
 import { openJournal } from "../src/admission/journal.ts";
 import { createAdmission } from "../src/admission/lease.ts";
-import { PostJournal } from "../src/admission/post-journal.ts";
-import { createSettlements, type SettlementRow } from "../src/admission/settle.ts";
+import { PostJournal, type SettlementRow } from "../src/admission/post-journal.ts";
+import { createSettlements } from "../src/admission/settle.ts";
 import { createLog } from "../src/log.ts";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
@@ -102,8 +102,8 @@ async function leasePath(): Promise<Path> {
 async function grantPath(): Promise<Path> {
   const journal = new PostJournal(await openJournal<SettlementRow>(join(folder, "grants"), log), "grants", log);
   const grants = new Grants({ pool, journal, replica: "grants", log });
-  setInterval(() => grants.beat(performance.now(), 2), 1_000);
-  grants.beat(performance.now(), 2);
+  setInterval(() => grants.beat(performance.now(), 2, true), 1_000);
+  grants.beat(performance.now(), 2, true);
   return async (workspaceId) => {
     const id = randomUUID().replaceAll("-", "");
     const requestId = `req_${id}`;

@@ -7,6 +7,9 @@ import { createObserver } from "./observer.ts";
 /** Time between two heartbeats, and between two searches for grants to end, in milliseconds. */
 const BEAT_MS = 2_000;
 
+/** Largest number of expired responses that are removed in one round. */
+const MAX_EXPIRED = 10_000;
+
 /** Age of a heartbeat up to which its replica counts as running, in seconds. */
 const LIVE_S = 10;
 
@@ -17,14 +20,17 @@ const LIVE_S = 10;
  *   replica can open another grant;
  * - those of this replica that it does not know, because the statement that opened them timed out here and still
  *   succeeded.
+ * Removes expired responses of idempotency keys, too.
  * While the database is unavailable no replica can write a heartbeat, so the observation starts again with every
  * failure to reach it.
+ * @param hears whether each call-back of another replica arrives; see `Notifications.period`
  * @returns a handle that stops it; resolves after the first heartbeat
  */
 export async function keepEpoch(
   pool: Pool,
   replica: string,
   grants: Pick<Grants, "beat" | "find">,
+  hears: () => boolean,
   log: Log,
 ): Promise<{ stop(): Promise<void> }> {
   const observer = createObserver(pool, replica);
@@ -54,7 +60,7 @@ export async function keepEpoch(
        where id <> $1 and abs(extract(epoch from clock_timestamp() - beat_at)) < ${LIVE_S}`,
       [replica],
     );
-    grants.beat(sentAt, row?.live ?? 1);
+    grants.beat(sentAt, row?.live ?? 1, hears());
   }
 
   async function endGrants(): Promise<void> {
@@ -69,7 +75,15 @@ export async function keepEpoch(
     const ended = found.filter((row) => row.replica !== replica);
     for (const { workspace, replica: of } of ended) await pool.query("select end_grants($1, $2)", [workspace, of]);
     if (ended.length > 0) log.warn({ grants: ended.length }, "ended grants of replicas that do not run any more");
+    await removeExpired(pool);
   }
+}
+
+async function removeExpired(pool: Pool): Promise<void> {
+  await pool.query(
+    `delete from idempotency where expires_at < clock_timestamp() and (workspace_id, key) in
+       (select workspace_id, key from idempotency where expires_at < clock_timestamp() limit ${MAX_EXPIRED})`,
+  );
 }
 
 /** Runs a task, then waits, and repeats until the signal aborts. */

@@ -9,6 +9,9 @@ import { execute, findRejected } from "./escrow/execute.ts";
 import type { PostJournal } from "./post-journal.ts";
 import { refusalFailure } from "./refusal.ts";
 
+/** Channel of the workspaces whose unused headroom another replica needs, or whose limits have changed. */
+export const CALL_BACK = "chorus_call_back";
+
 /** Time after which unused headroom is looked for, in milliseconds. */
 const TICK_MS = 250;
 
@@ -24,9 +27,9 @@ export interface GrantsParts {
   /** Identifier of this process. */
   replica: string;
   log: Log;
-  telemetry?: Telemetry;
+  telemetry?: Telemetry | undefined;
   /** Returns milliseconds since 1970, for tests. Undefined: the database's clock. */
-  clock?: () => number;
+  clock?: (() => number) | undefined;
 }
 
 interface Waiting<T> {
@@ -53,7 +56,11 @@ export class Grants {
     this.#parts = parts;
     this.#escrow = new Escrow(parts.replica);
     parts.journal.onWritten = (requestIds, isWritten) => this.#tell({ type: "journaled", requestIds, isWritten });
-    for (const { workspaceId, post } of parts.journal.recovered()) {
+  }
+
+  /** Settles what earlier processes have left in the journal. Call it once, when the database accepts statements. */
+  recover(): void {
+    for (const { workspaceId, post } of this.#parts.journal.recovered()) {
       this.#tell({ type: "recover", workspace: workspaceId, post });
     }
   }
@@ -76,7 +83,8 @@ export class Grants {
    * Ends a request. Resolves when its settlement is on disk: in the database, or in the journal while the database is
    * unavailable.
    * @returns what is charged, in micro-credits
-   * @throws Failure overloaded when nothing is charged, because the grant has ended or nothing takes the settlement
+   * @throws Failure overloaded when nothing is charged, because the grant has ended or nothing takes the settlement;
+   *   Error when the database refuses the settlement
    */
   settle(post: Post): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -89,10 +97,11 @@ export class Grants {
    * Notes that a heartbeat was written.
    * @param sentAt `performance.now()` when it was sent
    * @param live number of replicas that run
+   * @param hears whether each call-back arrives; if not, nothing is reserved in advance beside other replicas
    */
-  beat(sentAt: number, live: number): void {
+  beat(sentAt: number, live: number, hears: boolean): void {
     this.#live = Math.max(1, live);
-    this.#tell({ type: "beat", sentAt });
+    this.#tell({ type: "beat", sentAt, isDeaf: !hears && live > 1 });
   }
 
   /** Returns a grant that this process does not know. */
@@ -103,6 +112,13 @@ export class Grants {
   /** Returns unused headroom, because another replica needs it or limits have changed. */
   callBack(workspace: string): void {
     this.#tell({ type: "callBack", workspace });
+  }
+
+  /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */
+  async report(workspace: string): Promise<void> {
+    this.#tell({ type: "report", workspace });
+    // An exchange that is under way was sent before.
+    for (let i = 0; i < 2 && this.#escrow.isReporting(workspace); i++) await this.#sending;
   }
 
   /** Returns all grants. Settlements that still wait stay in the journal. */
@@ -134,7 +150,7 @@ export class Grants {
     else if (command.type === "journal") journal.write(command.workspace, command.posts);
     else if (command.type === "unjournal") journal.remove(command.requestId);
     else if (command.type === "confirm") take(this.#ends, command.requestId)?.resolve(command.charge);
-    else if (command.type === "deny") this.#deny(command.requestId);
+    else if (command.type === "deny") this.#deny(command);
     else if (command.type === "admit") take(this.#asks, command.requestId)?.resolve(undefined);
     else if (command.type === "replay") take(this.#asks, command.requestId)?.resolve(command.response);
     else {
@@ -144,9 +160,10 @@ export class Grants {
     }
   }
 
-  #deny(requestId: string): void {
+  #deny({ requestId, isInvalid = false }: Extract<Command, { type: "deny" }>): void {
     this.#parts.journal.refuse(requestId);
-    const error = overloaded(new Error(`nothing has recorded the request ${requestId}`));
+    const cause = new Error(`nothing has recorded the request ${requestId}`);
+    const error = isInvalid ? cause : overloaded(cause);
     take(this.#ends, requestId)?.reject(error);
     take(this.#asks, requestId)?.reject(error);
   }

@@ -4,9 +4,10 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
+import type { SettlementRow } from "./post-journal.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
 import { type Refusal, refusalFailure } from "./refusal.ts";
-import type { SettlementRow, Settlements } from "./settle.ts";
+import type { Settlements } from "./settle.ts";
 import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {

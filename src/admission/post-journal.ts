@@ -4,7 +4,27 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Post } from "./escrow/exchange.ts";
 import type { Journal } from "./journal.ts";
 import type { Entry } from "./journal-file.ts";
-import type { SettlementRow } from "./settle.ts";
+
+/** A row of `generations` without its workspace, where `credits_micro` is the charge; see `exchange()`. */
+export interface SettlementRow {
+  id: string;
+  request_id: string;
+  created_at: Date | string;
+  credits_micro: string;
+  /** Of a request with an idempotency key: the hashes it was admitted with, and the response to keep, in base64. */
+  key?: string;
+  body?: string;
+  response?: string;
+  [column: string]: unknown;
+}
+
+/** Whether a row that was read from a file has what decides about the charge. The database checks the rest. */
+export function isSettlementRow(row: object): row is SettlementRow {
+  const { id, request_id, created_at, credits_micro } = row as Partial<SettlementRow>;
+  const isText = (value: unknown) => typeof value === "string" && value !== "";
+  const isTime = isText(created_at) && !Number.isNaN(Date.parse(String(created_at)));
+  return isText(id) && isText(request_id) && isTime && /^\d{1,18}$/.test(String(credits_micro));
+}
 
 /** Time between two trial requests while neither the database nor the journal takes settlements, in milliseconds. */
 const TRIAL_MS = 1_000;

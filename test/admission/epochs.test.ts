@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { keepEpoch } from "../../src/admission/epochs.ts";
 import type { Pool } from "../../src/store/pool.ts";
@@ -20,8 +21,8 @@ describe.concurrent("the grants of replicas", () => {
     const dead = await makeGrants(t, database, "dead");
     const living = await makeGrants(t, database, "living");
     // It sends one heartbeat and then no more.
-    await (await keepEpoch(database.pool, "dead", dead, QUIET)).stop();
-    const epoch = await keepEpoch(database.pool, "living", living, QUIET);
+    await (await keepEpoch(database.pool, "dead", dead, () => true, QUIET)).stop();
+    const epoch = await keepEpoch(database.pool, "living", living, () => true, QUIET);
     t.onTestFinished(() => epoch.stop());
     const [lost, kept] = [await admit(dead), await admit(living)];
     assert.deepEqual(await replicasOf(database.pool), ["dead", "living"]);
@@ -41,9 +42,51 @@ describe.concurrent("the grants of replicas", () => {
       "insert into grants values ('ws_1', 'me', default, 0, now(), 1000, 0, 0, 0, 0, 0, 0, '{}')",
     );
     const grants = await makeGrants(t, database, "me");
-    const epoch = await keepEpoch(database.pool, "me", grants, QUIET);
+    const epoch = await keepEpoch(database.pool, "me", grants, () => true, QUIET);
     t.onTestFinished(() => epoch.stop());
     await until(async () => (await replicasOf(database.pool)).length === 0);
     await admit(grants, { hold: 1_000 });
+  });
+
+  test("stay during an outage, in which no replica can write a heartbeat", async (t) => {
+    const { pool } = await testDatabase(t);
+    await makeAccount(pool, "ws_1", { granted: 1_000 });
+    const link = { away: false };
+    const flaky: Pool = {
+      ...pool,
+      query: async (text, values) => {
+        if (link.away) throw Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" });
+        return (await pool.query(text, values)) as never;
+      },
+    };
+    await admit(await makeGrants(t, { pool }, "other"));
+    await pool.query("insert into replicas (id, beat_at) values ('other', clock_timestamp())");
+    const epoch = await keepEpoch(flaky, "me", await makeGrants(t, { pool }, "me"), () => true, QUIET);
+    t.onTestFinished(() => epoch.stop());
+    await sleep(9_000);
+    link.away = true;
+    await sleep(5_000);
+    link.away = false;
+    // 14 s without a heartbeat by now, but none of them counted with a working database.
+    await sleep(7_000);
+    assert.deepEqual(await replicasOf(pool), ["other"]);
+    await until(async () => (await replicasOf(pool)).length === 0);
+  });
+
+  test("are kept with the responses of idempotency keys, of which expired ones are removed", async (t) => {
+    const { pool } = await testDatabase(t);
+    await pool.query(
+      `insert into idempotency (workspace_id, key, body, request_id, response, expires_at)
+       select 'ws_1', decode(lpad(n::text, 4, '0'), 'hex'), '', 'req', '',
+         clock_timestamp() + (n - 5) * interval '1 minute' + interval '1 s'
+       from generate_series(1, 10) n`,
+    );
+    const epoch = await keepEpoch(pool, "me", await makeGrants(t, { pool }, "me"), () => true, QUIET);
+    t.onTestFinished(() => epoch.stop());
+    const left = async () => (await pool.query("select from idempotency")).length;
+    await until(async () => (await left()) === 5);
+    // Time to remove too many.
+    await sleep(100);
+    assert.equal(await left(), 5);
   });
 });

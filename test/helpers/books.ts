@@ -12,8 +12,9 @@ import {
   type LeaseRequest,
   type Settlement,
 } from "../../src/admission/lease.ts";
+import type { SettlementRow } from "../../src/admission/post-journal.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
-import { createSettlements, type SettlementRow, type Settlements } from "../../src/admission/settle.ts";
+import { createSettlements, type Settlements } from "../../src/admission/settle.ts";
 import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";

@@ -1,41 +1,56 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { Grants } from "../../src/admission/grants.ts";
+import { CALL_BACK, Grants } from "../../src/admission/grants.ts";
 import { openJournal } from "../../src/admission/journal.ts";
-import { PostJournal } from "../../src/admission/post-journal.ts";
-import type { SettlementRow } from "../../src/admission/settle.ts";
+import { PostJournal, type SettlementRow } from "../../src/admission/post-journal.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { makeFolder, QUIET } from "./books.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-/** Creates grants of a replica, which get call-backs over LISTEN. */
+interface Options {
+  /** Folder of the journal. Default: a new temporary one. */
+  folder?: string | undefined;
+  /** The time in milliseconds since 1970. Default: the database's clock. */
+  clock?: (() => number) | undefined;
+  /** Whether it knows that call-backs may be lost. */
+  isDeaf?: boolean;
+}
+
+/** Creates grants of a replica. With `url` they get call-backs over LISTEN. */
 export async function makeGrants(
   t: Lifetime,
-  { pool, url }: { pool: Pool; url: string },
+  { pool, url }: { pool: Pool; url?: string | undefined },
   replica: string,
-  folder?: string,
+  { folder, clock, isDeaf = false }: Options = {},
 ): Promise<Grants> {
   const journal = await openJournal<SettlementRow>(folder ?? (await makeFolder(t)), QUIET);
-  const grants = new Grants({ pool, journal: new PostJournal(journal, replica, QUIET), replica, log: QUIET });
-  const listener = new pg.Client(url);
-  await listener.connect();
-  listener.on("notification", ({ payload = "" }) => grants.callBack(payload));
-  await listener.query("listen chorus_call_back");
-  const beat = () => grants.beat(performance.now(), 2);
+  const posts = new PostJournal(journal, replica, QUIET);
+  const grants = new Grants({ pool, journal: posts, replica, log: QUIET, clock });
+  const stop = url === undefined ? undefined : await listen(url, (workspace) => grants.callBack(workspace));
+  const beat = () => grants.beat(performance.now(), 2, !isDeaf);
   beat();
   const beats = setInterval(beat, 1_000);
+  grants.recover();
   t.onTestFinished(async () => {
     clearInterval(beats);
     await grants.close();
-    await listener.end();
+    await stop?.();
   });
   return grants;
 }
 
-/** Admits a request of `ws_1`. @returns its identifier */
-export async function admit(grants: Grants, { hold = 100, input = 1 } = {}): Promise<string> {
+async function listen(url: string, onCallBack: (workspace: string) => void): Promise<() => Promise<void>> {
+  const listener = new pg.Client(url);
+  await listener.connect();
+  listener.on("notification", ({ payload = "" }) => onCallBack(payload));
+  await listener.query(`listen ${CALL_BACK}`);
+  return () => listener.end();
+}
+
+/** Admits a request. @returns its identifier */
+export async function admit(grants: Grants, { workspace = "ws_1", hold = 100, input = 1 } = {}): Promise<string> {
   const requestId = randomUUID();
-  await grants.admit("ws_1", { requestId, hold, input });
+  await grants.admit(workspace, { requestId, hold, input });
   return requestId;
 }
 

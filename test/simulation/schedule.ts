@@ -67,8 +67,9 @@ function act(world: World): void {
   else if (chance < 0.82) settle(world);
   else if (chance < 0.84) world.grant(random.pick(WORKSPACES), random.integer(1, 500));
   else if (chance < 0.86) limit(world);
+  else if (chance < 0.87) world.tell(replica, { type: "report", workspace: random.pick(WORKSPACES) });
   else if (world.faults === 0) return;
-  else if (chance < 0.87) restart(world, replica);
+  else if (chance < 0.88) restart(world, replica);
   else if (chance < 0.89) sleep(world, replica);
   else if (chance < 0.91) replica.cutOffUntil = world.now + random.integer(10, 25_000);
   else if (chance < 0.92) world.epoch += random.integer(-600_000, 600_000);

@@ -51,7 +51,7 @@ export class World {
     const id = `r${this.#count++}`;
     const replica = newReplica(id, this.now, BEAT_MS, TICK_MS);
     this.replicas.push(replica);
-    this.tell(replica, { type: "beat", sentAt: this.now });
+    this.tell(replica, { type: "beat", sentAt: this.now, isDeaf: false });
     for (const [requestId, { workspace, post }] of journal) {
       replica.journal.set(requestId, { workspace, post });
       this.tell(replica, { type: "recover", workspace, post });
@@ -278,7 +278,7 @@ export class World {
       const sentAt = this.now;
       if (!this.#isLost(replica)) {
         replica.beatAt = this.now;
-        this.#later(1, () => this.tell(replica, { type: "beat", sentAt }));
+        this.#later(1, () => this.tell(replica, { type: "beat", sentAt, isDeaf: false }));
       }
     }
     const { wakeAt } = replica.escrow;

@@ -11,8 +11,8 @@ const CALL_BACK_MS = 100;
 /** Wait before an ask is repeated, in milliseconds. */
 const RETRY_MS = 10;
 
-/** Wait before an exchange is repeated that has failed, in milliseconds. */
-const RESEND_MS = 500;
+/** Wait before an exchange is repeated that has failed, in milliseconds. It doubles with each failure. */
+const RESEND_MS = { first: 10, longest: 500 };
 
 /** Largest number of items in one exchange, and of asks and posts from which it takes no further item. */
 const MAX_ITEMS = 256;
@@ -30,10 +30,13 @@ export class Escrow {
   #flight: { share: Share; item: Item }[] = [];
   /** The last exchange has failed. */
   #isAway = false;
+  #resendMs = RESEND_MS.first;
   /** When the exchange in flight is sent again; undefined: its answer is awaited. */
   #resendAt: number | undefined;
   /** Settlements on their way to the journal. */
   readonly #writing = new Map<string, Unposted>();
+  /** Call-backs may be lost, so nothing is reserved in advance. */
+  #isDeaf = false;
   #safeUntil = Number.NEGATIVE_INFINITY;
   #lastSeq = 0;
   /** Shares that may have something to send. */
@@ -55,6 +58,12 @@ export class Escrow {
     return [...this.shares.values()].some(
       ({ grant, flight, running }) => flight || (grant !== 0 && running.size === 0),
     );
+  }
+
+  /** Whether something that was admitted is not known to the database, and is on its way there. */
+  isReporting(workspace: string): boolean {
+    const share = this.shares.get(workspace);
+    return share !== undefined && (share.flight !== undefined || share.mustReport);
   }
 
   handle(event: Event, now: number): Command[] {
@@ -87,11 +96,14 @@ export class Escrow {
       case "callBack":
         this.#callBack(event.workspace, now);
         return;
+      case "report":
+        this.#report(event.workspace);
+        return;
       case "find":
         this.#find(event.workspace, event.grant);
         return;
       case "beat":
-        this.#beat(event.sentAt, now);
+        this.#beat(event.sentAt, event.isDeaf, now);
         return;
       case "tick":
         for (const share of this.shares.values()) this.#dirty.add(share);
@@ -141,6 +153,7 @@ export class Escrow {
     const flight = this.#flight;
     this.#flight = [];
     this.#isAway = false;
+    this.#resendMs = RESEND_MS.first;
     for (const [i, { share }] of flight.entries()) {
       const reply = replies[i];
       this.#dirty.add(share);
@@ -194,7 +207,7 @@ export class Escrow {
     for (const requestId of requestIds) {
       share.drop(requestId);
       this.#writing.delete(requestId);
-      commands.push({ type: "deny", requestId });
+      commands.push({ type: "deny", requestId, isInvalid: true });
     }
   }
 
@@ -206,7 +219,8 @@ export class Escrow {
   /** The database is unavailable: settlements go to the journal, and nothing is asked. */
   #fail(now: number, commands: Command[]): void {
     this.#isAway = true;
-    this.#resendAt = now + RESEND_MS;
+    this.#resendAt = now + this.#resendMs;
+    this.#resendMs = Math.min(2 * this.#resendMs, RESEND_MS.longest);
     for (const share of this.shares.values()) {
       const flight = share.flight?.item;
       for (const ask of [...(flight?.asks ?? []), ...share.asks]) {
@@ -249,9 +263,10 @@ export class Escrow {
     if (share.grant === 0 && !share.flight) share.grant = grant;
   }
 
-  #beat(sentAt: number, now: number): void {
+  #beat(sentAt: number, isDeaf: boolean, now: number): void {
+    this.#isDeaf = isDeaf;
     // Other replicas may have ended the grants in the meantime. Each is confirmed before it is used again.
-    if (now >= this.#safeUntil) for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
+    if (isDeaf || now >= this.#safeUntil) for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
     this.#safeUntil = Math.max(this.#safeUntil, sentAt + SAFE_MS);
   }
 
@@ -259,6 +274,13 @@ export class Escrow {
     const share = this.shares.get(workspace);
     if (!share) return;
     share.callBack(now);
+    this.#dirty.add(share);
+  }
+
+  #report(workspace: string): void {
+    const share = this.shares.get(workspace);
+    if (!share || share.used.requests === 0) return;
+    share.mustReport = true;
     this.#dirty.add(share);
   }
 
@@ -283,7 +305,7 @@ export class Escrow {
     for (const share of this.#dirty) {
       if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
       if (share.needsItem(now)) {
-        const item = share.send(++this.#lastSeq, now);
+        const item = share.send(++this.#lastSeq, now, this.#isDeaf);
         this.#flight.push({ share, item });
         rows += item.asks.length + item.posts.length;
       } else if (share.isIdle(now)) {

@@ -17,10 +17,12 @@ export type Event =
   | { type: "journaled"; requestIds: readonly string[]; isWritten: boolean }
   /** Another replica needs headroom of a workspace, or its limits have changed. */
   | { type: "callBack"; workspace: string }
+  /** Somebody asks what the requests of a workspace use. */
+  | { type: "report"; workspace: string }
   /** The database has a grant of this replica. Statements that time out here can still be executed. */
   | { type: "find"; workspace: string; grant: number }
-  /** A heartbeat that was sent at this time was written. */
-  | { type: "beat"; sentAt: number }
+  /** A heartbeat that was sent at this time was written. `isDeaf`: call-backs of other replicas may be lost. */
+  | { type: "beat"; sentAt: number; isDeaf: boolean }
   | { type: "tick" }
   /** Returns all unused headroom. */
   | { type: "stop" };
@@ -33,8 +35,11 @@ export type Command =
   | { type: "replay"; requestId: string; response: string }
   /** The settlement is durable: the end of the answer may leave. */
   | { type: "confirm"; requestId: string; charge: number }
-  /** Nothing has recorded the request or its settlement: it is not charged, and the end of the answer may not leave. */
-  | { type: "deny"; requestId: string }
+  /**
+   * Nothing has recorded the request or its settlement: it is not charged, and the end of the answer may not leave.
+   * `isInvalid`: because the database refuses it.
+   */
+  | { type: "deny"; requestId: string; isInvalid?: boolean }
   | { type: "journal"; workspace: string; posts: readonly Post[] }
   /** A settlement that was written to the journal is in the database, or has to be settled again with `recover`. */
   | { type: "unjournal"; requestId: string }

@@ -66,6 +66,8 @@ export class Share {
   minuteEnds = Number.NEGATIVE_INFINITY;
   /** Another replica needs what is not used, or limits have changed. */
   mustReturn = false;
+  /** The database has to be told what was admitted. */
+  mustReport = false;
   readonly #demand = new DemandMeter();
   #admittedAt = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -110,6 +112,7 @@ export class Share {
   needsItem(now: number): boolean {
     if (this.flight) return false;
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
+    if (this.mustReport && this.used.requests > 0) return true;
     if (this.grant === 0) return false;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
@@ -123,11 +126,12 @@ export class Share {
     return this.running.size + this.asks.length + this.posts.length === 0;
   }
 
-  /** Makes the next item and puts it in flight. */
-  send(seq: number, now: number): Item {
+  /** Makes the next item and puts it in flight. `isDeaf`: without headroom in advance. */
+  send(seq: number, now: number, isDeaf: boolean): Item {
     this.#endMinute(now);
     const demand = this.#demand.read(now);
-    const isQuiet = this.mustReturn || now < this.#quietUntil || now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
+    const isRare = now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
+    const isQuiet = isDeaf || isRare || this.mustReturn || now < this.#quietUntil;
     const posts = this.posts.splice(0, MAX_ITEMS);
     const ready = this.asks.filter(({ retryAt }) => retryAt <= now).slice(0, MAX_ITEMS);
     this.asks = this.asks.filter((ask) => !ready.includes(ask));
@@ -150,6 +154,7 @@ export class Share {
     };
     this.used = { requests: 0, input: 0 };
     this.mustReturn = false;
+    this.mustReport = false;
     this.flight = { item, sentAt: now };
     this.#sentAt = now;
     return item;
@@ -186,6 +191,7 @@ export class Share {
     this.asks.unshift(...item.asks.filter(({ isAbandoned }) => !isAbandoned));
     this.used.requests += item.used.requests;
     this.used.input += item.used.input;
+    this.mustReport = true;
     this.minuteEnds = Number.NEGATIVE_INFINITY;
   }
 

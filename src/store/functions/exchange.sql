@@ -39,8 +39,15 @@ begin
     end if;
     -- Reads the clock after the lock, so that the times of a workspace never decrease.
     p := periods_at(i.workspace, coalesce(at, clock_timestamp()));
-    if a.workspace_id is null
-        or i."grant" <> 0 and i."grant" is distinct from g.id and not (i.close and is_posted(i.workspace, i.posts)) then
+    if a.workspace_id is null then
+      reply := jsonb_build_object('state', 'done', 'grant', 0,
+        'verdicts', (select coalesce(jsonb_agg('{"refusal": {"refusal": "unauthenticated"}}'::jsonb), '[]')
+          from jsonb_array_elements(i.asks)),
+        'charges', (select coalesce(jsonb_object_agg(post ->> 'request_id', '0'), '{}')
+          from jsonb_array_elements(i.posts) post),
+        'extra', '{"credit": 0, "running": 0, "requests": 0, "input": 0, "output": 0}'::jsonb,
+        'minute', 0, 'msLeft', 0, 'isOver', false);
+    elsif i."grant" <> 0 and i."grant" is distinct from g.id and not (i.close and is_posted(i.workspace, i.posts)) then
       reply := '{"state": "ended"}';
     elsif greatest(i.requests, i.input, i.output) > 0
         and i.minute <> extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000 then
