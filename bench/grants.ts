@@ -84,6 +84,7 @@ async function leasePath(): Promise<Path> {
     const id = randomUUID().replaceAll("-", "");
     const lease = await admission.open({
       caller: { workspaceId, workspace: workspaceId, keyId: workspaceId.replace("ws", "key"), scopes: ["generate"] },
+      authenticatedAt: performance.now(),
       requestId: `req_${id}`,
       generationId: `gen_${id}`,
       streamed: false,

@@ -107,6 +107,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
       const id = randomUUID().replaceAll("-", "");
       const lease = await admission.open({
         caller: { workspaceId, workspace: workspaceId, keyId, scopes: ["generate"] },
+        authenticatedAt: performance.now(),
         requestId: `req_${id}`,
         generationId: `gen_${id}`,
         streamed: false,

@@ -4,6 +4,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
+import { createKeyCheck } from "./key-check.ts";
 import type { SettlementRow } from "./post-journal.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
 import { type Refusal, refusalFailure } from "./refusal.ts";
@@ -12,6 +13,8 @@ import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {
   caller: Caller;
+  /** `performance.now()` before the caller's key was looked up. */
+  authenticatedAt: number;
   /** `req_…` */
   requestId: string;
   /** `gen_…` */
@@ -117,6 +120,7 @@ export function createAdmission(
   );
   const inFlight = new Set<string>();
   const standing = createStanding(pool, clock);
+  const checkKey = createKeyCheck(pool, clock);
   return {
     open,
     precheck: standing.check,
@@ -139,6 +143,8 @@ export function createAdmission(
     // that timed out here, and can be released.
     inFlight.add(requestId);
     try {
+      const toCheck = checkKey(caller, request.authenticatedAt);
+      if (toCheck) await toCheck;
       settlements.checkWritable();
       const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(request)));
       standing.note(caller.workspaceId, verdict.refusal === undefined);

@@ -201,6 +201,7 @@ function openLease(
   const { id, checked, context, streamed, choice, input, idempotency } = admitted;
   return admission.open({
     caller: context.caller,
+    authenticatedAt: context.startedAt,
     requestId: context.requestId,
     generationId: id,
     streamed,

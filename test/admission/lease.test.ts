@@ -18,6 +18,9 @@ import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 const RICH = { granted: 1_000_000_000_000 };
+/** When a request was authenticated whose key has to be checked again. */
+const LONG_AGO = Number.NEGATIVE_INFINITY;
+
 const UNITS = ["minute", "day", "month"] as const;
 
 /** One workspace `ws_1`, one replica, and a clock that the test sets. */
@@ -331,6 +334,27 @@ test("refuses a key at admission that is revoked, expired, unknown or of another
   await pool.query("update api_keys set expires_at = null, revoked_at = now() where id = 'key_1'");
   assert.deepEqual(await refused(replica.take(ask("ws_1"))), unauthenticated);
   await replica.take(ask("ws_2"));
+});
+
+test("looks up the key again of a request that was authenticated long ago", async (t) => {
+  const { pool, clock, replica } = await setUp(t);
+  let lookUps = 0;
+  const counting: Pool = {
+    ...pool,
+    query: (text, values) => {
+      if (text.includes("from api_keys")) lookUps++;
+      return pool.query(text, values);
+    },
+  };
+  const other = await makeReplica(t, counting, { id: "r2", clock: () => clock.now });
+  await other.take(ask("ws_1"));
+  assert.equal(lookUps, 0);
+  await other.take(ask("ws_1", { authenticatedAt: LONG_AGO }));
+  assert.equal(lookUps, 1);
+  await pool.query("update api_keys set revoked_at = now() where id = 'key_1'");
+  assert.deepEqual(await refused(replica.take(ask("ws_1", { authenticatedAt: LONG_AGO }))), {
+    kind: "unauthenticated",
+  });
 });
 
 test("applies changed limits from the next request on", async (t) => {
