@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { invalid } from "../failure.ts";
-import { orOverloaded, type Pool, type Query } from "../store/pool.ts";
+import { orOverloaded, overloaded, type Pool, type Query } from "../store/pool.ts";
 import { amountText, parseAmount } from "./amount.ts";
 import { type Actor, record } from "./audit.ts";
 import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
@@ -104,6 +105,12 @@ export interface Credit {
   ): Promise<SpendLimits>;
 }
 
+/** Longest wait for replicas that return reserved credit which they do not use, in milliseconds. */
+const CALL_BACK_MS = 1_000;
+
+/** Pause before another attempt, in milliseconds. */
+const RETRY_MS = 10;
+
 /** Timeout of the check in milliseconds. Half a million requests take about 10 s. */
 const CHECK_MS = 300_000;
 
@@ -118,12 +125,20 @@ export function createCredit(pool: Pool): Credit {
           "reference is required, such as the payment's number. Each reference is booked once.",
         );
       checkLabel("reference", reference);
-      return orOverloaded(
-        pool.tx(async (query) => {
-          const { id } = await findWorkspace(query, actor, workspace);
-          return bookCredit(query, actor, id, { kind, amount, reference });
-        }),
-      );
+      const book = () =>
+        orOverloaded(
+          pool.tx(async (query) => {
+            const { id } = await findWorkspace(query, actor, workspace);
+            return bookCredit(query, actor, id, { kind, amount, reference });
+          }),
+        );
+      const end = performance.now() + CALL_BACK_MS;
+      for (;;) {
+        const booking = await book();
+        if (booking !== "reserved") return booking;
+        if (performance.now() > end) throw overloaded(new Error("replicas have not returned reserved credit"));
+        await sleep(RETRY_MS);
+      }
     },
 
     ledger: (actor, request) => readLedger(pool, actor, request),
@@ -153,6 +168,7 @@ export function createCredit(pool: Pool): Credit {
             period,
             ...(amount === undefined ? {} : { amount: amountText(amount) }),
           });
+          await query("select call_back($1)", [id]);
           return readSpendLimits(row?.limits ?? {});
         }),
       );
@@ -205,6 +221,8 @@ async function readLedger(
 
 /**
  * Books credit in the transaction of `query`; see `Credit.book`.
+ * @returns `reserved` when an amount can be taken back as soon as replicas have returned what they do not use, which
+ *   they are told when the transaction is committed
  * @throws Failure `invalid_request` with `reference` or `amount`
  */
 export async function bookCredit(
@@ -212,7 +230,7 @@ export async function bookCredit(
   actor: Actor,
   workspaceId: string,
   { kind, amount, reference }: { kind: BookingKind; amount: bigint; reference: string },
-): Promise<Booking> {
+): Promise<Booking | "reserved"> {
   const [row] = await query<Balance & { verdict: string; booked_at: Date }>(
     "select * from book_credit($1, $2, $3, $4)",
     [workspaceId, kind === "purchase" ? kind : "grant", reference, amount],
@@ -232,6 +250,8 @@ export async function bookCredit(
         `Only ${amountText(available)} credits can be taken back: the rest is spent, or held by requests in flight.`,
       );
     }
+    case "reserved":
+      return verdict;
     case "too_high":
       throw invalid("amount", "The workspace would have more than 1,000,000,000,000 credits. Book less.");
     case "booked":

@@ -91,10 +91,11 @@ export function createUsage(pool: Pool, clock?: () => number): Usage {
         pool.query<QuotaRow>(
           `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,
              p.spent_micro as spent, coalesce(a.tier, 'free') as tier, coalesce(a.limits, '{}') as limits,
-             coalesce(a.spend_limits, '{}') as spend_limits, coalesce(a.running, 0) as running,
-             coalesce(a.granted_micro + a.purchased_micro, 0) as balance, coalesce(a.held_micro, 0) as held
+             coalesce(a.spend_limits, '{}') as spend_limits, u.running, u.held,
+             coalesce(a.granted_micro + a.purchased_micro, 0) as balance
            from (select coalesce($2, clock_timestamp()) as at) t
-           cross join lateral current_periods($1, t.at) p left join accounts a on a.workspace_id = $1`,
+           cross join lateral current_periods($1, t.at) p cross join in_use($1) u
+           left join accounts a on a.workspace_id = $1`,
           [workspaceId, clock ? new Date(clock()) : null],
         ),
       );

@@ -86,7 +86,7 @@ export interface Workspaces {
 export const COLUMNS = `w.id, w.name, w.kind, w.created_at as "createdAt", a.tier,
   coalesce(a.tier = a.tier_override, false) as "tierOverridden", a.limits,
   array(select jsonb_object_keys(a.overrides) order by 1) as "overriddenLimits", a.granted_micro as granted,
-  a.purchased_micro as purchased, a.held_micro as held, a.purchased_total_micro as "purchasedTotal", a.running,
+  a.purchased_micro as purchased, u.held, a.purchased_total_micro as "purchasedTotal", u.running,
   a.spend_limits as "spendLimits"`;
 
 /** Names do not begin with `ws_`, so they cannot be confused with identifiers. */
@@ -139,7 +139,7 @@ export function createWorkspaces(pool: Pool): Workspaces {
 
 async function readWorkspace(query: Query, id: string): Promise<Workspace> {
   const [row] = await query<Row>(
-    `select ${COLUMNS} from workspaces w join accounts a on a.workspace_id = w.id where w.id = $1`,
+    `select ${COLUMNS} from workspaces w join accounts a on a.workspace_id = w.id, in_use(w.id) u where w.id = $1`,
     [id],
   );
   if (!row) throw new Failure("unknown_entity", { field: "workspace" });
@@ -154,7 +154,7 @@ async function listWorkspaces(
   const [after = ""] = readPageToken(pageToken, /^([\w.-]+)$/) ?? [];
   const found = await orOverloaded(
     pool.query<Row>(
-      `select ${COLUMNS} from workspaces w join accounts a on a.workspace_id = w.id
+      `select ${COLUMNS} from workspaces w join accounts a on a.workspace_id = w.id, in_use(w.id) u
        where w.name > $1 order by w.name limit $2`,
       [after, size + 1],
     ),

@@ -58,8 +58,8 @@ async function readRefusals(pool: Pool, ids: string[], clock: (() => number) | u
   // The smallest request has one token of input and costs one micro-credit.
   const rows = await pool.query<{ id: string; refusal: Refusal | null }>(
     `select a.workspace_id as id,
-       coalesce(check_rate_limits(a, p, a.running, 1), check_credit(a, p, a.held_micro, 1)) as refusal
-     from accounts a, lateral periods_at(a.workspace_id, coalesce($2, clock_timestamp())) p
+       coalesce(check_rate_limits(a, p, u.running, 1), check_credit(a, p, u.held, 1)) as refusal
+     from accounts a, periods_at(a.workspace_id, coalesce($2, clock_timestamp())) p, in_use(a.workspace_id) u
      where a.workspace_id = any ($1)`,
     [[...new Set(ids)], clock ? new Date(clock()) : null],
   );

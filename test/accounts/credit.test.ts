@@ -7,9 +7,11 @@ import { applyTiers } from "../../src/accounts/tiers.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
-import { checkBooks } from "../helpers/books.ts";
+import { checkBooks, makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { admit as admitOn, listen, makeGrants } from "../helpers/grants.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 
 /** The same for every settlement of a request: a repeated settlement finds the record by this time. */
 const ADMITTED_AT = new Date();
@@ -148,6 +150,23 @@ test("takes back only granted credit that is neither spent nor held", async (t) 
   await checkBooks(pool, id);
 });
 
+test("takes back granted credit that a replica has reserved and does not use", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 10_000_000 });
+  const grants = await makeGrants(t, { pool, url }, "r1");
+  for (let i = 0; i < 10; i++) await admitOn(grants, { hold: 50_000 });
+  const [row] = await pool.query<{ idle: bigint }>("select credit_micro - held_micro as idle from grants");
+  assert.ok(row && row.idle > 0n);
+  const { balance } = await createCredit(pool).book(OPERATOR, {
+    workspace: "ws-1",
+    kind: "adjustment",
+    amount: "9.5",
+    reference: "back",
+  });
+  assert.equal(balance.granted, 500_000n);
+  await checkBooks(pool);
+});
+
 test("refuses an invalid booking, names its field and changes nothing", async (t) => {
   const { credit, pool } = await open(t);
   const wrong: [BookingKind, string, string, string][] = [
@@ -259,6 +278,21 @@ test("sets and clears each spend limit on its own, and applies it to the next re
     await assert.rejects(set(period, amount), { kind: "invalid_request", field });
   }
   assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
+});
+
+test("tells the replicas with headroom of a workspace that its limits have changed", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const [credit, workspaces] = [createCredit(pool), createWorkspaces(pool)];
+  for (const id of ["ws_1", "ws_2"]) await makeAccount(pool, id, { granted: 1_000 });
+  const told: string[] = [];
+  t.onTestFinished(await listen(url, (workspace) => told.push(workspace)));
+  await admitOn(await makeGrants(t, { pool }, "r1"));
+  for (const workspace of ["ws-2", "ws-1"]) {
+    await credit.setSpendLimit(OPERATOR, { workspace, period: "day", amount: "1" });
+    await workspaces.setLimits(OPERATOR, workspace, [{ name: "concurrent_requests", to: 1n }]);
+  }
+  await until(() => told.length === 2);
+  assert.deepEqual(told, ["ws_1", "ws_1"]);
 });
 
 /** A grant of 5 requests fits beside the 3 of the test below, and one of 9 credits does not. */

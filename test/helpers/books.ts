@@ -146,8 +146,8 @@ export interface Figures {
 
 export async function accountOf(pool: Pool, workspaceId: string): Promise<Figures> {
   const [row] = await pool.query<Figures>(
-    `select granted_micro as granted, purchased_micro as purchased, held_micro as held, running
-     from accounts where workspace_id = $1`,
+    `select granted_micro as granted, purchased_micro as purchased, u.held, u.running
+     from accounts, in_use(workspace_id) u where workspace_id = $1`,
     [workspaceId],
   );
   assert.ok(row, `there is no account ${workspaceId}`);

@@ -39,7 +39,8 @@ export async function makeGrants(
   return grants;
 }
 
-async function listen(url: string, onCallBack: (workspace: string) => void): Promise<() => Promise<void>> {
+/** Listens for call-backs. @returns a function that stops it */
+export async function listen(url: string, onCallBack: (workspace: string) => void): Promise<() => Promise<void>> {
   const listener = new pg.Client(url);
   await listener.connect();
   listener.on("notification", ({ payload = "" }) => onCallBack(payload));
