@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { test } from "vitest";
 import { createCredit } from "../../src/accounts/credit.ts";
-import { createKeys } from "../../src/accounts/keys.ts";
 import { applyTiers } from "../../src/accounts/tiers.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { LIMIT_NAMES } from "../../src/config/tiers.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { admitIn } from "../helpers/exchange.ts";
 
 const TIERS = [
   { name: "free", purchased: 0, limits: { requests_per_minute: 5, concurrent_requests: 1 } },
@@ -101,22 +101,13 @@ test("refuses every request for each limit that is zero, and names the limit", a
   const workspaces = createWorkspaces(pool);
   const { id } = await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
   await createCredit(pool).book(OPERATOR, { workspace: "w", kind: "grant", amount: "1", reference: "g" });
-  const { id: key_id } = await createKeys(pool).create(OPERATOR, { workspace: "w" });
-  const take = async (request_id: string) => {
-    const items = JSON.stringify([{ request_id, key_id, input_tokens: 1, hold_micro: "1" }]);
-    const [row] = await pool.query<{ v: { refusal?: string; limit?: string }[] }>(
-      "select open_leases($1, 'r', $2) as v",
-      [id, items],
-    );
-    return row?.v[0];
-  };
   for (const name of LIMIT_NAMES) {
     await workspaces.setLimits(OPERATOR, "w", [{ name, to: 0n }]);
-    const verdict = await take(name);
+    const verdict = await admitIn(pool, id, name, { hold: 1 });
     assert.deepEqual([verdict?.refusal, verdict?.limit], ["rate_limited", name]);
     await workspaces.setLimits(OPERATOR, "w", [{ name, to: "default" }]);
   }
-  assert.deepEqual(await take("last"), {});
+  assert.equal(await admitIn(pool, id, "last", { hold: 1 }), undefined);
 });
 
 test("applies tiers when several replicas start at once while purchases are booked", async (t) => {
