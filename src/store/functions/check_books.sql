@@ -1,4 +1,4 @@
--- The list of what must hold between ledger, accounts, leases, periods, generations and usage at any moment, whatever
+-- The list of what must hold between ledger, accounts, grants, periods, generations and usage at any moment, whatever
 -- runs. Returns one row for each violation and no row when everything holds; expected and found are credits or counts.
 -- Reads whole tables. w: null checks all workspaces. All of it is one query, so that it reads one snapshot. Generations
 -- and minutes of usage are dropped after the retention period, by month; the checks against them begin with the oldest
@@ -10,19 +10,14 @@ with account as (
 ), entry as materialized (
   select * from ledger l where w is null or l.workspace_id = w
 ), booked as (
-  select e.workspace_id, sum(granted_micro) as granted, sum(purchased_micro) as purchased, sum(held_micro) as held,
+  select e.workspace_id, sum(granted_micro) as granted, sum(purchased_micro) as purchased,
     sum(purchased_micro) filter (where kind = 'purchase') as purchased_total,
     -sum(granted_micro + purchased_micro) filter (where kind = 'settlement') as charged
   from entry e group by 1
 ), request as (
-  select e.workspace_id, e.reference as request_id, min(at) as first_at, sum(held_micro) as held,
-    count(*) filter (where kind = 'hold') - count(*) filter (where kind <> 'hold') as open,
-    count(*) filter (where kind = 'settlement') as settlements, -sum(granted_micro + purchased_micro) as charged
-  from entry e where kind in ('hold', 'settlement', 'release') group by 1, 2
-), lease as (
-  select * from leases l where w is null or l.workspace_id = w
-), leased as (
-  select l.workspace_id, sum(hold_micro) as held, count(*) as running from lease l group by 1
+  select e.workspace_id, e.reference as request_id, min(at) as first_at, count(*) as settlements,
+    -sum(granted_micro + purchased_micro) as charged
+  from entry e where kind = 'settlement' group by 1, 2
 ), reserved as (
   -- What replicas have reserved, in the windows that contain the current time.
   select workspace_id, sum(credit_micro) as credit, sum(running) as running,
@@ -60,18 +55,6 @@ with account as (
   select 'total purchased = ledger', a.workspace_id, '', coalesce(b.purchased_total, 0), a.purchased_total_micro
   from account a left join booked b using (workspace_id)
   union all
-  select 'held = ledger', a.workspace_id, '', coalesce(b.held, 0), a.held_micro
-  from account a left join booked b using (workspace_id)
-  union all
-  -- The holds of running requests add up.
-  select 'held = leases', a.workspace_id, '', coalesce(l.held, 0), a.held_micro
-  from account a left join leased l using (workspace_id)
-  union all
-  -- Each hold of the ledger has its lease, and the other way round.
-  select 'hold = lease', coalesce(r.workspace_id, l.workspace_id), coalesce(r.request_id, l.request_id),
-    coalesce(l.hold_micro, 0), coalesce(r.held, 0)
-  from (select * from request where held <> 0) r full join lease l using (workspace_id, request_id)
-  union all
   -- Each booking is in the ledger once, and the other way round.
   select 'booking = ledger', coalesce(b.workspace_id, e.workspace_id), coalesce(b.reference, e.reference),
     coalesce(b.amount_micro, 0), coalesce(e.amount, 0)
@@ -86,7 +69,7 @@ with account as (
   from (select workspace_id, request_id, sum(credits_micro) as charged from generation group by 1, 2) g
   full join request r using (workspace_id, request_id) cross join kept
   -- The times of a generation and of its ledger rows differ, so a day at the start is left out.
-  where g.request_id is not null or (r.settlements > 0 and r.first_at > kept.generations + interval '1 day')
+  where g.request_id is not null or r.first_at > kept.generations + interval '1 day'
   union all
   -- Only answers that were delivered are charged (isCharged in src/admission/price.ts).
   select 'uncharged outcome', workspace_id, request_id, 0, credits_micro
@@ -110,24 +93,18 @@ with account as (
     and e.at >= date_trunc(x.unit, p.at, 'UTC') and date_trunc(x.unit, e.at, 'UTC') = date_trunc(x.unit, p.at, 'UTC')
   group by 2, 3, 5
 ), counts as (
-  select 'running = leases' as check_name, a.workspace_id, '' as subject, coalesce(l.running, 0) as expected,
-    a.running::bigint as found
-  from account a left join leased l using (workspace_id)
-  union all
-  select 'open holds = leases', r.workspace_id, r.request_id, count(l.request_id), r.open
-  from request r left join lease l using (workspace_id, request_id) group by 2, 3, 5
-  union all
   -- Each request is charged once and recorded once.
-  select 'settled once', r.workspace_id, r.request_id, 1, settlements from request r where settlements > 1
+  select 'settled once' as check_name, r.workspace_id, r.request_id as subject, 1 as expected, settlements as found
+  from request r where settlements > 1
   union all
   select 'one generation', workspace_id, request_id, 1, count(*) from generation group by 2, 3 having count(*) > 1
   union all
-  -- A running service releases the leases of dead replicas within 18 s (src/admission/replica.ts).
-  select 'no orphaned lease', l.workspace_id, l.request_id, 0, 1 from lease l
-  where l.taken_at < clock_timestamp() - interval '1 hour'
+  -- A running service ends the grants of dead replicas within 18 s (src/admission/epochs.ts).
+  select 'no orphaned grant', g.workspace_id, g.replica, 0, 1 from grants g
+  where (w is null or g.workspace_id = w) and g.at < clock_timestamp() - interval '1 hour'
     and exists (select from replicas r where r.beat_at > clock_timestamp() - interval '1 minute')
     and not exists (
-      select from replicas r where r.id = l.replica and r.beat_at > clock_timestamp() - interval '1 hour')
+      select from replicas r where r.id = g.replica and r.beat_at > clock_timestamp() - interval '1 hour')
 )
 select check_name, workspace_id, subject, trim_scale(expected / 1000000)::text, trim_scale(found / 1000000)::text
 from amounts where expected <> found
@@ -135,8 +112,7 @@ union all
 select check_name, workspace_id, subject, expected::text, found::text from counts where expected <> found
 union all
 select 'balance', workspace_id, '', '>= 0', trim_scale(x.lowest / 1000000.0)::text
-from account a,
-  least(granted_micro, purchased_micro, held_micro, granted_micro + purchased_micro - held_micro) as x (lowest)
+from account a, least(granted_micro, purchased_micro) as x (lowest)
 where x.lowest < 0
 union all
 -- What is reserved for replicas can be charged.
@@ -165,20 +141,20 @@ where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and
     and c.at >= date_trunc(x.unit, p.at, 'UTC'))
 union all
 -- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
--- was changed since the period began, or since the oldest running request was admitted, does not bind them.
+-- was changed since the period began, or since the oldest grant was opened, does not bind them.
 select 'spend limit', a.workspace_id, x.unit,
   '<= ' || trim_scale(x.most / 1000000.0), trim_scale(x.spent / 1000000.0)::text
 from account a join periods p using (workspace_id)
 cross join lateral (
   select unit, (a.spend_limits ->> unit)::bigint as most,
-    spent + greatest(0, a.held_micro + coalesce(
+    spent + greatest(0, coalesce(
       (select credit from reserved r where r.workspace_id = a.workspace_id), 0) - a.granted_micro) as spent
   from unnest(array['minute', 'day', 'week', 'month'], p.spent_micro) as s (unit, spent)) x
 where x.spent > x.most and not exists (
   select from audit u
   where u.workspace_id = a.workspace_id and u.action = 'spend_limit.set' and u.details ->> 'period' = x.unit
     and u.at >= least(date_trunc(x.unit, p.at, 'UTC'),
-      (select min(taken_at) from lease l where l.workspace_id = a.workspace_id)))
+      (select min(opened_at) from grants g where g.workspace_id = a.workspace_id)))
 union all
 select 'usage by ' || unit, workspace_id, format('%s from %s', key_id, start), r.figures, coalesce(u.figures, 'none')
 from (select unit, start, workspace_id, key_id,

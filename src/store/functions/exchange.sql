@@ -8,7 +8,8 @@
 -- for an idempotency key, and "admitted_by" when their grant may have ended. spare: {"n", "credit", "input", "output"}.
 -- at: the current time; tests set it.
 -- Returns {workspace: reply}; no reply for an item that is older than the last one.
--- About its settings see open_leases().
+-- Its settings make every statement find its rows by primary key. Statistics of tables that are empty at one time and
+-- full at another could lead to a plan with a sequential scan, which a connection would then keep.
 create or replace function exchange(w text, by_replica text, live int, items jsonb, at timestamptz default null)
 returns jsonb language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -68,7 +69,7 @@ begin
       end if;
       -- What the item keeps replaces the grant.
       g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;
-      g.id := coalesce(g.id, nextval('grant_id'));
+      g.id := coalesce(g.id, nextval('grant_id'));  g.opened_at := coalesce(g.opened_at, p.at);
       g.credit_micro := i.credit + i.held;
       g.held_micro := i.held;
       g.running := i.running_now + case when a.limits ? 'concurrent_requests' then coalesce(i.running, 0) else 0 end;
