@@ -1,5 +1,5 @@
 /**
- * Compares grants with leases at a steady rate, in turns, with durable commits and an embedded Postgres.
+ * Measures admission and settlement at a steady rate, with durable commits and an embedded Postgres.
  *   node bench/grants.ts [--rate 200] [--seconds 5] [--rounds 2] [--workspaces 1,1000]
  * Prints the time that admission and settlement add to a request, and the processor time of Postgres for a request.
  */
@@ -13,7 +13,6 @@ import { Grants } from "../src/admission/grants.ts";
 import { openJournal } from "../src/admission/journal.ts";
 import { createAdmission } from "../src/admission/lease.ts";
 import { PostJournal, type SettlementRow } from "../src/admission/post-journal.ts";
-import { createSettlements } from "../src/admission/settle.ts";
 import { createLog } from "../src/log.ts";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
@@ -40,11 +39,9 @@ const pool = openPool(server.url);
 const counts = options.workspaces.split(",").map(Number);
 try {
   await prepare(Math.max(...counts));
-  const paths = { leases: await leasePath(), grants: await grantPath() };
+  const path = await createPath();
   for (const workspaces of counts) {
-    for (let round = 0; round < Number(options.rounds); round++) {
-      for (const [name, path] of Object.entries(paths)) console.log(await measure(name, path, workspaces));
-    }
+    for (let round = 0; round < Number(options.rounds); round++) console.log(await measure(path, workspaces));
   }
 } finally {
   await pool.end();
@@ -77,9 +74,12 @@ async function prepare(workspaces: number): Promise<void> {
   );
 }
 
-async function leasePath(): Promise<Path> {
-  const settlements = createSettlements(pool, await openJournal<SettlementRow>(join(folder, "leases"), log), log);
-  const admission = createAdmission(pool, settlements, "leases");
+async function createPath(): Promise<Path> {
+  const journal = new PostJournal(await openJournal<SettlementRow>(join(folder, "journal"), log), "bench", log);
+  const grants = new Grants({ pool, journal, replica: "bench", log });
+  setInterval(() => grants.beat(performance.now(), 2, true), 1_000);
+  grants.beat(performance.now(), 2, true);
+  const admission = createAdmission(pool, grants);
   return async (workspaceId) => {
     const id = randomUUID().replaceAll("-", "");
     const lease = await admission.open({
@@ -100,34 +100,7 @@ async function leasePath(): Promise<Path> {
   };
 }
 
-async function grantPath(): Promise<Path> {
-  const journal = new PostJournal(await openJournal<SettlementRow>(join(folder, "grants"), log), "grants", log);
-  const grants = new Grants({ pool, journal, replica: "grants", log });
-  setInterval(() => grants.beat(performance.now(), 2, true), 1_000);
-  grants.beat(performance.now(), 2, true);
-  return async (workspaceId) => {
-    const id = randomUUID().replaceAll("-", "");
-    const requestId = `req_${id}`;
-    await grants.admit(workspaceId, { requestId, hold: 410_000, input: 100 });
-    const row = {
-      id: `gen_${id}`,
-      created_at: new Date(),
-      key_id: workspaceId.replace("ws", "key"),
-      streamed: false,
-      shape: "text",
-      effort: "auto",
-      level: "low",
-      input_tokens: 100,
-      cached_tokens: 0,
-      outcome: "ok",
-      finish_reason: "stop",
-      latency_ms: 12,
-    };
-    await grants.settle({ requestId, charge: 90_000, output: 200, row });
-  };
-}
-
-async function measure(name: string, path: Path, workspaces: number): Promise<string> {
+async function measure(path: Path, workspaces: number): Promise<string> {
   const [rate, seconds] = [Number(options.rate), Number(options.seconds)];
   const times: number[] = [];
   const running: Promise<void>[] = [];
@@ -146,7 +119,7 @@ async function measure(name: string, path: Path, workspaces: number): Promise<st
   const at = (share: number) => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
   const micros = ((serverCpuSeconds(folder) - cpu) * 1e6) / times.length;
   return (
-    `${name}, ${workspaces} workspaces, ${rate}/s: Postgres ${micros.toFixed(0)} µs, ` +
+    `${workspaces} workspaces, ${rate}/s: Postgres ${micros.toFixed(0)} µs, ` +
     `service ${((user + system) / times.length).toFixed(0)} µs, added ${at(0.5)} ms (p50), ${at(0.99)} ms (p99)`
   );
 }

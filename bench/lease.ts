@@ -10,10 +10,10 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { Grants } from "../src/admission/grants.ts";
 import { openJournal } from "../src/admission/journal.ts";
 import { createAdmission } from "../src/admission/lease.ts";
-import type { SettlementRow } from "../src/admission/post-journal.ts";
-import { createSettlements } from "../src/admission/settle.ts";
+import { PostJournal, type SettlementRow } from "../src/admission/post-journal.ts";
 import { createLog } from "../src/log.ts";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
@@ -89,12 +89,16 @@ async function prepare(): Promise<void> {
 
 async function measure(concurrency: number, seconds: number): Promise<LeaseLoad> {
   const batches = { admission: 0, settlement: 0 };
+  const id = randomUUID();
   const telemetry = { ...createTelemetry(), batch: (stage: keyof typeof batches) => void batches[stage]++ };
   const log = createLog("warn");
   const journal = await openJournal<SettlementRow>(join(folder, "journal"), log);
-  const settlements = createSettlements(pool, journal, log, telemetry);
+  const posts = new PostJournal(journal, id, log);
+  const grants = new Grants({ pool, journal: posts, replica: id, log, telemetry });
+  const beats = setInterval(() => grants.beat(performance.now(), 1, true), 1_000);
+  grants.beat(performance.now(), 1, true);
   const rates = { input: 100, cached: 10, output: 400 };
-  const admission = createAdmission(pool, settlements, "bench", undefined, telemetry);
+  const admission = createAdmission(pool, grants);
   const times: number[] = [];
   const cpu = process.cpuUsage();
   const serverCpu = serverCpuSeconds(folder);
@@ -107,7 +111,7 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
       const id = randomUUID().replaceAll("-", "");
       const lease = await admission.open({
         caller: { workspaceId, workspace: workspaceId, keyId, scopes: ["generate"] },
-        authenticatedAt: performance.now(),
+        authenticatedAt: before,
         requestId: `req_${id}`,
         generationId: `gen_${id}`,
         streamed: false,
@@ -127,13 +131,14 @@ async function measure(concurrency: number, seconds: number): Promise<LeaseLoad>
   await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(i)));
   const took = (performance.now() - start) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
-  await settlements.close();
+  clearInterval(beats);
+  await grants.close();
   times.sort((a, b) => a - b);
   const at = (share: number) => times[Math.floor(times.length * share)] ?? 0;
   return {
     concurrency,
     rate: times.length / took,
-    batch: times.length / batches.admission,
+    batch: times.length / batches.settlement,
     p50: at(0.5),
     p99: at(0.99),
     serviceMicros: (user + system) / times.length,

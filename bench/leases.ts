@@ -7,7 +7,7 @@ export interface LeaseLoad {
   concurrency: number;
   /** Leases per second. */
   rate: number;
-  /** Mean size of an admission batch. */
+  /** Mean number of settlements in a statement. */
   batch: number;
   /** Time of a lease from opening to settlement, in milliseconds. */
   p50: number;

@@ -14,12 +14,12 @@ import { applyTiers } from "./accounts/tiers.ts";
 import { createUsage } from "./accounts/usage.ts";
 import { listWorkspaceStates } from "./accounts/workspace-states.ts";
 import { createWorkspaces } from "./accounts/workspaces.ts";
+import { keepEpoch } from "./admission/epochs.ts";
+import { CALL_BACK, Grants } from "./admission/grants.ts";
 import { openJournal } from "./admission/journal.ts";
 import { journalFolder } from "./admission/journal-folder.ts";
 import { type Admission, createAdmission } from "./admission/lease.ts";
-import { isSettlementRow } from "./admission/post-journal.ts";
-import { keepAlive } from "./admission/replica.ts";
-import { createSettlements } from "./admission/settle.ts";
+import { isSettlementRow, PostJournal } from "./admission/post-journal.ts";
 import { announce } from "./announce.ts";
 import type { Config } from "./config/config.ts";
 import { listenError } from "./config/listen-error.ts";
@@ -85,7 +85,8 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
 
   const context: Context = { config, log, telemetry, errors, stack };
   const replica = randomUUID();
-  const admission = await startAdmission(context, store, replica);
+  const grants = await createGrants(context, store, replica);
+  const admission = createAdmission(store.requests, grants, undefined, telemetry);
   const inFlight = createInFlight();
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
   const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
@@ -94,13 +95,15 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
     await repeat(() => applyTiers(pools.maintenance, config.tiers));
     const partitions = await keepPartitions(pools.maintenance, { retentionDays: config.retentionDays, log });
     stack.defer(() => partitions.stop());
-    const leases = await repeat(() => keepAlive(pools.requests, replica, admission.holds, log));
-    stack.defer(() => leases.stop());
+    const hears = () => store.notifications.period !== undefined;
+    const epoch = await repeat(() => keepEpoch(pools.requests, replica, grants, hears, log));
+    stack.defer(() => epoch.stop());
     // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
     const local = primary?.embedded ?? config.databaseUrl === undefined;
     const link = primary ? primary.place === 1 && !primary.replaces : true;
     return firstRun(pools.maintenance, config, { local, link, repeat });
   });
+  grants.recover();
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
   const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
   const reports = startReports(store.maintenance, replica, ownProcess, telemetry, log);
@@ -112,15 +115,18 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   return stack.move();
 };
 
-async function startAdmission(
+/** Creates the grants of this replica. They are returned after the drain, before the store closes its connections. */
+async function createGrants(
   { config, log, telemetry, stack }: Context,
-  store: Store,
+  { requests, notifications }: Store,
   replica: string,
-): Promise<Admission> {
+): Promise<Grants> {
   const journal = await openJournal(await journalFolder(config.dataDir, log), log, isSettlementRow);
-  const settlements = createSettlements(store.requests, journal, log, telemetry);
-  stack.defer(() => settlements.close());
-  return createAdmission(store.requests, settlements, replica, undefined, telemetry);
+  const posts = new PostJournal(journal, replica, log, telemetry);
+  const grants = new Grants({ pool: requests, journal: posts, replica, log, telemetry });
+  notifications.listen(CALL_BACK, (workspace) => grants.callBack(workspace));
+  stack.defer(() => grants.close());
+  return grants;
 }
 
 /** @returns the services, and whether only the offline models are available */
@@ -149,7 +155,7 @@ function createServiceParts(
     links: createSignInLinks(maintenance),
     workspaces: createWorkspaces(maintenance),
     credit: createCredit(maintenance),
-    usage: createUsage(maintenance),
+    usage: createUsage(maintenance, undefined, admission.report),
     activity: createActivity(maintenance),
     operations: {
       replicas: () => listReplicas(maintenance),

@@ -39,7 +39,7 @@ export interface LedgerEntry extends Balance {
 
 /** Two figures that must be equal and are not, or a figure beyond its bound. */
 export interface BooksDifference {
-  /** Name of the check, such as `held = leases`. */
+  /** Name of the check, such as `granted = ledger`. */
   check: string;
   /** Name of the workspace, or its identifier when the workspace was deleted. */
   workspace: string;
@@ -88,7 +88,7 @@ export interface Credit {
   /** Lists movements in pages, newest first. */
   ledger(actor: Actor, request: LedgerRequest): Promise<LedgerPage>;
   /**
-   * Checks that ledger, accounts, leases and usage agree, with `check_books()`. Reads all of their rows.
+   * Checks that ledger, accounts, grants and usage agree, with `check_books()`. Reads all of their rows.
    * @param workspace empty: all workspaces
    * @returns what does not agree; empty when everything does
    */

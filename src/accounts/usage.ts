@@ -53,7 +53,10 @@ export interface Metrics {
 }
 
 export interface Usage {
-  /** Reads the present limits and use of a workspace. @throws Failure `overloaded` when the database is unavailable */
+  /**
+   * Reads the present limits and use of a workspace. What its requests on other replicas use is at most two seconds
+   * old. @throws Failure `overloaded` when the database is unavailable
+   */
   quotas(workspaceId: string): Promise<Quotas>;
   /**
    * Sums up the use of a workspace over a period, by the time at which each request was admitted.
@@ -83,10 +86,16 @@ const MAX_POINTS = 5_000;
  * Reads use from the tables `accounts`, `periods` and `usage`. These hold sums, so the time of a report does not grow
  * with the number of requests (docs/decisions/usage.md).
  * @param clock returns milliseconds since 1970, for tests; undefined: the clock of the database
+ * @param report tells the database what a workspace's requests on this replica use; see `Grants.report`
  */
-export function createUsage(pool: Pool, clock?: () => number): Usage {
+export function createUsage(
+  pool: Pool,
+  clock?: () => number,
+  report: (workspaceId: string) => Promise<void> = async () => undefined,
+): Usage {
   return {
     async quotas(workspaceId) {
+      await report(workspaceId);
       const rows = await orOverloaded(
         pool.query<QuotaRow>(
           `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,

@@ -1,14 +1,12 @@
 import { toFailure } from "../failure.ts";
-import { orOverloaded, type Pool } from "../store/pool.ts";
+import type { Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
-import { createBatcher } from "./batch.ts";
+import type { Grants } from "./grants.ts";
 import { createKeyCheck } from "./key-check.ts";
 import type { SettlementRow } from "./post-journal.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
-import { type Refusal, refusalFailure } from "./refusal.ts";
-import type { Settlements } from "./settle.ts";
 import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {
@@ -69,6 +67,8 @@ export interface Lease extends AsyncDisposable {
   /**
    * Ends the lease and charges for it. Charge and record are on disk when this resolves. Only the first call has an
    * effect; later calls return its result.
+   * @throws Failure overloaded when nothing is charged, so that the end of the answer may not be sent; see
+   *   `Grants.settle`
    * @returns credits charged, a decimal that is exact to one millionth
    */
   settle(actual: Settlement): Promise<{ credits: number }>;
@@ -76,109 +76,69 @@ export interface Lease extends AsyncDisposable {
 
 export interface Admission {
   /**
-   * Admits a request in one round trip to the database: checks key, limits, spend limits and credit together. The
-   * caller must settle the lease.
+   * Admits a request: checks limits, spend limits and credit together, in memory where the replica has headroom, else
+   * by a statement. The caller must settle the lease.
    * @returns the lease, or the response that was kept for the same idempotency key
-   * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `overloaded` when
-   *   the database is unavailable.
+   * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `unauthenticated`
+   *   when the key was revoked meanwhile. `overloaded` when the database is unavailable.
    */
   open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
   /** Refuses what `open` would refuse however small the request is; see `Standing.check`. @throws Failure */
   precheck(workspaceId: string): Promise<void> | undefined;
-  /** Whether this process admits, runs or settles the request. */
-  holds(requestId: string): boolean;
+  /** Tells the database what the workspace's requests on this replica use. Other replicas do it every two seconds. */
+  report(workspaceId: string): Promise<void>;
 }
-
-/** An item of `open_leases()`. */
-interface OpenItem {
-  request_id: string;
-  key_id: string;
-  input_tokens: number;
-  hold_micro: string;
-  key?: string;
-  body?: string;
-}
-
-/** A verdict of `open_leases()`. Empty when the request is admitted. */
-type Verdict = Refusal | { refusal?: never; response?: string };
 
 /**
- * Creates admission over the function `open_leases()`.
- * @param replica identifier of this process, under which it keeps its leases alive
+ * Creates admission over the grants of this replica.
  * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  */
-export function createAdmission(
-  pool: Pool,
-  settlements: Settlements,
-  replica: string,
-  clock?: () => number,
-  telemetry?: Telemetry,
-): Admission {
-  // 256 requests of one workspace are admitted in about 7 ms.
-  const openLease = createBatcher(openBatch, { maxItems: 256, maxWaiting: 20_000 }, (waitedMs) =>
-    telemetry?.batch("admission", waitedMs),
-  );
-  const inFlight = new Set<string>();
+export function createAdmission(pool: Pool, grants: Grants, clock?: () => number, telemetry?: Telemetry): Admission {
   const standing = createStanding(pool, clock);
   const checkKey = createKeyCheck(pool, clock);
-  return {
-    open,
-    precheck: standing.check,
-    holds: (requestId) => inFlight.has(requestId) || settlements.waits(requestId),
-  };
-
-  async function openBatch(workspaceId: string, items: OpenItem[]): Promise<Verdict[]> {
-    const [row] = await pool.query<{ verdicts: Verdict[] }>("select open_leases($1, $2, $3, $4) as verdicts", [
-      workspaceId,
-      replica,
-      JSON.stringify(items),
-      clock ? new Date(clock()) : null,
-    ]);
-    return row?.verdicts ?? [];
-  }
+  return { open, precheck: standing.check, report: (workspaceId) => grants.report(workspaceId) };
 
   async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
-    const { caller, requestId } = request;
-    // Added before the statement is sent. A lease in the database that is not in this set was opened by a statement
-    // that timed out here, and can be released.
-    inFlight.add(requestId);
+    const { caller, requestId, authenticatedAt, rates, inputTokens: input, maxOutputTokens } = request;
     try {
-      const toCheck = checkKey(caller, request.authenticatedAt);
+      const toCheck = checkKey(caller, authenticatedAt);
       if (toCheck) await toCheck;
-      settlements.checkWritable();
-      const verdict = await orOverloaded(openLease(caller.workspaceId, openItem(request)));
-      standing.note(caller.workspaceId, verdict.refusal === undefined);
-      if (verdict.refusal) throw refusalFailure(verdict);
-      if (verdict.response === undefined) {
-        telemetry?.leaseTaken();
-        return createLease(settlements, request, clock ?? Date.now, ended);
-      }
-      inFlight.delete(requestId);
-      return { replay: Buffer.from(verdict.response, "base64") };
+      const hold = Number(maxPriceOf(rates, input, maxOutputTokens));
+      const response = await grants.admit(caller.workspaceId, { requestId, hold, input, ...request.idempotency });
+      standing.note(caller.workspaceId, true);
+      if (response !== undefined) return { replay: Buffer.from(response, "base64") };
+      telemetry?.leaseTaken();
+      return createLease(grants, request, clock ?? Date.now, telemetry);
     } catch (error) {
-      inFlight.delete(requestId);
       const { kind, limit } = toFailure(error);
+      if (kind !== "overloaded") standing.note(caller.workspaceId, false);
       telemetry?.leaseRefused(limit ?? kind);
       throw error;
     }
-
-    function ended(): void {
-      inFlight.delete(requestId);
-      telemetry?.leaseEnded();
-    }
   }
 }
 
-/** @param ended called once, when the request has been settled or its settlement has failed */
-function createLease(settlements: Settlements, request: LeaseRequest, clock: () => number, ended: () => void): Lease {
+function createLease(
+  grants: Grants,
+  request: LeaseRequest,
+  clock: () => number,
+  telemetry: Telemetry | undefined,
+): Lease {
   const createdAt = new Date(clock());
   const startedAt = performance.now();
   let settled: Promise<{ credits: number }> | undefined;
+
+  async function end(row: SettlementRow, { outputTokens: output }: Settlement): Promise<{ credits: number }> {
+    try {
+      const post = { requestId: request.requestId, charge: Number(row.credits_micro), output, row };
+      return { credits: (await grants.settle(post)) / 1e6 };
+    } finally {
+      telemetry?.leaseEnded();
+    }
+  }
+
   const settle = (actual: Settlement): Promise<{ credits: number }> => {
-    settled ??= settlements
-      .settle(request.caller.workspaceId, settlementRow(request, actual, createdAt))
-      .then((charged) => ({ credits: Number(charged) / 1e6 }))
-      .finally(ended);
+    settled ??= end(settlementRow(request, actual, createdAt), actual);
     return settled;
   };
   return {
@@ -189,16 +149,6 @@ function createLease(settlements: Settlements, request: LeaseRequest, clock: () 
       // Nothing is charged, so a failure to record it must not hide the failure that the caller gets.
       await settle(failed).catch(() => undefined);
     },
-  };
-}
-
-function openItem(request: LeaseRequest): OpenItem {
-  return {
-    request_id: request.requestId,
-    key_id: request.caller.keyId,
-    input_tokens: request.inputTokens,
-    hold_micro: String(maxPriceOf(request.rates, request.inputTokens, request.maxOutputTokens)),
-    ...request.idempotency,
   };
 }
 

@@ -1,6 +1,6 @@
 import { Failure, type FailureKind } from "../failure.ts";
 
-/** Why `open_leases()` refused a request. */
+/** Why a request is refused. */
 export interface Refusal {
   refusal: FailureKind;
   /** Name of the limit that was reached. */

@@ -4,6 +4,7 @@ import { test } from "vitest";
 import { createUsage, type Interval, type Totals } from "../../src/accounts/usage.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { admitIn, postOf, recordIn, settleIn } from "../helpers/exchange.ts";
 
 interface Row {
   at: string;
@@ -21,23 +22,11 @@ async function record(pool: Pool, workspace: string, rows: readonly Row[]): Prom
     "insert into accounts (workspace_id, granted_micro) values ($1, 1000000000) on conflict do nothing",
     [workspace],
   );
-  const items = rows.map(({ at, key = "key_1", outcome = "ok", streamed = false }, i) => ({
-    id: `gen_${i}`,
-    request_id: `req_${i}`,
-    created_at: at,
-    key_id: key,
-    streamed,
-    shape: "text",
-    effort: "auto",
-    level: "low",
-    input_tokens: 10,
-    output_tokens: 5,
-    cached_tokens: 4,
-    credits_micro: outcome === "ok" ? 1_500_000 : 0,
-    outcome,
-    latency_ms: 1,
-  }));
-  await pool.query("select settle_leases($1, $2)", [workspace, JSON.stringify(items)]);
+  const posts = rows.map(({ at, key = "key_1", outcome = "ok", streamed = false }, i) => {
+    const row = { created_at: at, key_id: key, streamed, input_tokens: 10, cached_tokens: 4, outcome };
+    return postOf(`req_${i}`, { charge: outcome === "ok" ? 1_500_000 : 0, output: 5, ...row });
+  });
+  await recordIn(pool, workspace, posts);
 }
 
 async function addAccount(pool: Pool, values: Record<string, unknown>): Promise<void> {
@@ -62,35 +51,12 @@ async function addAccount(pool: Pool, values: Record<string, unknown>): Promise<
   ]);
 }
 
-async function take(pool: Pool, id: string, at: Date, inputTokens: number, hold: number): Promise<object> {
-  const item = { request_id: `req_${id}`, key_id: "key_1", input_tokens: inputTokens, hold_micro: hold };
-  const [row] = await pool.query<{ verdicts: object[] }>("select open_leases('ws_1', 'r', $1, $2) as verdicts", [
-    JSON.stringify([item]),
-    at,
-  ]);
-  return row?.verdicts[0] ?? {};
+async function take(pool: Pool, id: string, at: Date, input: number, hold: number): Promise<void> {
+  assert.equal(await admitIn(pool, "ws_1", `req_${id}`, { hold, input }, at), undefined);
 }
 
-async function settle(pool: Pool, id: string, at: Date, outputTokens: number, micro: number): Promise<void> {
-  const item = {
-    id: `gen_${id}`,
-    request_id: `req_${id}`,
-    created_at: at,
-    key_id: "key_1",
-    streamed: false,
-    shape: "text",
-    effort: "auto",
-  };
-  const end = {
-    level: "low",
-    input_tokens: 10,
-    output_tokens: outputTokens,
-    cached_tokens: 0,
-    credits_micro: micro,
-    outcome: "ok",
-    latency_ms: 1,
-  };
-  await pool.query("select settle_leases('ws_1', $1, $2)", [JSON.stringify([{ ...item, ...end }]), at]);
+async function settle(pool: Pool, id: string, at: Date, output: number, charge: number): Promise<void> {
+  await settleIn(pool, "ws_1", `req_${id}`, { charge, output, input_tokens: 10 }, at);
 }
 
 test("returns limits, usage, running requests and credit, and null for a limit that is not set", async (t) => {

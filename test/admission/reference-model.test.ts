@@ -10,12 +10,14 @@ import {
   ask,
   checkBooks,
   FAILED,
+  type Figures,
   makeAccount,
   makeReplica,
   RATES,
   type Replica,
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { postOf, recordIn } from "../helpers/exchange.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** Runs of each property; set CHORUS_TEST_RUNS for a longer search. */
@@ -29,7 +31,7 @@ type Step =
   | { do: "take"; input: number; output: number; replica: number }
   | { do: "settle"; which: number; output: number; charged: boolean }
   | { do: "again"; which: number }
-  | { do: "release"; which: number }
+  | { do: "end"; replica: number }
   | { do: "grant" | "purchase"; amount: number }
   | { do: "spend"; unit: (typeof SPEND_UNITS)[number]; amount: number | null }
   | { do: "limit"; name: string; to: number | null }
@@ -64,7 +66,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("settle" as const), which, output: fc.nat(100), charged: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("again" as const), which }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("release" as const), which }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("end" as const), replica: fc.nat(2) }) },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constantFrom("grant" as const, "purchase" as const), amount: fc.nat(120_000) }),
@@ -99,6 +101,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 interface Running {
   request: LeaseRequest;
   lease: Lease;
+  replica: number;
 }
 
 /** Runs steps on one workspace of shared replicas and records its requests. */
@@ -126,7 +129,7 @@ class World {
         try {
           const lease = await this.replicas[step.replica]?.take(request);
           assert.ok(lease);
-          this.running.push({ request, lease });
+          this.running.push({ request, lease, replica: step.replica });
           return "admitted";
         } catch (error) {
           assert.ok(error instanceof Failure, String(error));
@@ -137,35 +140,36 @@ class World {
         const [one] = this.running.splice(step.which % (this.running.length || 1), 1);
         if (!one) return undefined;
         const outputTokens = Math.min(step.output, one.request.maxOutputTokens);
-        const { credits } = await one.lease.settle(
-          step.charged ? answered({ outputTokens }) : { ...FAILED, outputTokens },
-        );
-        this.ended.push(one);
-        return Math.round(credits * 1e6);
+        const end = step.charged ? answered({ outputTokens }) : { ...FAILED, outputTokens };
+        try {
+          const { credits } = await one.lease.settle(end);
+          this.ended.push(one);
+          return Math.round(credits * 1e6);
+        } catch (error) {
+          assert.ok(error instanceof Failure && error.kind === "overloaded", String(error));
+          return "refused";
+        }
       }
       case "again": {
         const one = this.ended[step.which % (this.ended.length || 1)];
         if (!one) return undefined;
         // As a second process would that has the same settlement in its journal.
-        const [row] = await this.pool.query("select * from generations where workspace_id = $1 and request_id = $2", [
-          this.id,
-          one.request.requestId,
-        ]);
-        assert.ok(row);
-        const again = JSON.parse(
-          JSON.stringify(row, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+        const [row] = await this.pool.query<{ micro: bigint; at: Date; id: string }>(
+          "select credits_micro as micro, created_at as at, id from generations where request_id = $1",
+          [one.request.requestId],
         );
-        return Number(await this.replicas[0]?.settlements.settle(this.id, { ...again, credits_micro: "999999" }));
+        assert.ok(row);
+        const post = postOf(one.request.requestId, { charge: 999_999, id: row.id }, row.at);
+        await recordIn(this.pool, this.id, [{ ...post, admittedBy: "r0" }], new Date(this.clock.now));
+        return Number(row.micro);
       }
-      case "release": {
-        const one = this.running[step.which % (this.running.length || 1)];
-        const ids = one ? [one.request.requestId] : [];
-        const [row] = await this.pool.query<{ n: number }>("select release_leases($1, $2, $3) as n", [
-          this.id,
-          ids,
-          new Date(this.clock.now),
-        ]);
-        return row?.n;
+      case "end": {
+        // As for a replica that counts as dead, and then finds out.
+        const replica = this.replicas[step.replica];
+        assert.ok(replica);
+        await this.pool.query("select end_grants($1, $2)", [this.id, replica.id]);
+        await replica.confirm(this.id);
+        return undefined;
       }
       case "grant":
       case "purchase":
@@ -194,6 +198,12 @@ class World {
     }
   }
 
+  /** What the database knows when all replicas have told it what they use. */
+  async figures(): Promise<Figures> {
+    for (const { admission } of this.replicas) await admission.report(this.id);
+    return accountOf(this.pool, this.id);
+  }
+
   private async set(column: "overrides" | "spend_limits", name: string, to: number | null): Promise<void> {
     await this.pool.query(
       `update accounts set ${column} = jsonb_strip_nulls(${column} || jsonb_build_object($2::text, $3::bigint))
@@ -201,6 +211,7 @@ class World {
       [this.id, name, to],
     );
     await this.pool.query("select refresh_limits($1)", [this.id]);
+    for (const replica of this.replicas) await replica.confirm(this.id);
   }
 }
 
@@ -211,7 +222,7 @@ function createModel(clock: { now: number }) {
   const limits: Record<string, number | null> = {};
   const spendLimits: Record<string, number | null> = {};
   const seen = new Map<Unit, { end: number; requests: number; input: number; output: number; spent: number }>();
-  const running: { hold: number; input: number; released: boolean; most: number }[] = [];
+  const running: { hold: number; input: number; replica: number; hasEnded: boolean; most: number }[] = [];
   const charges: number[] = [];
 
   const endOf = (unit: Unit): number => {
@@ -230,9 +241,9 @@ function createModel(clock: { now: number }) {
     return found;
   };
   const over = (used: number, limit: number | null | undefined) => typeof limit === "number" && used > limit;
-  const held = () => running.reduce((sum, { hold, released }) => sum + (released ? 0 : hold), 0);
+  const held = () => running.reduce((sum, { hold, hasEnded }) => sum + (hasEnded ? 0 : hold), 0);
 
-  function take(input: number, output: number): unknown {
+  function take(input: number, output: number, replica: number): unknown {
     const hold = input * RATES.input + output * RATES.output;
     for (const unit of ["month", "day", "minute"] as const) {
       const { requests, input: before, output: out, end } = window(unit);
@@ -246,7 +257,7 @@ function createModel(clock: { now: number }) {
       if (over(out + 1, limits[`output_tokens_per_${unit}`])) return refuse("output_tokens");
     }
     const short = (limit: string) => ({ kind: "rate_limited", limit, retry: 1_000 });
-    if (over(running.filter(({ released }) => !released).length + 1, limits.concurrent_requests))
+    if (over(running.filter(({ hasEnded }) => !hasEnded).length + 1, limits.concurrent_requests))
       return short("concurrent_requests");
     const beyond = (all: number) => Math.max(0, all - granted);
     for (const unit of ["month", "week", "day"] as const) {
@@ -262,19 +273,16 @@ function createModel(clock: { now: number }) {
       window(unit).requests += 1;
       window(unit).input += input;
     }
-    running.push({ hold, input, released: false, most: output });
+    running.push({ hold, input, replica, hasEnded: false, most: output });
     return "admitted";
   }
 
   function settle(at: number, requested: number, charged: boolean): unknown {
     const [one] = running.splice(at % (running.length || 1), 1);
     if (!one) return undefined;
+    if (one.hasEnded) return "refused";
     const output = Math.min(requested, one.most);
-    let charge = charged ? one.input * RATES.input + output * RATES.output : 0;
-    if (one.released) {
-      const room = SPEND_UNITS.map((unit) => (spendLimits[unit] ?? Number.POSITIVE_INFINITY) - window(unit).spent);
-      charge = Math.max(0, Math.min(charge, granted + Math.min(purchased, ...room) - held()));
-    }
+    const charge = charged ? one.input * RATES.input + output * RATES.output : 0;
     const free = Math.min(charge, granted);
     granted -= free;
     purchased -= charge - free;
@@ -291,22 +299,19 @@ function createModel(clock: { now: number }) {
       granted: BigInt(granted),
       purchased: BigInt(purchased),
       held: BigInt(held()),
-      running: running.filter(({ released }) => !released).length,
+      running: running.filter(({ hasEnded }) => !hasEnded).length,
     }),
     run(step: Step): unknown {
       switch (step.do) {
         case "take":
-          return take(step.input, step.output);
+          return take(step.input, step.output, step.replica);
         case "settle":
           return settle(step.which, step.output, step.charged);
         case "again":
           return charges[step.which % (charges.length || 1)];
-        case "release": {
-          const one = running[step.which % (running.length || 1)];
-          const fresh = one !== undefined && !one.released;
-          if (one) one.released = true;
-          return fresh ? 1 : 0;
-        }
+        case "end":
+          for (const one of running) one.hasEnded ||= one.replica === step.replica;
+          return undefined;
         case "grant":
           granted += step.amount;
           return undefined;
@@ -327,12 +332,12 @@ function createModel(clock: { now: number }) {
 }
 
 async function setUp(t: Lifetime) {
-  const { pool } = await testDatabase(t);
+  const { pool, url } = await testDatabase(t);
   // Tiers have no limits here: a purchase must not add any.
   await pool.query("update tiers set limits = '{}'");
   const clock = { now: Date.parse("2027-12-27T23:58:30.500Z") };
   const replicas: Replica[] = [];
-  for (const id of ["r1", "r2", "r3"]) replicas.push(await makeReplica(t, pool, { id, clock: () => clock.now }));
+  for (const id of ["r1", "r2", "r3"]) replicas.push(await makeReplica(t, pool, { id, url, clock: () => clock.now }));
   let count = 0;
   return async () => {
     const id = `ws_${count++}`;
@@ -353,7 +358,7 @@ test("matches the model of the contract for any sequence of steps", async (t) =>
       ];
       for (const step of [...opening, ...steps]) {
         assert.deepEqual(await world.run(step), model.run(step), JSON.stringify(step));
-        assert.deepEqual(await accountOf(world.pool, world.id), model.figures(), JSON.stringify(step));
+        assert.deepEqual(await world.figures(), model.figures(), JSON.stringify(step));
       }
       await checkBooks(world.pool, world.id);
     }),
@@ -411,9 +416,9 @@ async function capsOf({ pool, id, clock }: World): Promise<Record<string, { used
     spend: Record<string, number>;
     most: number | null;
   }>(
-    `select p.spent_micro as spent, greatest(0, held_micro - granted_micro) as exposure, running, spend_limits as spend,
+    `select p.spent_micro as spent, greatest(0, u.held - granted_micro) as exposure, u.running, spend_limits as spend,
        (limits ->> 'concurrent_requests')::int as most
-     from accounts a, periods_at(a.workspace_id, $2) p where a.workspace_id = $1`,
+     from accounts a, periods_at(a.workspace_id, $2) p, in_use(a.workspace_id) u where a.workspace_id = $1`,
     [id, new Date(clock.now)],
   );
   assert.ok(row);

@@ -14,13 +14,16 @@ import {
   makeReplica,
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { postOf, recordIn } from "../helpers/exchange.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
+
+const ADMITTED_AT = new Date("2026-05-06T07:08:09.123Z");
 
 /** Hold of `ask` and price of `answered`, in micro-credits. */
 const COST = 41_000;
 
-async function setUp(t: Lifetime, account: Account, at = "2026-05-06T07:08:09.123Z") {
+async function setUp(t: Lifetime, account: Account, at = ADMITTED_AT.toISOString()) {
   const { pool, url } = await testDatabase(t);
   await makeAccount(pool, "ws_1", account);
   const clock = { now: Date.parse(at) };
@@ -30,22 +33,15 @@ async function setUp(t: Lifetime, account: Account, at = "2026-05-06T07:08:09.12
   return { pool, url, clock, replica, run };
 }
 
-async function release(pool: Pool, ids: string[]): Promise<number> {
-  const [row] = await pool.query<{ n: number }>("select release_leases('ws_1', $1) as n", [ids]);
-  return row?.n ?? -1;
-}
-
 test("charges and records an answer once and releases its hold", async (t) => {
   const { pool, clock, replica } = await setUp(t, { granted: COST, purchased: COST });
   const request = ask("ws_1");
   const lease = await replica.take(request);
-  assert.ok(replica.admission.holds(request.requestId));
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 41_000n, purchased: 41_000n, held: 41_000n, running: 1 });
   // 6 × 100 + 4 × 10 + 20 × 400
   const cost = { calls: 3, inputTokens: 60, outputTokens: 41, usd: 0.1 + 0.2 };
   const actual = answered({ outputTokens: 20, cachedTokens: 4, cost });
   assert.deepEqual(await lease.settle(actual), { credits: 0.00864 });
-  assert.equal(replica.admission.holds(request.requestId), false);
   assert.deepEqual(await lease.settle(answered()), { credits: 0.00864 });
   await lease[Symbol.asyncDispose]();
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 32_360n, purchased: 41_000n, held: 0n, running: 0 });
@@ -79,10 +75,7 @@ test("charges and records an answer once and releases its hold", async (t) => {
      from ledger where reference = $1 order by id`,
     [request.requestId],
   );
-  assert.deepEqual(ledger, [
-    { kind: "hold", g: 0n, p: 0n, h: 41_000n },
-    { kind: "settlement", g: -8_640n, p: 0n, h: -41_000n },
-  ]);
+  assert.deepEqual(ledger, [{ kind: "settlement", g: -8_640n, p: 0n, h: 0n }]);
   const usage = await pool.query("select unit, requests, output_tokens, credits_micro from usage order by unit");
   const row = { requests: 1n, output_tokens: 20n, credits_micro: 8_640n };
   assert.deepEqual(
@@ -245,7 +238,7 @@ test("admits exactly 100 of 1,000 concurrent requests on two replicas with a bal
   const { pool, url } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 33 * COST + 1, purchased: 67 * COST - 1 });
   const other = openPool(url);
-  const replicas = [await makeReplica(t, pool, { id: "r1" }), await makeReplica(t, other, { id: "r2" })];
+  const replicas = [await makeReplica(t, pool, { id: "r1", url }), await makeReplica(t, other, { id: "r2", url })];
   const results = await Promise.allSettled(
     Array.from({ length: 1_000 }, async (_, i) => {
       const lease = await replicas[i % 2]?.take(ask("ws_1"));
@@ -270,49 +263,24 @@ test("admits exactly 100 of 1,000 concurrent requests on two replicas with a bal
   await other.end();
 });
 
-test("changes nothing when a request is settled again, alone or in a batch", async (t) => {
-  const { pool, replica } = await setUp(t, { granted: 10 * COST });
-  const request = ask("ws_1");
-  const row = {
-    id: request.generationId,
-    request_id: request.requestId,
-    created_at: "2026-05-06T07:08:09.123Z",
-    key_id: "key_1",
-    streamed: false,
-    shape: "text",
-    effort: "auto",
-    level: "low",
-    input_tokens: 10,
-    output_tokens: 100,
-    cached_tokens: 0,
-    credits_micro: "41000",
-    outcome: "ok",
-    finish_reason: "stop",
-    latency_ms: 1,
-    model: null,
-  };
-  await replica.take(request);
-  assert.equal(await replica.settlements.settle("ws_1", row), 41_000n);
+test("charges a settlement once that is sent again, also when another one is sent with it", async (t) => {
+  const { pool } = await setUp(t, { granted: 10 * COST });
+  const again = (charge: number, rest = {}) => ({
+    ...postOf("req_1", { charge, ...rest }, ADMITTED_AT),
+    admittedBy: "r1",
+  });
+  await recordIn(pool, "ws_1", [again(COST)]);
   const after = await accountOf(pool, "ws_1");
-  const lease = await replica.take(ask("ws_1"));
-  const again = { ...row, credits_micro: "5", output_tokens: 1, outcome: "internal" };
-  assert.deepEqual(
-    await Promise.all([
-      replica.settlements.settle("ws_1", row),
-      replica.settlements.settle("ws_1", again),
-      lease.settle(FAILED),
-    ]),
-    [41_000n, 41_000n, { credits: 0 }],
-  );
-  assert.deepEqual(await accountOf(pool, "ws_1"), after);
-  assert.equal(await release(pool, [request.requestId]), 0);
+  assert.equal(after.granted, BigInt(9 * COST));
+  await recordIn(pool, "ws_1", [again(COST)]);
+  await recordIn(pool, "ws_1", [again(5, { outcome: "internal" }), postOf("req_2", { charge: 0 })]);
   assert.deepEqual(await accountOf(pool, "ws_1"), after);
   await checkBooks(pool);
   // Charges nothing for a workspace that does not exist.
-  assert.equal(await replica.settlements.settle("ws_9", row), 0n);
+  await recordIn(pool, "ws_9", [again(COST)]);
 });
 
-test("charges an answer whose lease was released up to the balance and the spend limits", async (t) => {
+test("charges an answer of the journal whose grant has ended up to the balance and the spend limits", async (t) => {
   for (const [name, account, others, charged] of [
     ["room for all", { granted: 10 * COST }, 0, COST],
     ["held by others", { granted: 10_000, purchased: COST + 10_000 }, 1, 20_000],
@@ -321,13 +289,14 @@ test("charges an answer whose lease was released up to the balance and the spend
     ["nothing left", { granted: COST }, 1, 0],
   ] as const) {
     const { pool, replica } = await setUp(t, account);
-    const request = ask("ws_1");
-    const late = await replica.take(request);
-    assert.equal(await release(pool, [request.requestId, "req_unknown"]), 1);
-    assert.equal((await accountOf(pool, "ws_1")).running, 0);
     const leases = [];
     for (let i = 0; i < others; i++) leases.push(await replica.take(ask("ws_1")));
-    assert.deepEqual(await late.settle(answered()), { credits: charged / 1e6 }, name);
+    const late = { ...postOf("req_late", { charge: COST }, ADMITTED_AT), admittedBy: "r9" };
+    await recordIn(pool, "ws_1", [late], ADMITTED_AT);
+    const [row] = await pool.query<{ charge: bigint }>(
+      "select credits_micro as charge from generations where request_id = 'req_late'",
+    );
+    assert.equal(row?.charge, BigInt(charged), name);
     await checkBooks(pool);
     assert.equal((await accountOf(pool, "ws_1")).running, others);
     // The other requests keep their holds, and no spend limit is exceeded.
@@ -339,12 +308,6 @@ test("charges an answer whose lease was released up to the balance and the spend
       const most = (limits as Record<string, number>)[unit] ?? Number.POSITIVE_INFINITY;
       assert.ok(Number(spent?.spent[i + 1]) <= most, `${name}: ${unit}`);
     }
-    const kinds = await pool.query("select kind from ledger where reference = $1 order by id", [request.requestId]);
-    assert.deepEqual(
-      kinds.map(({ kind }) => kind),
-      ["hold", "release", "hold", charged > 0 ? "settlement" : "release"],
-      name,
-    );
   }
 });
 
@@ -368,7 +331,7 @@ test("records unknown costs as null, not as zero", async (t) => {
   await checkBooks(pool);
 });
 
-test("settles the rest of a batch when the database refuses one settlement, and gives up its lease", async (t) => {
+test("settles the rest of a batch when the database refuses one settlement", async (t) => {
   const { pool, replica } = await setUp(t, { granted: 10 * COST });
   const requests = [ask("ws_1"), ask("ws_1"), ask("ws_1")];
   const leases = await Promise.all(requests.map((request) => replica.take(request)));
@@ -381,8 +344,7 @@ test("settles the rest of a batch when the database refuses one settlement, and 
     results.map(({ status }) => status),
     ["fulfilled", "rejected", "fulfilled"],
   );
-  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 41_000n, running: 1 });
-  assert.equal(replica.admission.holds(requests[1]?.requestId ?? ""), false);
+  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 0n, running: 0 });
   await checkBooks(pool);
 });
 
@@ -401,12 +363,7 @@ test("keeps settlements in the journal during a database outage and writes each 
     },
   };
   const replica = await makeReplica(t, flaky);
-  const ids: string[] = [];
-  const take = (workspace: string) => {
-    const request = ask(workspace);
-    ids.push(request.requestId);
-    return replica.take(request);
-  };
+  const take = (workspace: string) => replica.take(ask(workspace));
   const leases = [await take("ws_1"), await take("ws_2"), await take("ws_1"), await take("ws_1")];
   // The statement is executed, but its result is lost.
   link.lose = true;
@@ -415,15 +372,17 @@ test("keeps settlements in the journal during a database outage and writes each 
   await assert.rejects(take("ws_1"), { kind: "overloaded", retryAfterMs: 1_000 });
   assert.deepEqual(await leases[1]?.settle(answered()), { credits: 0.041 });
   assert.deepEqual(await leases[2]?.settle(FAILED), { credits: 0 });
-  assert.deepEqual(ids.map(replica.admission.holds), [true, true, true, true, false]);
   assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 369_000n, purchased: 0n, held: 82_000n, running: 2 });
   link.away = false;
   link.lose = false;
   // New settlements do not wait for those in the journal.
   assert.deepEqual(await leases[3]?.settle(answered()), { credits: 0.041 });
-  await until(() => !ids.some(replica.admission.holds));
-  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 328_000n, purchased: 0n, held: 0n, running: 0 });
-  assert.deepEqual(await accountOf(pool, "ws_2"), { granted: 369_000n, purchased: 0n, held: 0n, running: 0 });
+  const figures = async () => [await accountOf(pool, "ws_1"), await accountOf(pool, "ws_2")];
+  await until(async () => (await figures()).every(({ running }) => running === 0));
+  assert.deepEqual(await figures(), [
+    { granted: 328_000n, purchased: 0n, held: 0n, running: 0 },
+    { granted: 369_000n, purchased: 0n, held: 0n, running: 0 },
+  ]);
   await checkBooks(pool);
 });
 
@@ -431,24 +390,20 @@ test("settles entries in the journal of a process that died when the next proces
   const { pool } = await testDatabase(t);
   await makeAccount(pool, "ws_1", { granted: 10 * COST });
   const folder = await makeFolder(t);
-  const away: Pool = {
+  const link = { away: false };
+  const flaky: Pool = {
     ...pool,
     query: async (text, values) => {
-      if (text.includes("settle_leases")) throw new Error("Connection terminated unexpectedly");
+      if (link.away) throw new Error("Connection terminated unexpectedly");
       return (await pool.query(text, values)) as never;
     },
   };
-  const stopped = await makeReplica(t, away, { id: "r1", folder });
-  const request = ask("ws_1");
-  const kept = await stopped.take(request);
-  const released = ask("ws_1");
-  const lost = await stopped.take(released);
-  await kept.settle(answered());
-  await lost.settle(answered({ outputTokens: 50 }));
-  await release(pool, [released.requestId]);
-  const next = await makeReplica(t, pool, { id: "r2", folder });
-  assert.ok(next.admission.holds(request.requestId));
-  await until(() => !next.admission.holds(released.requestId));
-  assert.deepEqual(await accountOf(pool, "ws_1"), { granted: 348_000n, purchased: 0n, held: 0n, running: 0 });
+  const stopped = await makeReplica(t, flaky, { id: "r1", folder });
+  const leases = [await stopped.take(ask("ws_1")), await stopped.take(ask("ws_1"))];
+  link.away = true;
+  for (const [i, lease] of leases.entries()) await lease.settle(answered({ outputTokens: 50 + 50 * i }));
+  await pool.query("select end_grants('ws_1', 'r1')");
+  await makeReplica(t, pool, { id: "r2", folder });
+  await until(async () => (await accountOf(pool, "ws_1")).granted === 348_000n);
   await checkBooks(pool);
 });

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { openJournal } from "../../src/admission/journal.ts";
 import {
   type Admission,
   createAdmission,
@@ -12,11 +11,10 @@ import {
   type LeaseRequest,
   type Settlement,
 } from "../../src/admission/lease.ts";
-import type { SettlementRow } from "../../src/admission/post-journal.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
-import { createSettlements, type Settlements } from "../../src/admission/settle.ts";
 import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
+import { makeGrants } from "./grants.ts";
 import type { Lifetime } from "./lifetime.ts";
 
 /** Credits per million tokens, equal to micro-credits per token. */
@@ -98,31 +96,38 @@ export const FAILED: Settlement = {
 };
 
 export interface Replica {
+  id: string;
   admission: Admission;
-  settlements: Settlements;
+  /** Confirms the grant of a workspace, as a replica does that has slept or has got a call-back. */
+  confirm(workspaceId: string): Promise<void>;
   /** Admits a request that has not been answered before. */
   take(request: LeaseRequest): Promise<Lease>;
 }
 
-/** Creates the admission and settlements of a replica. Its journal is in `folder`, by default a new temporary one. */
+interface ReplicaOptions {
+  id?: string;
+  /** Folder of the journal. Default: a new temporary one. */
+  folder?: string;
+  clock?: () => number;
+  /** Address at which it listens for call-backs. Default: it gets none. */
+  url?: string;
+}
+
+/** Creates the admission of a replica. */
 export async function makeReplica(
   t: Lifetime,
   pool: Pool,
-  { id = "r1", folder, clock }: { id?: string; folder?: string; clock?: () => number } = {},
+  { id = "r1", folder, clock, url }: ReplicaOptions = {},
 ): Promise<Replica> {
-  const journalFolder = folder ?? (await makeFolder(t));
-  const settlements = createSettlements(
-    pool,
-    await openJournal<SettlementRow>(journalFolder, QUIET),
-    QUIET,
-    undefined,
-    clock,
-  );
-  t.onTestFinished(() => settlements.close());
-  const admission = createAdmission(pool, settlements, id, clock);
+  const grants = await makeGrants(t, { pool, url }, id, { folder, clock });
+  const admission = createAdmission(pool, grants, clock);
   return {
+    id,
     admission,
-    settlements,
+    async confirm(workspaceId) {
+      grants.callBack(workspaceId);
+      await grants.report(workspaceId);
+    },
     async take(request) {
       const opened = await admission.open(request);
       assert.ok(!("replay" in opened), "the request was already answered");
@@ -154,7 +159,7 @@ export async function accountOf(pool: Pool, workspaceId: string): Promise<Figure
   return row;
 }
 
-/** Fails unless ledger, accounts, leases and usage agree, in one workspace or in all. They agree at any time. */
+/** Fails unless ledger, accounts, grants and usage agree, in one workspace or in all. They agree at any time. */
 export async function checkBooks(pool: Pool, workspaceId?: string): Promise<void> {
   assert.deepEqual(await pool.query("select * from check_books($1)", [workspaceId ?? null]), []);
 }

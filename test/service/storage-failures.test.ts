@@ -35,28 +35,25 @@ const NO_ROOM = {
 test("a database that has no room refuses requests with 503, and a settlement waits in the journal", async ({ t }) => {
   const { url, pool } = await testDatabase(t);
   const service = await startService(t, { databaseUrl: url, env: { OPENAI_API_KEY: "" } });
-  const fail = async (name: string, parameters: string, code: string) => {
+  /** Makes the function that a part of an exchange calls fail. @returns a function that restores it */
+  const fail = async (name: string, code: string) => {
     const [row] = await pool.query<{ sql: string }>("select pg_get_functiondef($1::regproc) as sql", [name]);
-    await pool.query(
-      `create or replace function ${name}(${parameters}) returns jsonb language plpgsql as
-       $$ begin raise exception 'injected' using errcode = '${code}'; end $$`,
-    );
+    const failing = `begin raise exception 'injected' using errcode = '${code}'; end`;
+    await pool.query(row?.sql.replace(/\$function\$.*\$function\$/s, `$$function$$${failing}$$function$$`) ?? "");
     return () => pool.query(row?.sql ?? "");
   };
-  for (const [code, name] of Object.entries(NO_ROOM)) {
-    const restore = await fail(
-      "open_leases",
-      "w text, by_replica text, items jsonb, at timestamptz default null",
-      code,
-    );
-    await assertOverloaded(await service.post("/v1/generate", ASK), name);
+  const answered = async () => (await pool.query("select from generations where outcome = 'ok'")).length;
+  for (const [i, [code, name]] of Object.entries(NO_ROOM).entries()) {
+    const restore = await fail("reserve", code);
+    // A request with a key always asks the database.
+    await assertOverloaded(await service.post("/v1/generate", ASK, { "idempotency-key": code }), name);
     await restore();
-    const restoreSettling = await fail("settle_leases", "w text, items jsonb, at timestamptz default null", code);
-    assert.equal((await service.post("/v1/generate", ASK)).status, 200, name);
+    const restoreSettling = await fail("post_settlements", code);
+    await until(async () => (await service.post("/v1/generate", ASK)).status === 200);
+    assert.equal(await answered(), i);
     await restoreSettling();
+    await until(async () => (await answered()) === i + 1);
   }
-  const answers = Object.keys(NO_ROOM).length;
-  await until(async () => (await pool.query("select from generations where outcome = 'ok'")).length === answers);
 });
 
 test("a full disk while the database is away: 503, uncharged, and the answer is free", async ({ t, vendor }) => {
@@ -77,8 +74,8 @@ test("a full disk while the database is away: 503, uncharged, and the answer is 
   assert.equal(await metric(service, "chorus_journal_failures_total"), 1);
   assert.match(service.output(), /journal.*ENOSPC/);
   await server.start();
-  // The replica releases the hold of the answer that was not delivered.
-  await until(async () => (await server.pool.query("select from leases")).length === 0);
+  // The replica returns the grant of the answer that was not delivered.
+  await until(async () => (await server.pool.query("select from grants")).length === 0);
   assert.deepEqual(await server.pool.query("select from generations"), []);
   await until(async () => (await service.post("/v1/generate", ASK)).status === 200);
   await rm(full);
