@@ -88,7 +88,7 @@ async function revoke({ pool }: Machines, replicas: readonly TestService[]): Pro
 
 async function check({ pool }: Machines, replicas: readonly TestService[], load: ReturnType<typeof startLoad>) {
   const from = performance.now();
-  while ((await pool.query("select from leases")).length > 0) {
+  while ((await pool.query("select from grants")).length > 0) {
     if (performance.now() - from > HOLDS_MS) throw new Error("Holds of the lost replica were not released.");
     await sleep(100);
   }

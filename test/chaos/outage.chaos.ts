@@ -72,7 +72,7 @@ describe.concurrent("under load, with a database that is unreachable for some ti
       await load.finish();
       for (
         const until = Date.now() + 30_000;
-        (await server.pool.query("select from leases")).length > 0;
+        (await server.pool.query("select from grants")).length > 0;
         await sleep(100)
       )
         assert.ok(Date.now() < until, "holds were not released");

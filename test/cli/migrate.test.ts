@@ -18,7 +18,7 @@ test("chorus migrate creates the schema, then changes nothing, without a running
   const first = await runCli(["migrate"], { DATABASE_URL: url });
   assert.deepEqual([first.code, first.stderr], [0, ""]);
   assert.equal(first.stdout.match(/^Applied migration \d+\.$/gm)?.length, MIGRATIONS);
-  assert.match(first.stdout, /^Updated functions: .*settle_leases/m);
+  assert.match(first.stdout, /^Updated functions: .*exchange/m);
   const second = { code: 0, stdout: "The schema is up to date.\n", stderr: "" };
   assert.deepEqual(await runCli(["migrate"], { DATABASE_URL: url }), second);
   await pool.query("delete from chorus_functions");
@@ -57,8 +57,8 @@ test("a service with CHORUS_MIGRATE=never changes no schema and waits for chorus
   await until(async () => (await service.status("/readyz")) === 200);
   assert.equal(await service.stop(), 0);
 
-  await pool.query("update chorus_functions set checksum = '' where name = 'settle_leases'");
+  await pool.query("update chorus_functions set checksum = '' where name = 'exchange'");
   const later = await startEarly(t, { DATABASE_URL: url, CHORUS_MIGRATE: "never" });
-  await until(() => later.output().includes("lacks function settle_leases"));
+  await until(() => later.output().includes("lacks function exchange"));
   assert.equal(await later.stop(), 0);
 });

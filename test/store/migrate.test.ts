@@ -25,10 +25,31 @@ test("runs each migration once when several replicas start at the same time on a
   await Promise.all(replicas.map((replica) => migrate(replica)));
   await Promise.all(replicas.map((replica) => replica.end()));
   assert.deepEqual(
-    await pool.query("select id, breaking from chorus_migrations order by id"),
-    Array.from({ length: NEWEST }, (_, i) => ({ id: i + 1, breaking: false })),
+    await pool.query("select id from chorus_migrations order by id"),
+    Array.from({ length: NEWEST }, (_, i) => ({ id: i + 1 })),
   );
   await migrate(pool);
+});
+
+test("ends the leases of requests that an earlier version has admitted", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("drop schema public cascade");
+  await pool.query("create schema public");
+  const folder = await copyMigrations(t, {});
+  await rm(join(folder, "migrations/000009_end_of_leases.sql"));
+  await migrate(pool, folder);
+  await pool.query("insert into accounts (workspace_id, granted_micro, held_micro, running) values ('ws_1', 10, 4, 1)");
+  await pool.query("insert into leases values ('ws_1', 'req_1', 'r', 4, null, now())");
+  await pool.query(
+    "insert into ledger (workspace_id, at, kind, reference, held_micro) values ('ws_1', now(), 'hold', 'req_1', 4)",
+  );
+  await migrate(pool);
+  const rows = await pool.query("select kind, reference, held_micro as held from ledger order by id");
+  assert.deepEqual(rows, [
+    { kind: "hold", reference: "req_1", held: 4n },
+    { kind: "release", reference: "req_1", held: -4n },
+  ]);
+  assert.deepEqual(await pool.query("select held, running from in_use('ws_1')"), [{ held: 0n, running: 0 }]);
 });
 
 test("applies a migration completely or not at all, and tries it again at the next start", async (t) => {

@@ -24,7 +24,6 @@ async function fill(pool: Pool): Promise<void> {
     "insert into accounts (workspace_id, granted_micro) select 'ws_' || i, 1000000000 from generate_series(0, 299) i",
     `insert into periods select 'ws_' || i, now(), '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}', '{0,0,0,0}'
      from generate_series(0, 299) i`,
-    "insert into leases select 'ws_' || i % 300, 'old_' || i, 'r', 0, null, now() from generate_series(0, 2999) i",
     `insert into grants
      select 'ws_' || i % 300, 'r' || i / 300, i, 1, now(), 0, 0, 0, 0, 0, 0, 0, '{}' from generate_series(0, 2999) i`,
     `insert into generations
@@ -38,39 +37,6 @@ async function fill(pool: Pool): Promise<void> {
   ])
     await pool.query(statement);
   await pool.query("vacuum analyze");
-}
-
-async function take(client: pg.Client, n: number, at: Date): Promise<void> {
-  const items = [1, 2].map((i) => ({
-    request_id: `req_${n}_${i}`,
-    key_id: "key_7",
-    input_tokens: 1,
-    hold_micro: 1,
-    key: `0${i}`,
-    body: "00",
-  }));
-  await client.query("select open_leases('ws_7', 'r', $1, $2)", [JSON.stringify(items), at]);
-}
-
-async function settle(client: pg.Client, n: number, at: Date): Promise<void> {
-  const kind = { created_at: at, key_id: "key_7", streamed: false, shape: "text", effort: "auto", level: "low" };
-  const figures = {
-    input_tokens: 1,
-    output_tokens: 1,
-    cached_tokens: 0,
-    credits_micro: 1,
-    outcome: "ok",
-    latency_ms: 1,
-    body: "00",
-  };
-  const items = [1, 2, 3].map((i) => ({
-    id: `gen_${n}_${i}`,
-    request_id: `req_${n}_${i}`,
-    key: `0${i}`,
-    ...kind,
-    ...figures,
-  }));
-  await client.query("select settle_leases('ws_7', $1, $2)", [JSON.stringify(items), at]);
 }
 
 /** Asks for two requests and posts one settlement, twice. */
@@ -101,7 +67,7 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
 }
 
 /** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
-const GROWING = /^(accounts|periods|leases|grants|idempotency|bookings|generations|usage|ledger)/;
+const GROWING = /^(accounts|periods|grants|idempotency|bookings|generations|usage|ledger)/;
 
 /** Lists the scans of a plan that do not search a primary key for one workspace. */
 function faults({ statement, scans }: Plan): string[] {
@@ -124,22 +90,6 @@ test("reads one workspace by primary keys, and one partition per table, at admis
   assert.ok(Number(partitions?.n) >= 26);
   const plans = await plansOf(url, async (client) => {
     // Postgres may change to a generic plan at the sixth execution.
-    for (let n = 0; n < 8; n++) {
-      const at = new Date(NOW + n);
-      await take(client, n, at);
-      await settle(client, n, at);
-      await settle(client, n, at);
-    }
-  });
-  assert.deepEqual([...new Set(plans.flatMap(faults))], []);
-  assert.ok(plans.some(({ statement }) => /from generations|into generations/.test(statement)));
-  assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
-});
-
-test("reads one workspace by primary keys, and one partition per table, in an exchange of grants", async (t) => {
-  const { pool, url } = await testDatabase(t);
-  await fill(pool);
-  const plans = await plansOf(url, async (client) => {
     for (let n = 0; n < 8; n++) {
       const at = new Date(NOW + n);
       await exchangeItems(client, n, at);
