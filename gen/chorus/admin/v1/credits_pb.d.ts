@@ -456,7 +456,7 @@ export declare const CheckBooksRequestSchema: GenMessage<CheckBooksRequest>;
  */
 export declare type BooksDifference = Message<"chorus.admin.v1.BooksDifference"> & {
   /**
-   * Name of the check, such as `held = leases`.
+   * Name of the check, such as `granted = ledger`.
    *
    * @generated from field: string check = 1;
    */
@@ -681,21 +681,21 @@ export enum LedgerEntryKind {
   ADJUSTMENT = 3,
 
   /**
-   * A request was admitted, and its worst-case price was held.
+   * Written by earlier versions: a request was admitted, and its worst-case price was held.
    *
    * @generated from enum value: LEDGER_ENTRY_KIND_HOLD = 4;
    */
   HOLD = 4,
 
   /**
-   * A request ended: its hold was released and its price charged.
+   * A request ended, and its price was charged.
    *
    * @generated from enum value: LEDGER_ENTRY_KIND_SETTLEMENT = 5;
    */
   SETTLEMENT = 5,
 
   /**
-   * A request ended without a charge, and its hold was released.
+   * Written by earlier versions: a request ended without a charge, and its hold was released.
    *
    * @generated from enum value: LEDGER_ENTRY_KIND_RELEASE = 6;
    */
