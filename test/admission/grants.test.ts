@@ -121,6 +121,23 @@ test("refuses the settlement of a request whose grant another replica has ended,
   assert.equal(await settle(grants, await admit(grants)), 100);
 });
 
+test("refuses the settlement of a request whose admission a crash of the database has lost", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const grants = await makeGrants(t, database, "r1");
+  const first = await admit(grants, { hold: 4_000 });
+  const [before] = await database.pool.query<{ row: object }>("select to_jsonb(g) as row from grants g");
+  const second = await admit(grants, { hold: 5_000 });
+  // As after a restart: the statement of the second one was not on the disk.
+  await database.pool.query("delete from grants");
+  await database.pool.query("insert into grants select * from jsonb_populate_record(null::grants, $1)", [
+    JSON.stringify(before?.row),
+  ]);
+  for (const id of [second, first]) await assert.rejects(settle(grants, id), { kind: "overloaded" });
+  assert.equal(await balance(database.pool), 10_000);
+  assert.equal(await settle(grants, await admit(grants, { hold: 10_000 })), 100);
+});
+
 test("refuses only the settlement that the database rejects", async (t) => {
   const database = await testDatabase(t);
   await makeAccount(database.pool, "ws_1", { granted: 10_000 });

@@ -3,6 +3,7 @@ import { test } from "vitest";
 import type { Settlement } from "../../src/admission/lease.ts";
 import { accountOf, answered, ask, checkBooks, FAILED, makeAccount, makeReplica } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { postOf, recordIn } from "../helpers/exchange.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 const KEY = "0a".repeat(32);
@@ -116,4 +117,17 @@ test("charges only the second run when the grant of the first one has ended", as
     assert.equal(Buffer.from(replayed.replay).toString(), "second for 0.041");
     await checkBooks(pool);
   }
+});
+
+test("keeps the answer of the journal for its key, also if a crash of the database has lost the key", async (t) => {
+  const { pool, clock, replica } = await setUp(t);
+  const response = Buffer.from("delivered").toString("base64");
+  const row = { charge: Number(COST), key: KEY, body: BODY, response };
+  const late = { ...postOf("req_late", row, new Date(clock.now)), admittedBy: "r9" };
+  await recordIn(pool, "ws_1", [late], new Date(clock.now));
+  const opened = await replica.admission.open(keyed());
+  assert.ok("replay" in opened);
+  assert.equal(Buffer.from(opened.replay).toString(), "delivered");
+  assert.equal((await accountOf(pool, "ws_1")).granted, 9n * COST);
+  await checkBooks(pool);
 });

@@ -75,6 +75,7 @@ function itemOf(workspace: string): Item {
     workspace,
     seq: ++seq,
     grant: 0,
+    after: 0,
     minute: 0,
     keep: NOTHING,
     held: { credit: 0, running: 0 },

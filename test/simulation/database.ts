@@ -56,7 +56,7 @@ export class Database {
     const row = account?.grants.get(replica);
     if (row && item.seq < row.seq) return undefined;
     if (row && item.seq === row.seq) return { reply: row.reply, callBack: [], isRepeat: true };
-    const isKnown = item.grant === 0 || item.grant === row?.id;
+    const isKnown = item.grant === 0 || (item.grant === row?.id && [0, row.seq].includes(item.after));
     if (!account || (!isKnown && !this.#mayBegin(account, item))) return unchanged("ended");
     const before = currentWindows(account, reading);
     const isOld = RATES.some((part) => item.keep[part] > 0 && item.keep[part] < LIMITLESS);

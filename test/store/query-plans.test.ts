@@ -42,7 +42,7 @@ async function fill(pool: Pool): Promise<void> {
 /** Asks for two requests and posts one settlement, twice. */
 async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<void> {
   const none = { credit: 0, running: null, requests: null, input: null, output: null, held: 0, running_now: 0 };
-  const used = { used_requests: 0, used_input: 0, minute: 0, grant: 0, close: false };
+  const used = { used_requests: 0, used_input: 0, minute: 0, grant: 0, after: 0, close: false };
   const item = { workspace: "ws_7", ...none, ...used, spare: { n: 8, credit: 1, input: 1, output: 1 } };
   const asks = [1, 2].map((i) => ({ requestId: `req_${n}_${i}`, hold: 1, input: 1, key: `0${i}`, body: "00" }));
   const row = { created_at: at, key_id: "key_7", streamed: false, shape: "text", effort: "auto", level: "low" };

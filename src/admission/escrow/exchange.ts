@@ -52,6 +52,11 @@ export interface Item {
    * earlier item can open a grant again that another replica has ended.
    */
   grant: number;
+  /**
+   * Number of the last item that was answered under this grant; 0: none. If the database has another one, a crash has
+   * lost what it did afterwards, so the grant has ended.
+   */
+  after: number;
   /** Start of the minute of `keep`'s requests and tokens, in ms since 1970. */
   minute: number;
   /** Unused headroom that stays reserved. What the grant has beyond `keep` and `held` is returned. */

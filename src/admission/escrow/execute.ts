@@ -43,11 +43,12 @@ export async function execute(
 
 /** An item of `exchange()`. JSON writes Infinity as null. */
 function rowOf(item: Item): object {
-  const { workspace, seq, grant, minute, keep, held, used, asks, posts, spare, close } = item;
+  const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, spare, close } = item;
   return {
     workspace,
     seq,
     grant,
+    after,
     minute,
     ...keep,
     held: held.credit,

@@ -62,6 +62,8 @@ export class Share {
   flight: Flight | undefined;
   /** Number of the grant in the database; 0: there is none. */
   grant = 0;
+  /** Number of the last item that was answered under this grant; 0: none. */
+  #after = 0;
   minute = 0;
   minuteEnds = Number.NEGATIVE_INFINITY;
   /** Another replica needs what is not used, or limits have changed. */
@@ -143,6 +145,7 @@ export class Share {
       workspace: this.workspace,
       seq,
       grant: this.grant,
+      after: this.#after,
       minute: this.minute,
       keep: { ...this.free },
       held: { credit, running: this.running.size },
@@ -172,6 +175,7 @@ export class Share {
     this.minuteEnds = sentAt + reply.msLeft;
     this.owed -= chargesOf(item.posts);
     this.grant = item.close ? 0 : reply.grant;
+    this.#after = item.close ? 0 : item.seq;
     for (const [i, ask] of item.asks.entries()) {
       const verdict = reply.verdicts[i];
       if (!verdict || verdict.refusal || verdict.response !== undefined) continue;

@@ -1,7 +1,7 @@
 -- Executes the items of one replica: what it used, keeps and needs of each workspace, and the settlements of its
 -- requests (src/admission/escrow/exchange.ts has the meaning of an item). Repeating an item changes nothing.
 -- w: on a distributed schema the workspace, which all items then have. live: number of replicas that run.
--- items: [{"workspace", "seq", "grant", "minute", "credit", "running", "requests", "input", "output", "held",
+-- items: [{"workspace", "seq", "grant", "after", "minute", "credit", "running", "requests", "input", "output", "held",
 -- "running_now", "used_requests", "used_input", "asks", "posts", "spare", "close"}], where running, requests, input and
 -- output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?}]. posts: rows of
 -- `generations` without the workspace, where credits_micro is the charge; with "key", "body" and "response" in base64
@@ -27,9 +27,9 @@ begin
     perform set_config('synchronous_commit', 'off', true);
   end if;
   -- In one order, so that two replicas do not wait for each other.
-  for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, minute bigint,
-      credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint, running_now bigint,
-      used_requests bigint, used_input bigint, asks jsonb, posts jsonb, spare jsonb, close boolean)
+  for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, after bigint,
+      minute bigint, credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint,
+      running_now bigint, used_requests bigint, used_input bigint, asks jsonb, posts jsonb, spare jsonb, close boolean)
       order by workspace loop
     select * into a from accounts where workspace_id = i.workspace for update;
     select * into g from grants where workspace_id = i.workspace and replica = by_replica;
@@ -48,7 +48,8 @@ begin
           from jsonb_array_elements(i.posts) post),
         'extra', '{"credit": 0, "running": 0, "requests": 0, "input": 0, "output": 0}'::jsonb,
         'minute', 0, 'msLeft', 0, 'isOver', false);
-    elsif i."grant" <> 0 and i."grant" is distinct from g.id and not (i.close and is_posted(i.workspace, i.posts)) then
+    elsif i."grant" <> 0 and (i."grant" is distinct from g.id or i.after not in (0, g.seq))
+        and not (i.close and is_posted(i.workspace, i.posts)) then
       reply := '{"state": "ended"}';
     elsif greatest(i.requests, i.input, i.output) > 0
         and i.minute <> extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000 then
