@@ -86,6 +86,8 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   const context: Context = { config, log, telemetry, errors, stack };
   const replica = randomUUID();
   const grants = await createGrants(context, store, replica);
+  // Heartbeats go on while the servers drain, or other replicas would end the grants of the requests that still run.
+  const epochs = stack.use(new AsyncDisposableStack());
   const admission = createAdmission(store.requests, grants, undefined, telemetry);
   const inFlight = createInFlight();
   const { services, offline } = createServiceParts(context, store, admission, inFlight);
@@ -97,7 +99,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
     stack.defer(() => partitions.stop());
     const hears = () => store.notifications.period !== undefined;
     const epoch = await repeat(() => keepEpoch(pools.requests, replica, grants, hears, log));
-    stack.defer(() => epoch.stop());
+    epochs.defer(() => epoch.stop());
     // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
     const local = primary?.embedded ?? config.databaseUrl === undefined;
     const link = primary ? primary.place === 1 && !primary.replaces : true;

@@ -190,6 +190,31 @@ test("replicas that start concurrently on an empty database share keys and revoc
   assert.ok(performance.now() - expired < 1_000);
 });
 
+test("SIGTERM: keeps its heartbeat while requests run, so that no other replica ends its grants", async (t) => {
+  const released = Promise.withResolvers<void>();
+  const vendor = await startVendor("openai", async () => {
+    await released.promise;
+    return {};
+  });
+  t.onTestFinished(() => vendor.close());
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: "60000" } });
+  const answer = service.post("/v1/generate", { prompt: "slow" });
+  await until(() => vendor.calls.length > 0);
+  const exit = service.stop("SIGTERM");
+  await until(async () => (await service.get("/readyz")).status !== 200);
+  const beats = new Set<number>();
+  await until(async () => {
+    const [row] = await pool.query<{ at: Date }>("select beat_at as at from replicas");
+    beats.add(row?.at.getTime() ?? 0);
+    return beats.size === 3;
+  });
+  released.resolve();
+  assert.equal((await answer).status, 200);
+  assert.equal(await exit, 0);
+  assert.deepEqual(await pool.query("select from grants"), []);
+});
+
 test("SIGTERM: reports not ready, lets requests finish, and aborts the rest without charge", async (t) => {
   const drainMs = 1_500;
   const vendor = await startVendor("openai", ({ body }) =>
