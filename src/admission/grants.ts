@@ -30,6 +30,8 @@ export interface GrantsParts {
   telemetry?: Telemetry | undefined;
   /** Returns milliseconds since 1970, for tests. Undefined: the database's clock. */
   clock?: (() => number) | undefined;
+  /** Longest wait for headroom of another replica, in milliseconds. Default: 100. */
+  callBackMs?: number | undefined;
 }
 
 interface Waiting<T> {
@@ -54,7 +56,7 @@ export class Grants {
 
   constructor(parts: GrantsParts) {
     this.#parts = parts;
-    this.#escrow = new Escrow(parts.replica);
+    this.#escrow = new Escrow(parts.replica, parts.callBackMs);
     parts.journal.onWritten = (requestIds, isWritten) => this.#tell({ type: "journaled", requestIds, isWritten });
   }
 

@@ -16,7 +16,10 @@ interface Options {
   isDeaf?: boolean;
 }
 
-/** Creates grants of a replica. With `url` they get call-backs over LISTEN. */
+/**
+ * Creates grants of a replica. With `url` they get call-backs over LISTEN. They wait long for headroom of other
+ * replicas, because the machine can be busy.
+ */
 export async function makeGrants(
   t: Lifetime,
   { pool, url }: { pool: Pool; url?: string | undefined },
@@ -25,7 +28,7 @@ export async function makeGrants(
 ): Promise<Grants> {
   const journal = await openJournal<SettlementRow>(folder ?? (await makeFolder(t)), QUIET);
   const posts = new PostJournal(journal, replica, QUIET);
-  const grants = new Grants({ pool, journal: posts, replica, log: QUIET, clock });
+  const grants = new Grants({ pool, journal: posts, replica, log: QUIET, clock, callBackMs: 20_000 });
   const stop = url === undefined ? undefined : await listen(url, (workspace) => grants.callBack(workspace));
   const beat = () => grants.beat(performance.now(), 2, !isDeaf);
   beat();

@@ -5,7 +5,7 @@ import { type Running, Share, type Unposted, type Waiting } from "./share.ts";
 /** Time after the last heartbeat in which requests are admitted, in ms. Replicas declare others dead after 10 s. */
 const SAFE_MS = 8_000;
 
-/** Longest wait for headroom that another replica was told to return, in milliseconds. */
+/** Default of `callBackMs`. */
 const CALL_BACK_MS = 100;
 
 /** Wait before an ask is repeated, in milliseconds. */
@@ -27,6 +27,7 @@ export class Escrow {
   readonly shares = new Map<string, Share>();
   readonly #running = new Map<string, Running>();
   readonly #replica: string;
+  readonly #callBackMs: number;
   #flight: { share: Share; item: Item }[] = [];
   /** The last exchange has failed. */
   #isAway = false;
@@ -42,8 +43,10 @@ export class Escrow {
   /** Shares that may have something to send. */
   readonly #dirty = new Set<Share>();
 
-  constructor(replica: string) {
+  /** @param callBackMs longest wait for headroom that another replica was told to return, in milliseconds */
+  constructor(replica: string, callBackMs = CALL_BACK_MS) {
     this.#replica = replica;
+    this.#callBackMs = callBackMs;
   }
 
   /** When a `tick` can have an effect, in ms, besides the return of idle headroom; undefined: not before an event. */
@@ -181,7 +184,7 @@ export class Escrow {
     const { requestId, askedAt = now } = ask;
     if (verdict.response !== undefined) commands.push({ type: "replay", requestId, response: verdict.response });
     else if (!verdict.refusal) this.#admit(share, requestId, commands);
-    else if (verdict.calledBack && now - askedAt < CALL_BACK_MS) {
+    else if (verdict.calledBack && now - askedAt < this.#callBackMs) {
       share.asks.push({ ...ask, askedAt, retryAt: now + RETRY_MS });
       share.callBack(now);
     } else commands.push({ type: "refuse", requestId, refusal: verdict.refusal });
