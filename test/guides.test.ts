@@ -17,8 +17,8 @@ import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
 
-/** Pages whose blocks are run by readme.test.ts and packages.test.ts. */
-const TESTED_ELSEWHERE = ["README.md", "docs/command-line.md", "docs/typescript.md"];
+/** Pages whose blocks are run by readme.test.ts, operators-day.test.ts and packages.test.ts. */
+const TESTED_ELSEWHERE = ["README.md", "docs/command-line.md", "docs/operators-day.md", "docs/typescript.md"];
 /** Pages whose blocks are run by this file. */
 const TESTED_HERE = [
   "docs/getting-started.md",
@@ -99,9 +99,10 @@ describe("the guides work as written against a running service", () => {
 
   test("docs/getting-started.md yields a program that streams and gets strict JSON", async ({ service, t }) => {
     const folder = await project(t);
-    const [start, key, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
+    const [start, key, link, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
     assert.deepEqual(more, []);
     assert.equal(start?.text, "npm start");
+    assert.match(await runner(service).sh(link?.text ?? ""), /^http\S+\/console#sign-in=li_\w{33}$/m);
     assert.match(await runner(service).sh(key?.text ?? ""), /ck_\w{33}/);
     assert.equal(given?.text, "export CHORUS_API_KEY=ck_…");
     const clone = runner(service);

@@ -85,8 +85,9 @@ async function startNpm(t: Lifetime) {
 const test = base.extend("npm", { scope: "file" }, fixture(startNpm));
 
 test("README names npm start and npm test", async () => {
-  const [start, tests] = await blocks("README.md");
-  assert.deepEqual([start?.text, tests?.text], ["npm start", "npm test"]);
+  const commands = (await blocks("README.md", "sh")).map(({ text }) => text);
+  // A reader who runs the commands in order does not get past the one that keeps running.
+  assert.deepEqual(commands.slice(0, 2), ["npm test", "npm start"]);
   const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   assert.ok(scripts.start && scripts.test);
 });

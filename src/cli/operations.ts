@@ -21,7 +21,7 @@ export function addModels(program: Command): void {
       if (wantsJson(command)) printJson(messageJson(ListModelsResponseSchema, response));
       else {
         printTable(
-          ["MODEL", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED", "FIRST TEXT", "95 %", "USD", "RUNNING"],
+          ["MODEL", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED", "FIRST MS", "95 % MS", "USD", "RUNNING"],
           response.models.map(modelRow),
         );
       }
