@@ -100,13 +100,13 @@ export const FAILURES = {
     http: 415,
     code: "unsupported_media_type",
     connect: Code.InvalidArgument,
-    message: "The body must be sent as Content-Type: application/json, without Content-Encoding.",
+    message: "The body must be sent as Content-Type: application/json in UTF-8.",
   },
   unsupported_compression: {
     http: 415,
     code: "unsupported_media_type",
     connect: Code.Unimplemented,
-    message: "The messages of a call must be sent without compression.",
+    message: "The request must be sent without compression. The only supported encoding is identity.",
   },
   invalid_request: {
     http: 422,

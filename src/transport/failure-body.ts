@@ -2,6 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import type { Failure } from "../failure.ts";
 
+/** What a refusal of a compressed request names as supported. */
+export const SUPPORTED_ENCODINGS = "identity";
+
 /** A failure as a response over HTTP. */
 export interface FailureResponse {
   readonly status: number;
@@ -12,13 +15,16 @@ export interface FailureResponse {
 
 /** The response of a failure over REST. */
 export function ownFailure(failure: Failure, requestId: string): FailureResponse {
-  return { status: failure.row.http, text: failureJson(failure, requestId), headers: retryAfterHeader(failure) };
+  return { status: failure.row.http, text: failureJson(failure, requestId), headers: failureHeaders(failure) };
 }
 
-/** `Retry-After`, when the failure states a time. */
-export function retryAfterHeader(failure: Failure): FailureResponse["headers"] {
+/** `Retry-After`, when the failure states a time; the supported encodings, when the request has another. */
+export function failureHeaders(failure: Failure): FailureResponse["headers"] {
   const seconds = retryAfterSeconds(failure);
-  return seconds === undefined ? {} : { "Retry-After": String(seconds) };
+  return {
+    ...(seconds === undefined ? {} : { "Retry-After": String(seconds) }),
+    ...(failure.kind === "unsupported_compression" ? { "Accept-Encoding": SUPPORTED_ENCODINGS } : {}),
+  };
 }
 
 /** The body of a failure over REST, as JSON text. */

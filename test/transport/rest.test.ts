@@ -182,7 +182,9 @@ describe("failures over REST", () => {
       { ...JSON_TYPE, "Content-Encoding": "gzip" },
       { ...JSON_TYPE, "Content-Encoding": "identity, br" },
     ]) {
-      await expectFailure(await post(headers), 415, "unsupported_media_type");
+      const response = await post(headers);
+      await expectFailure(response, 415, "unsupported_media_type");
+      assert.equal(response.headers.get("accept-encoding"), "Content-Encoding" in headers ? "identity" : null);
     }
     for (const headers of [
       { "Content-Type": "Application/JSON" },

@@ -14,10 +14,12 @@ import {
   StreamGenerateResponse_DoneSchema,
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { GenerateEvent } from "../../src/service/request-context.ts";
+import { onAbort } from "../../src/abort.ts";
+import { Failure } from "../../src/failure.ts";
+import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
-import { serveRpc, statusDetail, transports } from "../helpers/rpc.ts";
+import { rpcFailure, serveRpc, statusDetail, transports } from "../helpers/rpc.ts";
 
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
@@ -130,6 +132,67 @@ test("sends the same failures in the trailers of gRPC and in the end of a stream
   assert.match(response.body, /"code":"unimplemented".*"code":"unsupported_media_type"/);
 });
 
+test("names the supported encodings when it refuses a compressed request", async (t) => {
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  const connect = async (path: string, type: string, headers: Record<string, string>, body: Buffer) => {
+    const raw = await openRaw(t, url);
+    raw.send(head("POST", path, { "Content-Type": type, ...headers, "Content-Length": body.length }));
+    raw.send(body);
+    return raw.read();
+  };
+  const unary = await connect(GENERATE, "application/json", { "Content-Encoding": "gzip" }, Buffer.from("{}"));
+  assert.deepEqual([unary.status, unary.headers["accept-encoding"]], [501, "identity"]);
+  assert.match(unary.body, /"message":"[^"]*identity/);
+  for (const [headers, flags] of [
+    [{ "Connect-Content-Encoding": "gzip" }, 0],
+    [{}, 1],
+  ] as const) {
+    const stream = await connect(STREAM, "application/connect+json", headers, envelope("{}", flags));
+    assert.deepEqual([stream.status, stream.headers["connect-accept-encoding"]], [200, "identity"]);
+    assert.match(stream.body, /"message":"[^"]*identity/);
+    const web = { "grpc-encoding": "gzip" };
+    const grpcWeb = await connect(GENERATE, "application/grpc-web", flags === 0 ? web : {}, envelope(REQUEST, flags));
+    assert.deepEqual([grpcWeb.status, grpcWeb.headers["grpc-accept-encoding"]], [200, "identity"]);
+  }
+  const { headers, trailers } = await grpcCall(t, url, GENERATE, { "grpc-encoding": "gzip" }, envelope(REQUEST));
+  assert.deepEqual([headers["grpc-accept-encoding"], trailers["grpc-status"]], ["identity", "12"]);
+  const other = await grpcCall(t, url, GENERATE, { "grpc-timeout": "x" }, envelope(REQUEST));
+  assert.equal(other.headers["grpc-accept-encoding"], undefined);
+});
+
+test("encodes in grpc-message only what the protocol requires", async (t) => {
+  const messages: [message: string, sent: string][] = [
+    ['temperature must be "low": 1/2, [3] {4} ~!', 'temperature must be "low": 1/2, [3] {4} ~!'],
+    ["100% of 5 €, größer\n\u007f", "100%25 of 5 %E2%82%AC, gr%C3%B6%C3%9Fer%0A%7F"],
+  ];
+  for (const [message, sent] of messages) {
+    const fail = async () => {
+      throw new Failure("invalid_request", { message });
+    };
+    const { url } = await serveRpc(t, { generation: { generateWhole: fail } });
+    const { trailers } = await grpcCall(t, url, GENERATE, {}, envelope(REQUEST));
+    assert.equal(trailers["grpc-message"], sent);
+    for (const [name, transport] of Object.entries(transports(url))) {
+      const failure = await rpcFailure(createClient(GenerationService, transport).generate({ prompt: "a" }));
+      assert.equal(failure.message, message, name);
+    }
+  }
+});
+
+test("ends a gRPC stream at the caller's deadline, with the text before it", async (t) => {
+  async function* generate(_: unknown, { signal }: RequestContext): AsyncGenerator<GenerateEvent> {
+    yield { type: "delta", text: "a" };
+    await new Promise<void>((resolve) => onAbort(signal, resolve));
+    throw new CallerGone();
+  }
+  const { url } = await serveRpc(t, { generation: { generate } });
+  const { body, trailers } = await grpcCall(t, url, STREAM, { "grpc-timeout": "50m" }, envelope(REQUEST));
+  const { event } = fromBinary(StreamGenerateResponseSchema, body.subarray(5));
+  assert.deepEqual([event.case, trailers["grpc-status"], detailOf(trailers).code], ["delta", "4", "timed_out"]);
+  const watch = await grpcCall(t, url, "/grpc.health.v1.Health/Watch", { "grpc-timeout": "50m" }, envelope(""));
+  assert.equal(watch.trailers["grpc-status"], "4");
+});
+
 test("serves Connect's GET requests of methods without side effects", async (t) => {
   const { url } = await serveRpc(t, { quotas: async () => create(QuotasResponseSchema, { workspace: "w" }) });
   const raw = await openRaw(t, url);
@@ -223,7 +286,7 @@ async function grpcCall(
   path: string,
   headers: Record<string, string>,
   body: Buffer,
-): Promise<{ body: Buffer; trailers: Record<string, unknown> }> {
+): Promise<{ headers: Record<string, unknown>; body: Buffer; trailers: Record<string, unknown> }> {
   const session = connectHttp2(url);
   t.onTestFinished(() => session.destroy());
   const type = { "content-type": "application/grpc", te: "trailers" };
@@ -231,8 +294,8 @@ async function grpcCall(
   stream.end(body);
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  const [trailers] = await once(stream, "trailers");
-  return { body: Buffer.concat(chunks), trailers };
+  const [[received], [trailers]] = await Promise.all([once(stream, "response"), once(stream, "trailers")]);
+  return { headers: received, body: Buffer.concat(chunks), trailers };
 }
 
 /** Returns the FailureDetail of a gRPC response. */

@@ -19,7 +19,7 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   missing_scope: ALL,
   // Only the console checks the origin.
   foreign_origin: [],
-  unsupported_compression: [],
+  unsupported_compression: PROMPTS,
   not_found: [],
   // The other entities are named in requests of owners and operators.
   unknown_entity: ["getModel"],

@@ -1,5 +1,5 @@
 import type { Failure, FailureKind } from "../../failure.ts";
-import { type FailureResponse, retryAfterHeader } from "../failure-body.ts";
+import { type FailureResponse, failureHeaders } from "../failure-body.ts";
 
 /** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
 const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;
@@ -37,7 +37,7 @@ export function openaiFailure(failure: Failure): FailureResponse {
   return {
     status: row.http === 422 ? 400 : row.http,
     text: openaiFailureJson(failure),
-    headers: { ...retryAfterHeader(failure), ...(isFinal ? { "X-Should-Retry": "false" } : {}) },
+    headers: { ...failureHeaders(failure), ...(isFinal ? { "X-Should-Retry": "false" } : {}) },
   };
 }
 

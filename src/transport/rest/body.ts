@@ -14,7 +14,7 @@ export interface Body {
 
 /**
  * Checks the headers that describe a body: size, then type.
- * @throws Failure request_too_large or unsupported_media_type
+ * @throws Failure request_too_large, unsupported_compression or unsupported_media_type
  */
 export function checkBodyHeaders({ headers }: IncomingMessage): void {
   checkStatedLength(headers["content-length"], MAX_BODY);
@@ -23,13 +23,9 @@ export function checkBodyHeaders({ headers }: IncomingMessage): void {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";");
   const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="));
   const encoding = (headers["content-encoding"] ?? "identity").toLowerCase();
-  if (
-    type.trim() !== "application/json" ||
-    encoding !== "identity" ||
-    (charset && !/^charset="?utf-8"?$/.test(charset))
-  ) {
+  if (encoding !== "identity") throw new Failure("unsupported_compression");
+  if (type.trim() !== "application/json" || (charset && !/^charset="?utf-8"?$/.test(charset)))
     throw new Failure("unsupported_media_type");
-  }
 }
 
 /**

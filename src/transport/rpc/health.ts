@@ -25,6 +25,8 @@ export function addHealth(router: ConnectRouter, services: readonly DescService[
         last = status;
         await sleep(WATCH_MS, undefined, { signal }).catch(() => undefined);
       }
+      // A return would end the call with OK when the caller's deadline passes.
+      throw signal.reason;
     },
   });
 }

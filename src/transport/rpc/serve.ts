@@ -4,6 +4,7 @@ import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
 import { checkStatedLength } from "../body-bounds.ts";
 import { connectionOf, refuseExcess } from "../connections.ts";
+import { SUPPORTED_ENCODINGS } from "../failure-body.ts";
 import type { Requirement } from "../methods.ts";
 import type { Report } from "../report.ts";
 import type { Identity } from "../tracked-request.ts";
@@ -79,9 +80,7 @@ export function createServeMethod({ protocols, authenticate, bodies, stallMs, re
       report(call, error);
       if (error instanceof CallerGone && !isLate(call.signal)) return abortResponse(response);
       if (!wire) response.setHeader("Allow", allowedMethods(method));
-      reply = wire
-        ? wire.reply(undefined, toConnectError(error, call.requestId, call.signal))
-        : refusal(toFailure(error), request, protocols, call.requestId);
+      reply = wire ? failedReply(wire, error, call) : refusal(toFailure(error), request, protocols, call.requestId);
     } finally {
       clearTimeout(deadline);
     }
@@ -99,6 +98,13 @@ export function createServeMethod({ protocols, authenticate, bodies, stallMs, re
     const reply = wire.reply();
     return { ...reply, body: Buffer.concat([last, reply.body]) };
   }
+}
+
+/** The reply that ends a call with what was thrown. */
+function failedReply(wire: Wire, error: unknown, { requestId, signal }: Call): Reply {
+  const reply = wire.reply(undefined, toConnectError(error, requestId, signal));
+  if (!(error instanceof Failure && error.kind === "unsupported_compression")) return reply;
+  return { ...reply, headers: { ...reply.headers, [wire.acceptHeader]: SUPPORTED_ENCODINGS } };
 }
 
 /** The reply to a request that no method serves, in the protocol that its content type names, or else in JSON. */

@@ -19,8 +19,9 @@ export interface Wire {
   /** Whether each message has a prefix: a byte of flags and four bytes of length. */
   readonly enveloped: boolean;
   readonly contentType: string;
-  /** Request header that names the compression of messages. */
+  /** Request header that names the compression of messages, and response header that names what is supported. */
   readonly encodingHeader: string;
+  readonly acceptHeader: string;
   /**
    * Ends a response.
    * @param message the only message of a unary method
@@ -58,6 +59,7 @@ export function connectUnary(json: boolean): Wire {
     enveloped: false,
     contentType,
     encodingHeader: "content-encoding",
+    acceptHeader: "accept-encoding",
     reply(message = NOTHING, error) {
       if (!error) {
         const headers = { "content-type": contentType, "content-length": message.length };
@@ -80,30 +82,40 @@ function connectStream(json: boolean): Wire {
     json,
     ...enveloped(`application/connect+${json ? "json" : "proto"}`, end),
     encodingHeader: "connect-content-encoding",
+    acceptHeader: "connect-accept-encoding",
   };
 }
 
 function grpcWeb(json: boolean): Wire {
-  const end = (error?: ConnectError) =>
-    error ? envelope(trailerSerialize(setTrailerStatus(new Headers(), error)), TRAILERS) : GRPC_WEB_END;
+  const end = (error?: ConnectError) => (error ? envelope(trailerSerialize(statusOf(error)), TRAILERS) : GRPC_WEB_END);
   return {
     protocol: "grpc",
     json,
     ...enveloped(`application/grpc-web+${json ? "json" : "proto"}`, end),
     encodingHeader: "grpc-encoding",
+    acceptHeader: "grpc-accept-encoding",
   };
 }
 
 function grpc(json: boolean): Wire {
   const end = () => NOTHING;
-  const trailers = (error?: ConnectError) =>
-    error ? Object.fromEntries(setTrailerStatus(new Headers(), error)) : GRPC_OK;
+  const trailers = (error?: ConnectError) => (error ? Object.fromEntries(statusOf(error)) : GRPC_OK);
   return {
     protocol: "grpc",
     json,
     ...enveloped(`application/grpc+${json ? "json" : "proto"}`, end, trailers),
     encodingHeader: "grpc-encoding",
+    acceptHeader: "grpc-accept-encoding",
   };
+}
+
+/** The status of a failed call, for trailers. */
+function statusOf(error: ConnectError): Headers {
+  const trailers = setTrailerStatus(new Headers(), error);
+  // Connect's function encodes spaces and punctuation too, which some clients show as they come.
+  const message = error.rawMessage.replace(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent);
+  trailers.set("grpc-message", message);
+  return trailers;
 }
 
 /** The part that all protocols with envelopes share. Their status is 200, because the end states the failure. */

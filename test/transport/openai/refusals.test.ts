@@ -209,26 +209,30 @@ describe("failures", () => {
   test("have OpenAI's shape and our codes", async ({ service, database: { pool } }) => {
     const post = (body: string, headers: Record<string, string> = {}) => service.post(PATH, body, headers);
     const body = JSON.stringify({ messages: HELLO });
-    const cases: [response: Promise<Response>, status: number, type: string, code: string][] = [
-      [post("{"), 400, "invalid_request_error", "invalid_json"],
-      [post("[]"), 400, "invalid_request_error", "invalid_json"],
-      [post(body, { "x-api-key": "ck_unknown" }), 401, "authentication_error", "unauthenticated"],
-      [post(body, { "content-type": "text/plain" }), 415, "invalid_request_error", "unsupported_media_type"],
-      [post(body, { "content-encoding": "gzip" }), 415, "invalid_request_error", "unsupported_media_type"],
-      [service.get(PATH), 405, "invalid_request_error", "method_not_allowed"],
-      [service.get("/v1/responses"), 404, "invalid_request_error", "not_found"],
-      [service.post("/v1/embeddings", {}), 404, "invalid_request_error", "not_found"],
-      [post(`{"stop":[${'"a",'.repeat(100_000)}"a"]}`), 413, "invalid_request_error", "request_too_large"],
-      [post(body, { "idempotency-key": "a b" }), 400, "invalid_request_error", "invalid_request"],
+    const cases: [send: () => Promise<Response>, status: number, type: string, code: string][] = [
+      [() => post("{"), 400, "invalid_request_error", "invalid_json"],
+      [() => post("[]"), 400, "invalid_request_error", "invalid_json"],
+      [() => post(body, { "x-api-key": "ck_unknown" }), 401, "authentication_error", "unauthenticated"],
+      [() => post(body, { "content-type": "text/plain" }), 415, "invalid_request_error", "unsupported_media_type"],
+      [() => post(body, { "content-encoding": "gzip" }), 415, "invalid_request_error", "unsupported_media_type"],
+      [() => service.get(PATH), 405, "invalid_request_error", "method_not_allowed"],
+      [() => service.get("/v1/responses"), 404, "invalid_request_error", "not_found"],
+      [() => service.post("/v1/embeddings", {}), 404, "invalid_request_error", "not_found"],
+      [() => post(`{"stop":[${'"a",'.repeat(100_000)}"a"]}`), 413, "invalid_request_error", "request_too_large"],
+      [() => post(body, { "idempotency-key": "a b" }), 400, "invalid_request_error", "invalid_request"],
     ];
-    for (const [response, status, type, code] of cases) {
-      const found = await refusal(await response);
-      assert.deepEqual([found.status, found.type, found.code], [status, type, code]);
+    for (const [send, status, type, code] of cases) {
+      const found = await refusal(await send());
+      assert.deepEqual([found.status, found.type, found.code], [status, type, code], found.message);
     }
     const workspaces = createWorkspaces(pool);
     await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_minute", to: 0n }]);
     const limited = await refusal(await post(body));
-    assert.deepEqual([limited.status, limited.type, limited.code], [429, "rate_limit_error", "rate_limit_exceeded"]);
+    assert.deepEqual(
+      [limited.status, limited.type, limited.code],
+      [429, "rate_limit_error", "rate_limit_exceeded"],
+      limited.message,
+    );
     assert.match(limited.headers.get("retry-after") ?? "", /^\d+$/);
     assert.match(limited.message, /requests_per_minute/);
     assert.equal(limited.headers.get("x-should-retry"), null);
