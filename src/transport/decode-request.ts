@@ -3,15 +3,14 @@ import { Failure } from "../failure.ts";
 import { type ChatTerms, decodeChat } from "./openai/decode.ts";
 import { decode } from "./rest/decode.ts";
 import { parseMessage } from "./rpc/parse.ts";
+import type { UnknownMembers } from "./unknown-members.ts";
 
 /** How a request is written: as JSON of the public contract, as OpenAI's JSON, as protobuf JSON, or as protobuf. */
 export type Format = "rest" | "openai" | "json" | "proto";
 
-export interface DecodedRequest {
+/** The unknown members are those of the formats `rest` and `json`. */
+export interface DecodedRequest extends Readonly<UnknownMembers> {
   readonly request: GenerateRequest;
-  /** Paths of the first unknown members, and the number of the others. Empty for all formats but `rest`. */
-  readonly unknown: readonly string[];
-  readonly more: number;
   /** Set for the format `openai`. */
   readonly chat?: ChatTerms;
 }
@@ -30,7 +29,8 @@ export function decodeRequest(bytes: Uint8Array, format: Format): DecodedRequest
     const { message, unknown, more } = decode(GenerateRequestSchema, text, value);
     return { request: message, unknown, more };
   }
-  return { request: parseMessage(GenerateRequestSchema, bytes, format === "json"), unknown: [], more: 0 };
+  const found: UnknownMembers = { unknown: [], more: 0 };
+  return { request: parseMessage(GenerateRequestSchema, bytes, format === "json", found), ...found };
 }
 
 /** Decodes UTF-8 without its byte order mark. @throws Failure invalid_json */

@@ -104,6 +104,48 @@ test("takes null, an empty string and an empty list in JSON for an absent field"
   assert.equal(received.length, 3);
 });
 
+test("reports unknown members of a JSON request, and accepts both names of a field", async (t) => {
+  const seen: unknown[] = [];
+  const note = (context: RequestContext) => void seen.push(context.notices.map(({ code, field }) => [code, field]));
+  const { url } = await serveRpc(t, {
+    generation: {
+      async generateWhole(_, context) {
+        note(context);
+        return create(GenerateResponseSchema);
+      },
+      async *generate(_, context) {
+        note(context);
+        yield { type: "done", done: create(StreamGenerateResponse_DoneSchema) };
+      },
+    },
+  });
+  const body = {
+    messages: [{ role: "ROLE_USER", content: "a", name: "b" }],
+    response_format: { text: { strict: true } },
+    maxTokens: 1,
+    stop_sequences: ["a"],
+    model: null,
+    system: "",
+  };
+  for (const system of ["", "a".repeat(20_000)]) {
+    const text = JSON.stringify({ ...body, system });
+    const json = { "Content-Type": "application/json" };
+    assert.equal((await fetch(url + GENERATE, { method: "POST", headers: json, body: text })).status, 200);
+    const connect = { "Content-Type": "application/connect+json" };
+    const stream = await fetch(url + STREAM, {
+      method: "POST",
+      headers: connect,
+      body: new Uint8Array(envelope(text)),
+    });
+    await stream.text();
+    const type = { "content-type": "application/grpc+json" };
+    assert.equal((await grpcCall(t, url, GENERATE, type, envelope(text))).trailers["grpc-status"], "0");
+  }
+  const fields = ["messages[0].name", "response_format.text.strict", "model"];
+  const expected = fields.map((field) => ["unknown_field", field]);
+  assert.deepEqual(seen, Array(6).fill(expected));
+});
+
 test("sends the same failures in the trailers of gRPC and in the end of a stream", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
   const cases: [path: string, headers: Record<string, string>, body: Buffer, status: string, code: string][] = [

@@ -15,10 +15,7 @@ import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../failure.ts";
 import { memberText } from "../../json.ts";
 import { memberName, words } from "../../json-names.ts";
-
-/** Most unknown members that one request reports, and the length of a reported path. */
-const MAX_UNKNOWN = 100;
-const MAX_PATH = 200;
+import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
 
 interface Source {
   /** The body's text, from which `inline` fields are copied. */
@@ -39,15 +36,11 @@ export function decode<D extends DescMessage>(
   desc: D,
   text: string,
   value: object,
-): { message: MessageShape<D>; unknown: string[]; more: number } {
-  const unknown: string[] = [];
-  let more = 0;
-  const onUnknown = (path: Path) => {
-    if (unknown.length === MAX_UNKNOWN) more++;
-    else unknown.push(reportedPath(path));
-  };
+): { message: MessageShape<D> } & UnknownMembers {
+  const found: UnknownMembers = { unknown: [], more: 0 };
+  const onUnknown = (path: Path) => addUnknown(found, pathText(path));
   const message = readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: true }) as MessageShape<D>;
-  return { message, unknown, more };
+  return { message, ...found };
 }
 
 /**
@@ -59,7 +52,7 @@ export function decodeStrictly<D extends DescMessage>(desc: D, text: string, val
   const onUnknown = (path: Path, member: unknown) => {
     const isEmpty = typeof member === "object" && Object.keys(member ?? {}).length === 0;
     if (isEmpty || member === "" || member === false) return;
-    const name = reportedPath(path);
+    const name = reportedPath(pathText(path));
     throw invalid(name, `${name} is not supported. Leave it out.`);
   };
   return readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: false }) as MessageShape<D>;
@@ -83,11 +76,6 @@ export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchPara
 const NO_BODY: Source = { text: "", onUnknown: () => undefined, skipsOtherCases: true };
 
 type Path = Array<string | number>;
-
-/** A path for a notice or a failure. The caller chose its names. */
-function reportedPath(path: Path): string {
-  return pathText(path).slice(0, MAX_PATH).toWellFormed();
-}
 
 function pathText(path: Path): string {
   return path.reduce<string>(

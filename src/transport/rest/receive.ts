@@ -1,6 +1,4 @@
-import type { Notice } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../accounts/keys.ts";
-import { notice } from "../../service/notices.ts";
 import { CallerGone, type RequestContext } from "../../service/request-context.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-budget.ts";
@@ -8,6 +6,7 @@ import { type DecodedRequest, decodeRequest } from "../decode-request.ts";
 import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
 import type { Result } from "../request-worker.ts";
 import { contextOf } from "../tracked-request.ts";
+import { unknownNotices } from "../unknown-members.ts";
 import { checkBodyHeaders, readBody } from "./body.ts";
 import type { Exchange } from "./handler.ts";
 
@@ -49,7 +48,7 @@ export async function receive(
   if (!isRepeatable) await parts.services.generation.precheck(caller);
   const { decoded, hold } = await read(parts, exchange, caller, form, isRepeatable);
   try {
-    const notices = unknownFieldNotices(decoded.unknown, decoded.more);
+    const notices = unknownNotices(decoded);
     const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, notices);
     await use({ request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) });
   } finally {
@@ -76,14 +75,4 @@ async function read(
     hold.release();
     throw closed.aborted ? new CallerGone() : error;
   }
-}
-
-/** @param more number of unknown fields beyond those in `fields` */
-function unknownFieldNotices(fields: readonly string[], more: number): Notice[] {
-  const notices = fields.map((field) =>
-    notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
-  );
-  if (more > 0)
-    notices.push(notice("unknown_field", `${more} more members are no fields of this request, and were ignored.`));
-  return notices;
 }

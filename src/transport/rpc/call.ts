@@ -2,10 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { Failure } from "../../failure.ts";
 import type { RequestContext } from "../../service/request-context.ts";
 import { callerOf, contextOf, type Identity, type TrackedRequest } from "../tracked-request.ts";
+import { type UnknownMembers, unknownNotices } from "../unknown-members.ts";
 
 /** A call as the internal listener or the console follows it to its end. */
 export interface Call extends TrackedRequest {
   identity: Identity;
+  /** Members of the request in JSON that its message does not have. */
+  unknown: UnknownMembers;
   /** Aborts when the connection closes, or when the caller's deadline passes with the Failure `timed_out`. */
   readonly signal: AbortSignal;
   /** Returns the value of the request header with a lower-case name. */
@@ -21,6 +24,7 @@ export function createCall({ headers }: IncomingMessage, requestId: string, sign
     startedAt: performance.now(),
     facts: {},
     identity: {},
+    unknown: { unknown: [], more: 0 },
     signal,
     header: (name) => headers[name]?.toString(),
   };
@@ -28,7 +32,8 @@ export function createCall({ headers }: IncomingMessage, requestId: string, sign
 
 /** @throws Failure unauthenticated */
 export function callContext(call: Call): RequestContext {
-  return contextOf(call, callerOf(call.identity), call.signal, call.header("idempotency-key"));
+  const notices = unknownNotices(call.unknown);
+  return contextOf(call, callerOf(call.identity), call.signal, call.header("idempotency-key"), notices);
 }
 
 /** Whether the call has ended because the caller's deadline has passed. */

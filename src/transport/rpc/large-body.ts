@@ -9,14 +9,10 @@ import type { Wire } from "./wire.ts";
  * Reads a large body in a thread, because decoding would hold the event loop.
  * @throws Failure; the reason of the call's signal
  */
-export async function readLarge(
-  blocks: Blocks,
-  { identity, method, signal, header }: Call,
-  wire: Wire,
-  reader: RequestReader,
-): Promise<ReadRequest> {
+export async function readLarge(blocks: Blocks, call: Call, wire: Wire, reader: RequestReader): Promise<ReadRequest> {
+  const { identity, method, signal, header } = call;
   const streamed = method === "stream_generate";
-  const { request } = await reader.read(blocks, {
+  const { request, unknown, more } = await reader.read(blocks, {
     format: wire.json ? "json" : "proto",
     isWrapped: wire.enveloped,
     owner: callerOf(identity).workspaceId,
@@ -24,5 +20,6 @@ export async function readLarge(
     streamed,
     isRepeatable: !streamed && header("idempotency-key") !== undefined,
   });
+  call.unknown = { unknown, more };
   return request;
 }

@@ -1,6 +1,8 @@
 import { type DescMessage, fromBinary, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { Failure, invalid } from "../../failure.ts";
+import { memberName } from "../../json-names.ts";
+import { addUnknown, type UnknownMembers } from "../unknown-members.ts";
 
 /** Bytes of flags and length before each message in an envelope. */
 const PREFIX_BYTES = 5;
@@ -22,10 +24,16 @@ export function unwrap(body: Uint8Array): Uint8Array {
 
 /**
  * Parses a message in protobuf's JSON or binary format.
+ * @param found receives the members of JSON that the message does not have
  * @throws Failure invalid_json or invalid_request, without the parser's text, which may quote the body
  */
-export function parseMessage<D extends DescMessage>(desc: D, bytes: Uint8Array, json: boolean): MessageShape<D> {
-  if (json) return parseJson(desc, bytes);
+export function parseMessage<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  json: boolean,
+  found: UnknownMembers,
+): MessageShape<D> {
+  if (json) return parseJson(desc, bytes, found);
   try {
     return fromBinary(desc, bytes);
   } catch (cause) {
@@ -34,17 +42,37 @@ export function parseMessage<D extends DescMessage>(desc: D, bytes: Uint8Array, 
   }
 }
 
-function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array): MessageShape<D> {
+function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found: UnknownMembers): MessageShape<D> {
   let value: JsonValue;
   try {
     value = JSON.parse(utf8.decode(bytes));
   } catch (cause) {
     throw new Failure("invalid_json", { cause });
   }
+  const message = messageOf(desc, value);
+  findUnknown(desc, value, "", found);
+  return message;
+}
+
+function messageOf<D extends DescMessage>(desc: D, value: JsonValue): MessageShape<D> {
   try {
     return fromJson(desc, value, { ignoreUnknownFields: true });
   } catch {
     return parseWithoutEmpty(desc, value);
+  }
+}
+
+/** Adds the members that protobuf's JSON ignores, by the path with the names of the public JSON. */
+function findUnknown(desc: DescMessage, value: JsonValue, path: string, found: UnknownMembers): void {
+  // Messages of protobuf itself, such as Timestamp, have JSON forms of their own.
+  if (typeof value !== "object" || value === null || desc.typeName.startsWith("google.protobuf.")) return;
+  for (const [name, member] of Object.entries(value)) {
+    const field = desc.fields.find((one) => one.jsonName === name || one.name === name);
+    const at = path + (field ? memberName(field) : name);
+    if (!field) addUnknown(found, at);
+    else if (!field.message) continue;
+    else if (!Array.isArray(member)) findUnknown(field.message, member, `${at}.`, found);
+    else for (const [i, item] of member.entries()) findUnknown(field.message, item, `${at}[${i}].`, found);
   }
 }
 
