@@ -111,7 +111,7 @@ async function* generate(
     lease = opened;
     context.facts.generationId = admitted.id;
     context.facts.level = admitted.choice.level;
-    // The leases of a burst are opened by one statement.
+    // The requests of a burst are admitted together.
     const toAnswer = turns.enter(workspaceId);
     if (toAnswer) await toAnswer;
     const cost = createCost();
