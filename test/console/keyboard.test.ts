@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { test } from "vitest";
+import { openConsole, skipReason } from "./chromium.ts";
+
+/** Text or name of the focused element. */
+const FOCUSED = `(() => {
+  const { activeElement: element } = document;
+  return element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+})()`;
+
+/** Moves the focus with the tabulator until it is on the named element. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let i = 0; i < 60; i++) {
+    if ((await page.evaluate<string>(FOCUSED)).trim() === name) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`The tabulator does not reach ${name}.`);
+}
+
+async function press(page: Page, name: string): Promise<void> {
+  await tabTo(page, name);
+  await page.keyboard.press("Enter");
+}
+
+test("signs in, makes a key, asks and revokes with the keyboard alone", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token, problems } = await openConsole(t);
+  const page = await open("/console/keys");
+  await page.getByLabel("Owner token").and(page.locator(":focus")).waitFor();
+  await page.keyboard.type(token);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+
+  await press(page, "Create a key");
+  await page.getByLabel("Name", { exact: true }).and(page.locator(":focus")).waitFor();
+  await page.keyboard.type("Invoices");
+  await page.keyboard.press("Enter");
+  await page.getByText("Store it now.").waitFor();
+  await press(page, "I have stored it");
+  await page.getByRole("link", { name: "Invoices" }).waitFor();
+
+  await press(page, "Playground");
+  await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor();
+  // The kind of input, then the text.
+  await tabTo(page, "Prompt");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("What is a choir?");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("Done", { exact: true }).waitFor();
+
+  await press(page, "Keys");
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await press(page, "Revoke Invoices");
+  await press(page, "Revoke the key");
+  await page.getByText("Revoked the key Invoices. It is refused within a second.").waitFor();
+  assert.deepEqual(problems, []);
+});

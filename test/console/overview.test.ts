@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test as base, describe } from "vitest";
+import { fixture } from "../helpers/lifetime.ts";
+import { launch, skipReason } from "./chromium.ts";
+import { FAILING, USED } from "./scene/answers.ts";
+import { openScene } from "./scene/scene.ts";
+
+const test = base.extend("browser", { scope: "file" }, fixture(launch));
+
+describe.skipIf(skipReason !== undefined)("the overview", () => {
+  test("compares each figure with the period before", async ({ browser }) => {
+    const page = await openScene(browser, "/console", USED);
+    const sums = page.locator("dl.stats");
+    await sums.getByText("vs. previous").first().waitFor();
+    assert.match(await sums.innerText(), /Requests\s+18,895\s+(down|up)\s+2 %\s+vs\. previous/);
+    await page.context().close();
+  });
+
+  test("shows the same point on every chart, and says that the last hour still runs", async ({ browser }) => {
+    const page = await openScene(browser, "/console", USED);
+    const plot = page.locator(".u-over").first();
+    const { width = 0 } = (await plot.boundingBox()) ?? {};
+    await plot.hover({ position: { x: width / 2, y: 40 } });
+    await page
+      .getByText(/^2026-03-13 2\d:00: /)
+      .nth(3)
+      .waitFor();
+    await plot.hover({ position: { x: width - 8, y: 40 } });
+    await page
+      .getByText(/^2026-03-14 09:00 \(so far\): /)
+      .nth(3)
+      .waitFor();
+    await page.context().close();
+  });
+
+  test("zooms into the part that is selected by dragging, and back", async ({ browser }) => {
+    const page = await openScene(browser, "/console?period=7d", USED);
+    const { x = 0, y = 0, width = 0 } = (await page.locator(".u-over").first().boundingBox()) ?? {};
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.5, y + 40, { steps: 4 });
+    await page.mouse.up();
+    const reset = page.getByRole("button", { name: "Show the whole period" });
+    await reset.waitFor();
+    assert.match(page.url(), /from=2026-03-0\dT\d\d%3A00Z&to=2026-03-1\dT\d\d%3A00Z/);
+    await reset.click();
+    await page.getByRole("radio", { name: "7 days" }).and(page.locator(":checked")).waitFor({ state: "attached" });
+    await page.context().close();
+  });
+
+  test("reports a failure once, and hides what it has no data for", async ({ browser }) => {
+    const page = await openScene(browser, "/console", FAILING);
+    await page.getByRole("alert").waitFor();
+    assert.equal(await page.getByRole("alert").count(), 1);
+    assert.equal(await page.locator(".skeleton").count(), 0);
+    await page.context().close();
+  });
+});

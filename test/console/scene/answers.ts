@@ -1,0 +1,74 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodUnary,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import * as account from "./account.ts";
+import { answer, failure } from "./answer.ts";
+import * as records from "./records.ts";
+import * as traffic from "./traffic.ts";
+
+type Request = Record<string, unknown>;
+
+/** What a call gets: a response, the messages of a stream, or an error, each as JSON; undefined: no answer. */
+type Answer = { unary: object } | { stream: string[] } | { failure: object } | undefined;
+
+/** Answers by the path of a method, such as `chorus.admin.v1.KeyService/ListKeys`. */
+export type Answers = ReadonlyMap<string, (request: Request) => Answer>;
+
+/** The answers of a workspace that is in use. */
+export const USED: Answers = new Map([
+  unary(WorkspaceService.method.getWorkspace, () => ({ workspace: account.workspace })),
+  unary(WorkspaceService.method.getNextTier, () => account.nextTier),
+  unary(UsageService.method.getQuotas, () => account.quotas),
+  unary(UsageService.method.getUsage, traffic.usage),
+  unary(UsageService.method.getPerformance, traffic.performance),
+  unary(UsageService.method.listTopKeys, () => traffic.topKeys),
+  unary(KeyService.method.listKeys, () => ({ keys: records.keys })),
+  unary(KeyService.method.createKey, () => records.newKey),
+  unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
+  unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),
+  unary(CreditService.method.listLedger, () => ({ entries: account.ledger, nextPageToken: "more" })),
+  [pathOf(GenerationService.method.streamGenerate), () => ({ stream: answer })],
+]);
+
+/** The answers of a workspace that was just created. */
+export const NEW: Answers = new Map([
+  ...USED,
+  unary(WorkspaceService.method.getWorkspace, () => ({ workspace: account.newWorkspace })),
+  unary(UsageService.method.getQuotas, () => account.newQuotas),
+  unary(UsageService.method.getUsage, () => ({ usage: { totals: {} } })),
+  unary(UsageService.method.getPerformance, () => ({ total: {} })),
+  unary(UsageService.method.listTopKeys, () => ({})),
+  unary(KeyService.method.listKeys, () => ({})),
+  unary(ActivityService.method.listGenerations, () => ({})),
+  unary(ActivityService.method.listAudit, () => ({})),
+  unary(CreditService.method.listLedger, () => ({})),
+]);
+
+/** No call is answered, so pages show that they load. */
+export const SILENT: Answers = new Map([...USED.keys()].map((path) => [path, () => undefined]));
+
+/** Every call fails. */
+export const FAILING: Answers = new Map([...USED.keys()].map((path) => [path, () => ({ failure })]));
+
+function unary<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  response: (request: Request) => MessageInitShape<O>,
+): [string, (request: Request) => Answer] {
+  const { output } = method;
+  return [pathOf(method), (request) => ({ unary: Object(toJson(output, create(output, response(request)))) })];
+}
+
+function pathOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
