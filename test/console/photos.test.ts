@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { test as base, describe } from "vitest";
+import { fixture } from "../helpers/lifetime.ts";
+import { launch, skipReason } from "./chromium.ts";
+import { type Answers, FAILING, NEW, SILENT, USED } from "./scene/answers.ts";
+import { openScene } from "./scene/scene.ts";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Reference photos. `UPDATE_PHOTOS=1` takes them again; look at each before you commit it. */
+const REFERENCES = resolve(import.meta.dirname, "photos");
+const isUpdate = process.env.UPDATE_PHOTOS === "1";
+
+/** Largest share of the blocks of a photo that may differ from the reference. Fonts differ between machines. */
+const MOST_DIFFERENT = 0.04;
+
+interface Scene {
+  readonly path: string;
+  readonly answers?: Answers;
+  readonly signedIn?: boolean;
+  /** Brings the page into the state of the photo. */
+  readonly act?: (page: Page) => Promise<unknown>;
+}
+
+const WIDE = { width: 1440, height: 900 };
+const MIDDLE = { width: 1280, height: 800 };
+const NARROW = { width: 390, height: 844 };
+
+/** Every page, at every width, light and dark. */
+const PAGES: Record<string, Scene> = {
+  "sign-in": { path: "/console", signedIn: false },
+  overview: { path: "/console" },
+  activity: { path: "/console/activity" },
+  playground: { path: "/console/playground", act: ask },
+  keys: { path: "/console/keys" },
+  limits: { path: "/console/limits" },
+  ledger: { path: "/console/ledger" },
+  audit: { path: "/console/audit" },
+  gallery: { path: "/console/gallery" },
+};
+
+/** States of pages, once wide and light, once narrow and dark. */
+const STATES: Record<string, Scene> = {
+  "overview-loading": { path: "/console", answers: SILENT },
+  "overview-empty": { path: "/console", answers: NEW },
+  "overview-failed": { path: "/console", answers: FAILING },
+  "overview-charts": {
+    path: "/console",
+    act: (page) =>
+      page
+        .locator(".u-over")
+        .first()
+        .hover({ position: { x: 180, y: 60 } }),
+  },
+  "activity-drawer": {
+    path: "/console/activity",
+    act: (page) => page.getByRole("button", { name: "09:24:41" }).click(),
+  },
+  "activity-empty": { path: "/console/activity", answers: NEW },
+  "keys-create": { path: "/console/keys", act: (page) => page.getByRole("button", { name: "Create a key" }).click() },
+  "keys-secret": { path: "/console/keys", act: createKey },
+  "keys-revoke": {
+    path: "/console/keys",
+    act: (page) =>
+      page
+        .getByRole("button", { name: /^Revoke/ })
+        .first()
+        .click(),
+  },
+  "keys-empty": { path: "/console/keys", answers: NEW },
+  "keys-loading": { path: "/console/keys", answers: SILENT },
+  "ledger-failed": { path: "/console/ledger", answers: FAILING },
+  "playground-compare": { path: "/console/playground", act: compare },
+  "playground-schema": { path: "/console/playground", act: (page) => page.getByText("Strict JSON").click() },
+  "playground-failed": {
+    path: "/console/playground",
+    answers: FAILING,
+    act: async (page) => {
+      await page.getByRole("textbox", { name: "Prompt" }).fill("What is a choir?");
+      await page.getByRole("button", { name: "Ask" }).click();
+      await page.getByRole("alert").waitFor();
+    },
+  },
+  "gallery-drawer": {
+    path: "/console/gallery",
+    act: (page) => page.getByRole("button", { name: "Open a drawer" }).click(),
+  },
+};
+
+async function ask(page: Page): Promise<void> {
+  await page.getByRole("textbox", { name: "Prompt" }).fill("What is a choir?");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByText("Done", { exact: true }).last().waitFor();
+}
+
+async function compare(page: Page): Promise<void> {
+  await page.getByLabel("Compare low and high").check();
+  await ask(page);
+  await page.getByText("Effort high").scrollIntoViewIfNeeded();
+}
+
+async function createKey(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Create a key" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByText("Store it now.").waitFor();
+}
+
+const test = base.extend("browser", { scope: "file" }, fixture(launch));
+
+describe.skipIf(skipReason !== undefined)("photos of the console", () => {
+  const shots = [
+    ...Object.entries(PAGES).flatMap(([name, scene]) =>
+      [WIDE, MIDDLE, NARROW].flatMap((size) =>
+        (["light", "dark"] as const).map((scheme) => ({ name, scene, size, scheme })),
+      ),
+    ),
+    ...Object.entries(STATES).flatMap(([name, scene]) => [
+      { name, scene, size: MIDDLE, scheme: "light" as const },
+      { name, scene, size: NARROW, scheme: "dark" as const },
+    ]),
+  ];
+  test.for(shots)("$name at $size.width px, $scheme", async ({ scene, name, size, scheme }, { browser }) => {
+    const { path, answers = USED, signedIn = true, act } = scene;
+    const page = await openScene(browser, path, answers, { viewport: size, colorScheme: scheme, signedIn });
+    try {
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      if (answers !== SILENT) await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      await act?.(page);
+      await page.evaluate("document.fonts.ready");
+      await page.evaluate(AXE);
+      const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
+      assert.deepEqual(
+        violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`)),
+        [],
+      );
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+      await compareWithReference(page, `${name}-${size.width}-${scheme}.webp`);
+    } finally {
+      await page.context().close();
+    }
+  });
+});
+
+async function compareWithReference(page: Page, file: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 25 });
+  const reference = join(REFERENCES, file);
+  if (isUpdate) {
+    await mkdir(REFERENCES, { recursive: true });
+    return writeFile(reference, data, "base64");
+  }
+  assert.ok(existsSync(reference), `There is no reference ${file}. UPDATE_PHOTOS=1 takes it.`);
+  const share = await page.evaluate<number>(`(${DIFFERENCE})("${data}", "${readFileSync(reference, "base64")}")`);
+  if (share <= MOST_DIFFERENT) return;
+  const taken = join(tmpdir(), file);
+  await writeFile(taken, data, "base64");
+  assert.fail(`${Math.round(share * 100)} % of ${file} differ. Compare with ${taken}; UPDATE_PHOTOS=1 replaces it.`);
+}
+
+/** Runs in the page. Returns the share of the blocks of 16 by 16 pixels whose average colour differs. */
+const DIFFERENCE = `
+  async (...photos) => {
+    const blocks = await Promise.all(photos.map(async (photo) => {
+      const image = await createImageBitmap(await (await fetch("data:image/webp;base64," + photo)).blob());
+      const canvas = new OffscreenCanvas(Math.ceil(image.width / 16), Math.ceil(image.height / 16));
+      const context = canvas.getContext("2d");
+      context.imageSmoothingQuality = "high";
+      context.drawImage(image, 0, 0, canvas.width, canvas.height);
+      return context.getImageData(0, 0, canvas.width, canvas.height).data;
+    }));
+    const [a, b] = blocks;
+    if (a.length !== b.length) return 1;
+    let different = 0;
+    for (let i = 0; i < a.length; i += 4) {
+      const by = Math.abs(a[i] - b[i]) + Math.abs(a[i + 1] - b[i + 1]) + Math.abs(a[i + 2] - b[i + 2]);
+      if (by > 45) different += 1;
+    }
+    return (4 * different) / a.length;
+  }`;
