@@ -49,6 +49,29 @@ describe("serves the API reference without a key", () => {
     assert.equal(scripts.length, 2);
   });
 
+  test("/docs links the guides, the licence and the version, and the guides link each other", async ({
+    shared: { url },
+  }) => {
+    const page = await (await fetch(`${url}/docs`)).text();
+    const { version } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+    assert.ok(page.includes(`Version ${version}`));
+    const paths = [...page.matchAll(/<a href="([^"]+)"/g)].map(([, path = ""]) => path);
+    for (const path of ["docs/guides", "docs/license", "openapi.json"]) assert.ok(paths.includes(path), path);
+    const list = await (await fetch(`${url}/docs/guides`)).text();
+    const guides = [...list.matchAll(/<a href="(guides\/[^"]+)">/g)].map(([, path = ""]) => path);
+    assert.ok(guides.length >= 15);
+    for (const path of guides) {
+      const response = await fetch(`${url}/docs/${path}`);
+      assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
+      assert.match(response.headers.get("content-security-policy") ?? "", /^default-src 'none'/);
+      const guide = await response.text();
+      assert.match(guide, /<h1 id="[^"]+">/);
+      for (const [, to = ""] of guide.matchAll(/<a href="([a-z][a-z-]*)(?:#[^"]*)?">/g))
+        assert.ok(guides.includes(`guides/${to}`), `${path}: ${to}`);
+    }
+    assert.match(await (await fetch(`${url}/docs/license`)).text(), /Apache License/);
+  });
+
   test("compresses the large script for callers that accept gzip", async ({ shared: { url }, t }) => {
     const sizes: number[] = [];
     for (const accepts of ["br, gzip", "identity", "gzip;q=0"]) {

@@ -1,5 +1,6 @@
+import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Failure } from "../../failure.ts";
 import { loadFiles, type StaticFile, sendFile } from "../static-files.ts";
 
@@ -13,6 +14,12 @@ const PAGE = fileURLToPath(new URL("../../../dist/reference/", import.meta.url))
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Names of the guides that are built. */
+function guideNames(): string[] {
+  const folder = new URL("guides/", pathToFileURL(PAGE));
+  return existsSync(folder) ? readdirSync(folder).map((file) => file.replace(/\.html$/, "")) : [];
+}
 
 type Send = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -41,10 +48,15 @@ export function createDocs(): ReadonlyMap<string, Send> {
     };
   }
 
+  const pages = { "Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer" };
   return new Map([
     // The document is public, so pages of other sites may read it too.
     ["/openapi.json", send("/openapi.json", { "Access-Control-Allow-Origin": "*" })],
-    ["/docs", send("/index.html", { "Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer" })],
+    ["/docs", send("/index.html", pages)],
+    ["/docs/guides", send("/guides.html", pages)],
+    ...guideNames().map((name): [string, Send] => [`/docs/guides/${name}`, send(`/guides/${name}.html`, pages)]),
+    ["/docs/guides.css", send("/guides.css")],
+    ["/docs/license", send("/license.txt")],
     ["/docs/start.js", send("/start.js")],
     ["/docs/reference.js", send("/reference.js")],
   ]);
