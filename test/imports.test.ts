@@ -48,6 +48,7 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   accounts: ["admission", "store"],
   store: [],
   calibration: ["engine", "models"],
+  alerts: ["store"],
   // The commands that migrate the database, replace a lost token and measure models need no running service.
   cli: ["accounts", "calibration", "models", "store"],
   client: [],

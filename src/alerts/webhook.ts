@@ -1,0 +1,125 @@
+import { createHmac } from "node:crypto";
+import { lookup } from "node:dns";
+import { isIP, type LookupFunction } from "node:net";
+import { Agent } from "undici";
+import { invalid } from "../failure.ts";
+import { isPublicAddress } from "./public-address.ts";
+
+/** Longest time of an attempt, in milliseconds. */
+const TIMEOUT_MS = 10_000;
+const MAX_URL = 2_000;
+
+/** One attempt to deliver an event. */
+export interface Attempt {
+  /** Identifier of the event; the same for each attempt. */
+  id: string;
+  url: string;
+  /** Prefix `whsec_`. */
+  secret: string;
+  body: string;
+}
+
+/** How an attempt ended. The event is delivered if there is no error. */
+export interface AttemptEnd {
+  /** HTTP status of the answer; absent if there was none. */
+  status?: number;
+  error?: string;
+}
+
+export interface Webhooks {
+  /** @throws Failure `invalid_request` with the field for an address that no webhook may have */
+  checkUrl(field: string, url: string): void;
+  /** Sends an event. Never rejects. */
+  send(attempt: Attempt): Promise<AttemptEnd>;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates the sender of webhooks. An address is checked when it is set, and again for each connection after its name
+ * was resolved, so a name that later leads to a private network does not work either. Redirects are not followed, and
+ * answers are not read.
+ * @param hosts names that may be private, or use HTTP without TLS; a leading dot stands for all names below
+ */
+export function createWebhooks(hosts: readonly string[]): Webhooks {
+  const isTrusted = (host: string) =>
+    hosts.some((one) => (one.startsWith(".") ? host.endsWith(one) : host === one.toLowerCase()));
+  const agent = new Agent({
+    connections: 8,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: 4_000,
+    connect: { timeout: TIMEOUT_MS, lookup: checkedLookup(isTrusted) },
+  });
+
+  function problemOf(text: string): string | undefined {
+    const url = text.length <= MAX_URL ? URL.parse(text) : null;
+    if (!url || url.username || url.password || url.hash) return "an address such as https://example.com/hook";
+    const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
+    if (isTrusted(host)) return /^https?:$/.test(url.protocol) ? undefined : "an address of HTTP";
+    if (url.protocol !== "https:") return "an address with https";
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return "a public address";
+    return undefined;
+  }
+
+  return {
+    checkUrl(field, url) {
+      const problem = problemOf(url);
+      if (problem) throw invalid(field, `${field} must be ${problem}, of up to ${MAX_URL} characters.`);
+    },
+    async send({ id, url, secret, body }) {
+      // The hosts that are trusted may have changed since the address was set.
+      const problem = problemOf(url);
+      if (problem) return { error: `The webhook must be ${problem}.` };
+      const { origin, pathname, search } = new URL(url);
+      try {
+        const { statusCode: status, body: answer } = await agent.request({
+          origin,
+          path: pathname + search,
+          method: "POST",
+          headers: { "content-type": "application/json", "user-agent": "chorus", ...signature(id, secret, body) },
+          body,
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        });
+        answer.on("error", () => {}).destroy();
+        return status >= 200 && status < 300 ? { status } : { status, error: `The webhook answered ${status}.` };
+      } catch (error) {
+        return { error: reasonOf(error) };
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/**
+ * The headers of Standard Webhooks 1.0: HMAC-SHA256 over identifier, time and body, so that a receiver can refuse
+ * events that are old or were sent before.
+ */
+function signature(id: string, secret: string, body: string): Record<string, string> {
+  const seconds = String(Math.floor(Date.now() / 1_000));
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const signed = createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": seconds, "webhook-signature": `v1,${signed}` };
+}
+
+/** Resolves names and refuses those of which any address is not public. */
+function checkedLookup(isTrusted: (host: string) => boolean): LookupFunction {
+  return (host, options, callback) => {
+    lookup(host, { ...options, all: true }, (error, found) => {
+      const [first] = found ?? [];
+      const isAllowed = isTrusted(host.toLowerCase()) || found?.every(({ address }) => isPublicAddress(address));
+      if (error) callback(error, "");
+      else if (!first || !isAllowed) callback(Object.assign(new Error("not public"), { code: "EPRIVATE" }), "");
+      else if (options.all) callback(null, found);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "The webhook cannot be reached.";
+  if (error.name === "TimeoutError") return `The webhook did not answer within ${TIMEOUT_MS / 1_000} seconds.`;
+  const code = "code" in error ? String(error.code) : error.name;
+  if (code === "EPRIVATE") return "The webhook's name leads to an address that is not public.";
+  return `The webhook cannot be reached (${code}).`;
+}
