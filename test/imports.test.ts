@@ -47,6 +47,7 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   admission: ["store"],
   accounts: ["admission", "store"],
   store: [],
+  alerts: ["store"],
   calibration: ["engine", "models"],
   alerts: ["store"],
   // The commands that migrate the database, replace a lost token and measure models need no running service.
