@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { createActivity } from "./accounts/activity.ts";
+import { createAlertRules } from "./accounts/alerts.ts";
 import { recordByService } from "./accounts/audit.ts";
 import { checkSecrets } from "./accounts/bootstrap.ts";
 import { createCredit } from "./accounts/credit.ts";
@@ -20,6 +21,8 @@ import { openJournal } from "./admission/journal.ts";
 import { journalFolder } from "./admission/journal-folder.ts";
 import { type Admission, createAdmission } from "./admission/lease.ts";
 import { isSettlementRow, PostJournal } from "./admission/post-journal.ts";
+import { keepAlerts } from "./alerts/alerts.ts";
+import { createWebhooks, type Webhooks } from "./alerts/webhook.ts";
 import { announce } from "./announce.ts";
 import type { Config } from "./config/config.ts";
 import { listenError } from "./config/listen-error.ts";
@@ -163,6 +166,7 @@ function createServiceParts(
       replicas: () => listReplicas(maintenance),
       workspaces: (page) => listWorkspaceStates(maintenance, page),
     },
+    alerts: createAlertRules(maintenance, startAlerts(context, store).checkUrl),
     sessions: createSessions(maintenance),
     operatorSessions: createOperatorSessions(maintenance),
     shedder,
@@ -170,6 +174,13 @@ function createServiceParts(
     isServing: () => store.isOpen && store.isReachable && (primary?.allReady ?? true),
   });
   return { services, offline: generation().engine.models.offline };
+}
+
+function startAlerts({ config, log, stack }: Context, { maintenance }: Store): Webhooks {
+  const webhooks = createWebhooks(config.webhookHosts);
+  const alerts = keepAlerts(maintenance, webhooks, config.alerts, log);
+  stack.defer(() => alerts.stop());
+  return webhooks;
 }
 
 /**

@@ -17,8 +17,10 @@ import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
 
-/** Pages whose blocks are run by readme.test.ts, operators-day.test.ts and packages.test.ts. */
-const TESTED_ELSEWHERE = ["README.md", "docs/command-line.md", "docs/operators-day.md", "docs/typescript.md"];
+/** Pages whose blocks are run by readme.test.ts, operators-day.test.ts, alerts/alerts.test.ts and packages.test.ts. */
+const TESTED_ELSEWHERE = [
+  ...["README.md", "docs/alerts.md", "docs/command-line.md", "docs/operators-day.md", "docs/typescript.md"],
+];
 /** Pages whose blocks are run by this file. */
 const TESTED_HERE = [
   "docs/getting-started.md",

@@ -49,7 +49,6 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   store: [],
   alerts: ["store"],
   calibration: ["engine", "models"],
-  alerts: ["store"],
   // The commands that migrate the database, replace a lost token and measure models need no running service.
   cli: ["accounts", "calibration", "models", "store"],
   client: [],

@@ -187,6 +187,7 @@ test("every environment variable is documented with its default", async () => {
     ["CHORUS_STREAM_MS", config.stream],
     ["CHORUS_BODY_MS", config.body],
     ["CHORUS_DRAIN_MS", config.drainMs],
+    ["CHORUS_ALERTS_MS", config.alerts],
     ["CHORUS_BODY_BUDGET_BYTES", config.bodyBudgetBytes],
   ] as const) {
     assert.equal(rows.get(name), JSON.stringify(value), name);

@@ -83,6 +83,10 @@ export interface Config extends Settings {
     /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
     proxies: number;
   };
+  /** In milliseconds; see `AlertTimes`. */
+  alerts: { compareMs: number; retryMs: number };
+  /** Names of webhooks that may be private, or use HTTP, in lower case. A leading dot stands for all names below. */
+  webhookHosts: string[];
   logLevel: string;
   /** Undefined: no OpenTelemetry traces are recorded. */
   tracing: TracingConfig | undefined;
@@ -155,6 +159,8 @@ function readConfig(env: Env, resources: Resources): Config {
       folder: resolve(import.meta.dirname, "../../console/dist"),
       proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
     },
+    alerts: milliseconds(env, "CHORUS_ALERTS_MS", { compareMs: 15_000, retryMs: 5_000 }),
+    webhookHosts: hostNames(env, "CHORUS_WEBHOOK_HOSTS"),
     logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     tracing: readTracing(env),
   };

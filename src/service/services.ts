@@ -1,5 +1,6 @@
 import type { MetricsRequest, MetricsResponse, QuotasResponse } from "../../gen/chorus/v1/generation_pb.js";
 import type { Activity } from "../accounts/activity.ts";
+import type { AlertRules } from "../accounts/alerts.ts";
 import type { Actor } from "../accounts/audit.ts";
 import type { Credit } from "../accounts/credit.ts";
 import { type Caller, type Keys, requireScope, type Scope } from "../accounts/keys.ts";
@@ -10,6 +11,7 @@ import type { SignInLinks } from "../accounts/sign-in-links.ts";
 import type { Usage } from "../accounts/usage.ts";
 import type { Workspaces } from "../accounts/workspaces.ts";
 import { type ActivityAdmin, createActivityAdmin } from "./activity.ts";
+import { type AlertAdmin, createAlertAdmin } from "./alerts.ts";
 import { type CreditAdmin, createCreditAdmin } from "./credits.ts";
 import { createGeneration, type Generation, type GenerationParts } from "./generate.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -39,6 +41,7 @@ export interface Services {
   readonly usage: UsageAdmin;
   readonly activity: ActivityAdmin;
   readonly operations: OperationsAdmin;
+  readonly alerts: AlertAdmin;
   /** Sessions of the console. */
   readonly sessions: Pick<Sessions, "authenticate" | "close">;
   readonly signIn: SignIn;
@@ -61,6 +64,7 @@ export interface Parts {
   usage: Usage;
   activity: Activity;
   operations: Operations;
+  alerts: AlertRules;
   sessions: Sessions;
   operatorSessions: OperatorSessions;
   /** Whether the start has ended and the database is reachable. */
@@ -70,7 +74,8 @@ export interface Parts {
 }
 
 export function createServices(parts: Parts): Services {
-  const { keys, owners, links, workspaces, credit, usage, activity, sessions, shedder, shares, inFlight } = parts;
+  const { keys, owners, links, workspaces, credit, usage, activity, alerts, sessions } = parts;
+  const { shedder, shares, inFlight } = parts;
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -91,6 +96,7 @@ export function createServices(parts: Parts): Services {
     ),
     activity: shared(shares, createActivityAdmin(activity)),
     operations: createOperationsAdmin(parts.operations),
+    alerts: shared(shares, createAlertAdmin(alerts)),
     sessions,
     signIn: createSignIn(owners, sessions, shares),
     operatorSessions: parts.operatorSessions,

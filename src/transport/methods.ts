@@ -1,5 +1,6 @@
 import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
@@ -19,6 +20,7 @@ const ADMIN_SERVICES = [
   UsageService,
   ActivityService,
   OperationsService,
+  AlertService,
 ] as const;
 
 /** Services of the internal listener whose methods state who may call them. */

@@ -59,6 +59,8 @@ test("returns the documented defaults for an empty environment", () => {
       tiers: ["free", "1", "2", "3", "4", "unlimited"],
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
+      alerts: { compareMs: 15_000, retryMs: 5_000 },
+      webhookHosts: [],
       search: undefined,
       levels: { medium: 0.22, high: 0.6 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "vitest";
 import { createActivity } from "../../src/accounts/activity.ts";
+import { createAlertRules } from "../../src/accounts/alerts.ts";
 import { createCredit } from "../../src/accounts/credit.ts";
 import { createUsage } from "../../src/accounts/usage.ts";
 import { migrate } from "../../src/store/migrate.ts";
@@ -81,6 +82,7 @@ async function runComposed(pool: Pool): Promise<void> {
   await createActivity(pool).generations(owner, { workspace: "", outcome: "failed" });
   await createActivity(pool).audit(owner, { workspace: "" });
   await createCredit(pool).ledger(owner, { workspace: "", ...period });
+  await createAlertRules(pool, () => undefined).deliveries(owner, { workspace: "" });
   await createUsage(pool).metrics({ ...usage, interval: "hour", byKey: true });
   await createUsage(pool).performance({ ...usage, interval: "hour" });
   await createUsage(pool).topKeys({ ...usage, count: 3 });

@@ -1,5 +1,6 @@
 import type { DescService, Message } from "@bufbuild/protobuf";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
@@ -21,6 +22,7 @@ export function adminMethods(services: Services): Array<[string, Method]> {
     ...withActor<typeof UsageService>(UsageService, services.usage),
     ...withActor<typeof ActivityService>(ActivityService, services.activity),
     ...withActor<typeof OperationsService>(OperationsService, services.operations),
+    ...withActor<typeof AlertService>(AlertService, services.alerts),
   ];
 }
 

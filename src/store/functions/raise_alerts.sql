@@ -1,0 +1,66 @@
+-- Compares the figures of workspaces with the thresholds of alert_rules, and adds an event to alert_deliveries for each
+-- that is newly crossed, or not crossed any more. Does nothing if that was done less than `pause` ago; so of several
+-- replicas one does it. Returns the number of events.
+--
+-- An alert that was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
+-- does not raise one each time. Requests count as failing from 20 in the last ten minutes. The rule of the operators
+-- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
+-- others do not change.
+create or replace function raise_alerts(pause interval) returns bigint language plpgsql as $$
+declare
+  raised bigint;
+begin
+  perform 1 from alert_clock where compared_at <= clock_timestamp() - pause for update skip locked;
+  if not found then return 0; end if;
+  update alert_clock set compared_at = clock_timestamp();
+
+  with subjects as (
+    select r.workspace_id as rule, r.credit_below_micro, r.spend_share, r.failure_share,
+      a.workspace_id as subject, a.granted_micro + a.purchased_micro as balance, a.spend_limits
+    from alert_rules r join accounts a on r.workspace_id in ('', a.workspace_id)
+    where r.workspace_id <> ''
+      or exists (select from periods p
+                 where p.workspace_id = a.workspace_id and p.at > clock_timestamp() - interval '15 minutes')
+      or exists (select from alert_states s
+                 where s.workspace_id = '' and s.subject_id = a.workspace_id and s.cleared_at is null)
+  ), figures as (
+    select rule, subject, 'credit_left' as kind, balance / 1e6::float8 as value,
+      credit_below_micro / 1e6::float8 as bound, balance < credit_below_micro as crossed
+    from subjects where credit_below_micro is not null
+    union all
+    select rule, subject, 'spend_share', coalesce(u.share, 0), spend_share, coalesce(u.share >= spend_share, false)
+    from subjects left join lateral (
+      select max(c.spent_micro / nullif((spend_limits ->> c.unit)::float8, 0)) as share
+      from current_periods(subject, clock_timestamp()) c where spend_limits ? c.unit) u on true
+    where spend_share is not null
+    union all
+    select rule, subject, 'failure_share', coalesce(u.share, 0), failure_share,
+      coalesce(u.total >= 20 and u.share >= failure_share, false)
+    from subjects left join lateral (
+      select sum(requests + failed_requests) as total,
+        sum(failed_requests)::float8 / nullif(sum(requests + failed_requests), 0) as share
+      from usage
+      where workspace_id = subject and unit = 'minute' and start > clock_timestamp() - interval '10 minutes') u on true
+    where failure_share is not null
+  ), changes as (
+    select f.* from figures f
+    left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, f.kind)
+    where case when f.crossed then s.kind is null or s.cleared_at < clock_timestamp() - interval '10 minutes'
+          else s.kind is not null and s.cleared_at is null end
+  ), states as (
+    insert into alert_states as s (workspace_id, subject_id, kind, raised_at)
+    select rule, subject, kind, clock_timestamp() from changes
+    on conflict (workspace_id, subject_id, kind) do update
+      set raised_at = case when s.cleared_at is null then s.raised_at else excluded.raised_at end,
+          cleared_at = case when s.cleared_at is null then clock_timestamp() end
+  )
+  insert into alert_deliveries (workspace_id, id, event)
+  select rule, 'evt_' || replace(gen_random_uuid()::text, '-', ''), jsonb_build_object(
+    'type', case when crossed then 'alert.raised' else 'alert.cleared' end,
+    'timestamp', to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'data', jsonb_build_object('alert', c.kind, 'workspace_id', subject, 'workspace', w.name,
+      'value', trim_scale(round(value::numeric, 6)), 'threshold', trim_scale(round(bound::numeric, 6))))::text
+  from changes c left join workspaces w on w.id = c.subject;
+  get diagnostics raised = row_count;
+  return raised;
+end $$;

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createClient } from "@connectrpc/connect";
+import { AlertDeliveryState, AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { testDatabase } from "../helpers/database.ts";
+import { OFFLINE, test } from "../helpers/fixtures.ts";
+import { blocks } from "../helpers/guides.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
+import { transports } from "../helpers/rpc.ts";
+import { startService, type TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+import { createWorkspace } from "../helpers/workspaces.ts";
+import { type Receiver, signatureOf, startReceiver } from "./receiver.ts";
+
+const ENV = { ...OFFLINE, CHORUS_ALERTS_MS: '{"compareMs":100,"retryMs":50}', CHORUS_WEBHOOK_HOSTS: "127.0.0.1" };
+const BODY = { prompt: "What is 17 * 23 + 4?", effort: "low" };
+
+function connect({ rpcUrl }: TestService, token: string) {
+  const headers = { authorization: `Bearer ${token}` };
+  const alerts = createClient(AlertService, transports(rpcUrl)["Connect over HTTP/1.1"]);
+  const workspaces = createClient(WorkspaceService, transports(rpcUrl)["Connect over HTTP/1.1"]);
+  return { alerts, workspaces, options: { headers } };
+}
+
+/** Creates a workspace and returns its key and a client with the token of its owner. */
+async function makeOwner(service: TestService, name: string) {
+  const key = await createWorkspace(service, name);
+  const { workspaces, options } = connect(service, service.operatorToken);
+  const { token } = await workspaces.createOwnerToken({ workspace: name }, options);
+  return { key, ...connect(service, token) };
+}
+
+/** The program of docs/alerts.md that checks a signature. */
+async function guideProgram(t: Lifetime) {
+  const [block] = await blocks("docs/alerts.md", "js");
+  const folder = await mkdtemp(join(tmpdir(), "chorus-guide-"));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "check.mjs"), block?.text ?? "");
+  const program: unknown = await import(pathToFileURL(join(folder, "check.mjs")).href);
+  return (program as { isGenuine(headers: object, body: string, secret: string): boolean }).isGenuine;
+}
+
+const kinds = ({ received }: Receiver) => received.map(({ event }) => `${event.type} ${event.data.alert ?? ""}`.trim());
+
+test("raises an alert once when it is crossed, and once when it is not any more, from two replicas", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  await startService(t, { databaseUrl, env: ENV });
+  const { key, alerts, options } = await makeOwner(service, "team");
+  const request = { alerts: { webhookUrl: receiver.url, creditBelow: "99999.999" } };
+  const { secret, alerts: set } = await alerts.setAlerts(request, options);
+  assert.match(secret, /^whsec_[\w+/]{32}$/);
+  assert.equal(set?.creditBelow, "99999.999");
+  await service.post("/v1/generate", BODY, { "x-api-key": key });
+  await until(() => receiver.received.length === 1);
+
+  const [first] = receiver.received;
+  assert.ok(first);
+  const isGenuine = await guideProgram(t);
+  assert.ok(isGenuine(first.headers, first.body, secret));
+  assert.ok(!isGenuine(first.headers, first.body.replace("team", "meat"), secret));
+  assert.equal(first.headers["webhook-signature"], signatureOf(first, secret));
+  assert.ok(Math.abs(Number(first.headers["webhook-timestamp"]) - Date.now() / 1_000) < 60);
+  const { data, ...event } = first.event;
+  assert.equal(event.type, "alert.raised");
+  assert.deepEqual([data.alert, data.workspace, data.threshold], ["credit_left", "team", 99_999.999]);
+  assert.ok(Number(data.value) < 99_999.999);
+
+  await pool.query("select book_credit(id, 'grant', 'more', 1000000) from workspaces where name = 'team'");
+  await until(() => receiver.received.length === 2);
+  assert.deepEqual(kinds(receiver), ["alert.raised credit_left", "alert.cleared credit_left"]);
+  // Both replicas have compared since then.
+  const compared = async () => (await pool.query("select compared_at::text as at from alert_clock"))[0]?.at;
+  for (let i = 0; i < 4; i++) {
+    const before = await compared();
+    await until(async () => (await compared()) !== before);
+  }
+  assert.equal(receiver.received.length, 2);
+
+  const { deliveries } = await alerts.listAlertDeliveries({}, options);
+  assert.deepEqual(
+    deliveries.map((one) => [one.state, one.attempts, one.responseStatus, one.error]),
+    [1, 2].map(() => [AlertDeliveryState.DELIVERED, 1, 200, ""]),
+  );
+  assert.equal(deliveries[1]?.event, first.body);
+  assert.equal(deliveries[1]?.id, first.headers["webhook-id"]);
+});
+
+test("raises alerts on the share of a spend limit and of failed requests; operators watch all workspaces", async ({
+  t,
+}) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const [own, all] = [await startReceiver(t), await startReceiver(t)];
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { key, alerts, options } = await makeOwner(service, "team");
+  const operator = connect(service, service.operatorToken);
+  const thresholds = { spendShare: 0.8, failureShare: 0.5 };
+  await alerts.setAlerts({ alerts: { webhookUrl: own.url, ...thresholds } }, options);
+  await operator.alerts.setAlerts({ alerts: { webhookUrl: all.url, ...thresholds } }, operator.options);
+  await service.post("/v1/generate", BODY, { "x-api-key": key });
+  await pool.query(`update accounts set spend_limits = '{"day":1000}' where workspace_id = (
+    select id from workspaces where name = 'team')`);
+  await pool.query(`update periods set spent_micro = '{800,800,800,800}' where workspace_id = (
+    select id from workspaces where name = 'team')`);
+  await until(() => own.received.length === 1 && all.received.length === 1);
+  assert.deepEqual([...kinds(own), ...kinds(all)], ["alert.raised spend_share", "alert.raised spend_share"]);
+  assert.equal(own.received[0]?.event.data.value, 0.8);
+  await pool.query("update usage set failed_requests = 20 where unit = 'minute'");
+  await until(() => own.received.length === 2 && all.received.length === 2);
+  assert.equal(kinds(own)[1], "alert.raised failure_share");
+  assert.equal(all.received[1]?.event.data.workspace, "team");
+  // The secrets differ.
+  assert.notEqual(own.received[0]?.headers["webhook-signature"], all.received[0]?.headers["webhook-signature"]);
+});
+
+test("retries a delivery with growing waits, follows no redirect, and gives up after eight attempts", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { alerts, options } = await makeOwner(service, "team");
+  receiver.statuses.push(500, 307);
+  await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, creditBelow: "1" } }, options);
+  const { deliveryId } = await alerts.testAlerts({}, options);
+  await until(() => receiver.received.length === 3);
+  const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
+  assert.deepEqual(ids, [deliveryId, deliveryId, deliveryId]);
+  const last = async () => (await alerts.listAlertDeliveries({ pageSize: 1 }, options)).deliveries[0];
+  await until(async () => (await last())?.state === AlertDeliveryState.DELIVERED);
+  assert.deepEqual([(await last())?.attempts, (await last())?.error], [3, ""]);
+
+  receiver.statuses.push(...Array(6).fill(503));
+  await until(
+    () =>
+      alerts.testAlerts({}, options).then(
+        () => true,
+        () => false,
+      ),
+    100,
+  );
+  await until(async () => Number((await last())?.attempts) >= 2 && (await last())?.error !== "");
+  assert.match((await last())?.error ?? "", /^The webhook answered 503\.$/);
+  assert.ok((await last())?.nextAttemptAt);
+  // Brings the last attempt forward.
+  await pool.query("update alert_deliveries set attempts = 7, next_at = now() where state = 'waiting'");
+  await until(async () => (await last())?.state === AlertDeliveryState.FAILED);
+  assert.deepEqual([(await last())?.attempts, (await last())?.nextAttemptAt], [8, undefined]);
+  assert.match(service.output(), /gave up the delivery of an alert/);
+});
+
+test("keeps the last 200 deliveries of a workspace", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { alerts, options } = await makeOwner(service, "team");
+  await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, creditBelow: "1" } }, options);
+  await pool.query(`insert into alert_deliveries (workspace_id, id, event)
+    select id, 'evt_' || i, '{}' from workspaces, generate_series(1, 230) i where name = 'team'`);
+  await until(() => receiver.received.length > 0);
+  await until(async () => (await pool.query("select from alert_deliveries")).length === 200, 50);
+  const first = await alerts.listAlertDeliveries({ pageSize: 150 }, options);
+  const second = await alerts.listAlertDeliveries({ pageSize: 150, pageToken: first.nextPageToken }, options);
+  assert.equal(new Set([...first.deliveries, ...second.deliveries].map(({ id }) => id)).size, 200);
+  assert.equal(second.nextPageToken, "");
+});
+
+test("refuses invalid alerts and private webhooks, and keeps the alerts of owners apart", async ({ t }) => {
+  const service = await startService(t, { env: { ...ENV, CHORUS_WEBHOOK_HOSTS: ".svc.example" } });
+  const { alerts, options } = await makeOwner(service, "team");
+  const other = await makeOwner(service, "other");
+  const webhookUrl = "https://example.com/hook";
+  const refused: [alerts: object, message: RegExp][] = [
+    [{ webhookUrl }, /must have credit_below, spend_share or failure_share/],
+    [{ webhookUrl, creditBelow: "x" }, /alerts\.credit_below/],
+    [{ webhookUrl, spendShare: 0 }, /alerts\.spend_share must be above 0/],
+    [{ webhookUrl, failureShare: 1.5 }, /alerts\.failure_share/],
+    [{ webhookUrl: "http://example.com", creditBelow: "1" }, /alerts\.webhook_url must be an address with https/],
+    [{ webhookUrl: "https://a:b@example.com", creditBelow: "1" }, /webhook_url/],
+    [{ webhookUrl: "ftp://a.svc.example", creditBelow: "1" }, /webhook_url/],
+    ...[
+      "127.0.0.1",
+      "10.1.2.3",
+      "169.254.169.254",
+      "[::1]",
+      "[::ffff:10.0.0.1]",
+      "[fd00::1]",
+      "2130706433",
+      "0x7f.1",
+    ].map((host): [object, RegExp] => [
+      { webhookUrl: `https://${host}/`, creditBelow: "1" },
+      /must be a public address/,
+    ]),
+  ];
+  for (const [given, message] of refused) {
+    await assert.rejects(alerts.setAlerts({ alerts: given }, options), message, JSON.stringify(given));
+  }
+  await assert.rejects(alerts.setAlerts({}, options), /alerts must have a webhook/);
+  await assert.rejects(alerts.testAlerts({}, options), /No alerts are set/);
+
+  const set = { alerts: { webhookUrl: "http://hook.svc.example:8080/", creditBelow: "1" } };
+  const { secret } = await alerts.setAlerts(set, options);
+  assert.equal((await alerts.setAlerts(set, options)).secret, "");
+  assert.notEqual((await alerts.setAlerts({ ...set, newSecret: true }, options)).secret, secret);
+  assert.equal((await other.alerts.getAlerts({}, other.options)).alerts, undefined);
+  await assert.rejects(other.alerts.getAlerts({ workspace: "team" }, other.options), /There is no workspace/);
+  await alerts.clearAlerts({}, options);
+  assert.equal((await alerts.getAlerts({}, options)).alerts, undefined);
+});
+
+test("refuses a name that leads to a private address when the event is sent", async ({ t }) => {
+  const service = await startService(t, { env: { ...ENV, CHORUS_WEBHOOK_HOSTS: "" } });
+  const { alerts, options } = await makeOwner(service, "team");
+  await alerts.setAlerts({ alerts: { webhookUrl: "https://localhost:9/", creditBelow: "1" } }, options);
+  await alerts.testAlerts({}, options);
+  await until(async () => {
+    const { deliveries } = await alerts.listAlertDeliveries({}, options);
+    return deliveries[0]?.error === "The webhook's name leads to an address that is not public.";
+  });
+});
