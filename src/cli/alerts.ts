@@ -1,0 +1,136 @@
+import type { Command } from "commander";
+import {
+  AlertDeliverySchema,
+  AlertDeliveryStateSchema,
+  AlertService,
+  type Alerts,
+  AlertsSchema,
+  SetAlertsResponseSchema,
+} from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { words } from "../json-names.ts";
+import { operatorClient, wantsJson } from "./clients.ts";
+import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
+
+const WORKSPACE =
+  "name or identifier; an owner can omit it; for an operator without it, the alerts over all workspaces";
+
+interface Thresholds {
+  url: string;
+  creditBelow?: string;
+  spendShare?: string;
+  failureShare?: string;
+  newSecret?: boolean;
+}
+
+/** `chorus alerts`: sets, shows, tests and removes alerts, and lists their deliveries. */
+export function addAlerts(program: Command): void {
+  const alerts = program.command("alerts").description("send alerts to a webhook when figures cross thresholds");
+  addSet(alerts);
+
+  alerts
+    .command("show")
+    .description("show the webhook and the thresholds")
+    .argument("[workspace]", WORKSPACE, "")
+    .action(async (workspace: string, _: unknown, command: Command) => {
+      const client = await operatorClient(AlertService, command);
+      const { alerts: found } = await client.getAlerts({ workspace });
+      if (found) print(found, command);
+      else if (wantsJson(command)) printJson({});
+      else console.log("No alerts are set.");
+    });
+
+  alerts
+    .command("clear")
+    .description("remove the webhook and the thresholds")
+    .argument("[workspace]", WORKSPACE, "")
+    .action(async (workspace: string, _: unknown, command: Command) => {
+      await (await operatorClient(AlertService, command)).clearAlerts({ workspace });
+      if (wantsJson(command)) printJson({});
+      else console.log("The alerts are removed.");
+    });
+
+  alerts
+    .command("test")
+    .description("send a test event to the webhook")
+    .argument("[workspace]", WORKSPACE, "")
+    .action(async (workspace: string, _: unknown, command: Command) => {
+      const { deliveryId } = await (await operatorClient(AlertService, command)).testAlerts({ workspace });
+      if (wantsJson(command)) printJson({ delivery_id: deliveryId });
+      else console.log(`Sending ${deliveryId}. See: chorus alerts deliveries`);
+    });
+
+  alerts
+    .command("deliveries")
+    .description("list the last deliveries, newest first")
+    .argument("[workspace]", WORKSPACE, "")
+    .option("--limit <n>", "number of deliveries, 1 to 1000", "20")
+    .action(async (workspace: string, { limit }: { limit: string }, command: Command) => {
+      if (!/^\d{1,4}$/.test(limit)) throw new CliError(`--limit must be from 1 to 1000, but is "${limit}".`);
+      const client = await operatorClient(AlertService, command);
+      const { deliveries } = await client.listAlertDeliveries({ workspace, pageSize: Number(limit) });
+      if (wantsJson(command)) {
+        return printJson({ deliveries: deliveries.map((one) => messageJson(AlertDeliverySchema, one)) });
+      }
+      const states = words(AlertDeliveryStateSchema);
+      const rows = deliveries.map((one) => [
+        timeText(one.createdAt),
+        one.id,
+        states.get(one.state) ?? "-",
+        `${one.attempts}`,
+        one.error || (one.responseStatus ? `${one.responseStatus}` : "-"),
+        one.event,
+      ]);
+      printTable(["CREATED (UTC)", "ID", "STATE", "ATTEMPTS", "RESULT", "EVENT"], rows);
+    });
+}
+
+function addSet(alerts: Command): void {
+  alerts
+    .command("set")
+    .description("set the webhook and the thresholds; replaces those that were set")
+    .argument("[workspace]", WORKSPACE, "")
+    .requiredOption("--url <url>", "address of the webhook")
+    .option("--credit-below <credits>", "alert when less credit is left")
+    .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8")
+    .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails, such as 0.1")
+    .option("--new-secret", "make a new secret for the signatures")
+    .action(async (workspace: string, given: Thresholds, command: Command) => {
+      const client = await operatorClient(AlertService, command);
+      const response = await client.setAlerts({
+        workspace,
+        newSecret: given.newSecret ?? false,
+        alerts: {
+          webhookUrl: given.url,
+          creditBelow: given.creditBelow ?? "",
+          ...share("spendShare", "--spend-share", given.spendShare),
+          ...share("failureShare", "--failure-share", given.failureShare),
+        },
+      });
+      if (wantsJson(command)) return printJson(messageJson(SetAlertsResponseSchema, response));
+      if (response.alerts) print(response.alerts, command);
+      if (response.secret) console.log(`\nSecret of the signatures, shown only once: ${response.secret}`);
+    });
+}
+
+function share(member: string, flag: string, text: string | undefined): Record<string, number> {
+  if (text === undefined) return {};
+  if (!/^\d*\.?\d+$/.test(text)) throw new CliError(`${flag} must be a number up to 1, such as 0.8, but is "${text}".`);
+  return { [member]: Number(text) };
+}
+
+function print(alerts: Alerts, command: Command): void {
+  if (wantsJson(command)) {
+    printJson(messageJson(AlertsSchema, alerts));
+    return;
+  }
+  printTable(
+    ["ALERT", "VALUE"],
+    [
+      ["webhook", alerts.webhookUrl],
+      ["credit below", alerts.creditBelow || "none"],
+      ["share of a spend limit", `${alerts.spendShare ?? "none"}`],
+      ["share of failed requests", `${alerts.failureShare ?? "none"}`],
+    ],
+  );
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { startReceiver } from "../alerts/receiver.ts";
+import { runCli } from "../helpers/cli.ts";
+import { OFFLINE, test } from "../helpers/fixtures.ts";
+import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+
+test("sets, tests, lists, shows and removes the alerts of all workspaces", async ({ t }) => {
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { env: { ...OFFLINE, CHORUS_WEBHOOK_HOSTS: "127.0.0.1" } });
+  const chorus = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCli(["alerts", ...args], { DATA_DIR: service.dataDir });
+    assert.deepEqual([code, stderr], [0, ""]);
+    return stdout;
+  };
+  assert.equal(await chorus("show"), "No alerts are set.\n");
+  const set = await chorus("set", "--url", receiver.url, "--credit-below", "5", "--failure-share", "0.25");
+  assert.match(set, /^Secret of the signatures, shown only once: whsec_/m);
+  const shown = JSON.parse(await chorus("show", "--json"));
+  assert.deepEqual([shown.webhook_url, shown.credit_below, shown.failure_share], [receiver.url, "5", 0.25]);
+  assert.match(await chorus("test"), /^Sending evt_/);
+  await until(() => receiver.received.length === 1);
+  await until(
+    async () => /^\S+ \S+ {2}evt_\w+ +delivered +1 +200 +.*alert\.test/m.test(await chorus("deliveries")),
+    200,
+  );
+  assert.equal(JSON.parse(await chorus("deliveries", "--json")).deliveries[0].state, "delivered");
+  await chorus("clear");
+  assert.equal(await chorus("show"), "No alerts are set.\n");
+  const { code, stderr } = await runCli(["alerts", "set", "--url", receiver.url, "--spend-share", "80%"], {
+    DATA_DIR: service.dataDir,
+  });
+  assert.deepEqual([code, stderr], [1, 'chorus: --spend-share must be a number up to 1, such as 0.8, but is "80%".\n']);
+});
