@@ -32,21 +32,22 @@ export async function listWorkspaceStates(
   const [after = ""] = readPageToken(pageToken, /^([\w.-]+)$/) ?? [];
   const found = await orOverloaded(
     pool.query<StateRow>(
-      `select ${COLUMNS}, u.requests, u.failed, u.charged,
+      `select ${COLUMNS}, d.requests, d.failed, d.charged,
          array(
            select l.name from current_periods(w.id, clock_timestamp()) p
              cross join lateral (values
                ('requests_per_' || p.unit, p.requests),
                ('input_tokens_per_' || p.unit, p.input_tokens),
                ('output_tokens_per_' || p.unit, p.output_tokens),
-               ('concurrent_requests', case p.unit when 'minute' then a.running end)) l (name, used)
+               ('concurrent_requests', case p.unit when 'minute' then u.running end)) l (name, used)
            where l.used >= (a.limits ->> l.name)::bigint order by 1) as reached
        from workspaces w join accounts a on a.workspace_id = w.id
+         cross join in_use(w.id) u
          cross join lateral (
            select coalesce(sum(requests), 0)::bigint as requests,
              coalesce(sum(failed_requests), 0)::bigint as failed, coalesce(sum(credits_micro), 0)::bigint as charged
            from usage where workspace_id = w.id and unit = 'hour'
-             and start >= date_trunc('hour', clock_timestamp() - interval '24 hours')) u
+             and start >= date_trunc('hour', clock_timestamp() - interval '24 hours')) d
        where w.name > $1 order by w.name limit $2`,
       [after, size + 1],
     ),
