@@ -1,0 +1,105 @@
+import { useId, useState } from "preact/hooks";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
+import { toast } from "../parts/toasts.tsx";
+
+/** An input of a form: text, or a choice. */
+export interface Input {
+  readonly name: string;
+  readonly label: string;
+  readonly help?: string;
+  readonly placeholder?: string;
+  /** Values and labels of a choice. */
+  readonly options?: readonly (readonly [value: string, label: string])[];
+  /** Regular expression that the whole text must match. */
+  readonly pattern?: string;
+  /** Whether it may be empty. */
+  readonly optional?: boolean;
+}
+
+interface Props {
+  title: string;
+  inputs: readonly Input[];
+  /** Text of the button. */
+  action: string;
+  /** @returns a sentence that says what happened; empty for none */
+  run: (values: Readonly<Record<string, string>>) => Promise<string>;
+}
+
+/** A form that does one thing and then is empty again. */
+export function ActionForm({ title, inputs, action, run }: Props) {
+  const id = useId();
+  const initial = Object.fromEntries(inputs.map(({ name, options }) => [name, options?.[0]?.[0] ?? ""]));
+  const [values, setValues] = useState<Readonly<Record<string, string>>>(initial);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const done = await run(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text.trim()])));
+      setValues(initial);
+      if (done) toast(done);
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="form" onSubmit={submit} aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {inputs.map((input) => (
+        <Control
+          key={input.name}
+          id={`${id}-${input.name}`}
+          input={input}
+          value={values[input.name] ?? ""}
+          change={(value) => setValues((before) => ({ ...before, [input.name]: value }))}
+        />
+      ))}
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons start">
+        <button type="submit" disabled={busy}>
+          {action}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface ControlProps {
+  id: string;
+  input: Input;
+  value: string;
+  change: (value: string) => void;
+}
+
+function Control({ id, input: { label, help, options, placeholder, pattern, optional }, value, change }: ControlProps) {
+  return (
+    <Field id={id} label={label} help={help}>
+      {options ? (
+        <select id={id} value={value} onChange={(event) => change(event.currentTarget.value)}>
+          {options.map(([option, text]) => (
+            <option key={option} value={option}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          id={id}
+          type="text"
+          autocomplete="off"
+          required={!optional}
+          value={value}
+          {...(placeholder ? { placeholder } : {})}
+          {...(pattern ? { pattern } : {})}
+          {...(help ? { "aria-describedby": `${id}-help` } : {})}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
