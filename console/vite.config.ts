@@ -24,6 +24,8 @@ export default defineConfig({
   base: "/console/",
   plugins: [compressed()],
   build: {
+    // The pages of owners and those of operators share no session, so neither loads the code of the other.
+    rolldownOptions: { input: ["index.html", "operator.html"].map((name) => join(import.meta.dirname, name)) },
     outDir: DIST,
     emptyOutDir: true,
     // One style sheet: pages that are loaded later then need no code that loads theirs.

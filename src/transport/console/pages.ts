@@ -22,15 +22,17 @@ type SendPage = (path: string, exchange: Pick<Exchange, "request" | "response">)
 export function createPages(folder: string, stallMs: number): SendPage {
   const files = loadFiles(folder);
   const index = files.get("/index.html");
+  const operator = files.get("/operator.html");
 
   return (path, { request, response }) => {
     const found = files.get(path);
     // Paths without a dot belong to the page, which has its own router.
     if (!found && /^\/assets\/|\./.test(path)) throw new Failure("not_found");
-    const file = found ?? index;
+    const page = /^\/operator(\/|$)/.test(path) ? operator : index;
+    const file = found ?? page;
     if (file) {
       const isHashed = path.startsWith("/assets/");
-      const caching = isHashed ? "public, max-age=31536000, immutable" : file === index ? "no-store" : "no-cache";
+      const caching = isHashed ? "public, max-age=31536000, immutable" : file === page ? "no-store" : "no-cache";
       sendFile(request, response, file, caching);
       endIfStalled(response, stallMs);
       return;

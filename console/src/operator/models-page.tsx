@@ -1,0 +1,86 @@
+import { Boxes, RefreshCw } from "lucide";
+import { ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { count, duration, roundAmount } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { operations } from "./rpc.ts";
+
+const EVERY_MS = 10_000;
+
+const HEALTH: Partial<Record<ModelHealth, readonly [text: string, tone: string]>> = {
+  [ModelHealth.HEALTHY]: ["Healthy", "good"],
+  [ModelHealth.UNUSED]: ["Unused", ""],
+  [ModelHealth.DEGRADED]: ["Degraded", "warn"],
+  [ModelHealth.DOWN]: ["Down", "bad"],
+};
+
+/** Shows the models of the catalogue, from what the replicas report. */
+export function ModelsPage() {
+  const list = useLoad((signal) => operations.listModels({}, { signal }), "models", EVERY_MS);
+  return (
+    <>
+      <PageHead title="Models" lead="Calls of the last 15 minutes, over all replicas.">
+        <button type="button" aria-label="Refresh" title="Refresh" onClick={list.reload}>
+          <Icon of={RefreshCw} />
+        </button>
+      </PageHead>
+      <Card flush>
+        <Pending of={list} what="models" skeleton={<Skeleton tall="16rem" />}>
+          {({ models }) =>
+            models.length === 0 ? (
+              <Empty title="No replica has reported yet." icon={Boxes}>
+                <p>Replicas report every ten seconds.</p>
+              </Empty>
+            ) : (
+              <DataTable label="Models" columns={COLUMNS} rows={models} keyOf={({ name }) => name} />
+            )
+          }
+        </Pending>
+      </Card>
+    </>
+  );
+}
+
+const COLUMNS: Column<ModelState>[] = [
+  { title: "Model", cell: ({ name }) => name },
+  { title: "Tier", cell: ({ tier }) => tier },
+  { title: "Vendor", cell: ({ vendor }) => vendor },
+  { title: "Health", cell: (of) => <Health of={of} /> },
+  { title: "Calls", figure: true, cell: ({ calls }) => count(calls) },
+  { title: "Share", figure: true, cell: ({ shareOfCalls }) => percent(shareOfCalls) },
+  {
+    title: "Failed",
+    figure: true,
+    cell: ({ calls, failedCalls }) => percent(calls === 0n ? 0 : Number(failedCalls) / Number(calls)),
+  },
+  { title: "First text", figure: true, cell: ({ firstTextP50Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
+  { title: "95th percentile", figure: true, cell: ({ firstTextP95Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
+  { title: "Cost, USD", figure: true, cell: ({ costUsd }) => roundAmount(costUsd) },
+  { title: "Running", figure: true, cell: ({ running }) => count(running) },
+];
+
+function Health({ of }: { of: ModelState }) {
+  const [text, tone] = HEALTH[of.health] ?? ["Unknown", ""];
+  const isSplit = of.openCircuits > 0 && of.openCircuits < of.replicas;
+  return (
+    <>
+      <span class={`tag ${tone}`}>{text}</span>
+      {isSplit && (
+        <span class="soft small">
+          {" "}
+          not called by {of.openCircuits} of {of.replicas} replicas
+        </span>
+      )}
+    </>
+  );
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,73 @@
+import { Cpu, RefreshCw } from "lucide";
+import type { ReplicaState } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { ago, count, timeText, words } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { operations } from "./rpc.ts";
+
+const EVERY_MS = 10_000;
+
+/** Shows the replicas that run, their journals and what they refused under overload. */
+export function ReplicasPage() {
+  const list = useLoad((signal) => operations.listReplicas({}, { signal }), "replicas", EVERY_MS);
+  return (
+    <>
+      <PageHead title="Replicas" lead="Processes of the service that have reported in the last 35 seconds.">
+        <button type="button" aria-label="Refresh" title="Refresh" onClick={list.reload}>
+          <Icon of={RefreshCw} />
+        </button>
+      </PageHead>
+      <Pending of={list} what="replicas" skeleton={<Skeleton tall="12rem" />}>
+        {({ replicas }) => (
+          <>
+            {replicas.some((of) => setAside(of) > 0n) && (
+              <Note tone="warn">
+                Journals have lines that are set aside. Nothing is charged for them. They are in the files damaged and
+                refused of <code>DATA_DIR/journal</code> on their machine.
+              </Note>
+            )}
+            <Card flush>
+              {replicas.length === 0 ? (
+                <Empty title="No replica has reported yet." icon={Cpu} />
+              ) : (
+                <DataTable label="Replicas" columns={COLUMNS} rows={replicas} keyOf={({ id }) => id} />
+              )}
+            </Card>
+          </>
+        )}
+      </Pending>
+    </>
+  );
+}
+
+const COLUMNS: Column<ReplicaState>[] = [
+  { title: "Host", cell: ({ host, pid }) => `${host} · ${pid}` },
+  { title: "Version", cell: ({ version }) => version },
+  {
+    title: "Started",
+    cell: ({ startedAt }) => startedAt && <span title={timeText(startedAt)}>{ago(startedAt)}</span>,
+  },
+  { title: "Running", figure: true, cell: ({ running }) => count(running) },
+  { title: "Memory, MB", figure: true, cell: ({ memoryBytes }) => count(memoryBytes / 1_000_000n) },
+  { title: "Event loop, ms", figure: true, cell: ({ loopDelayMs }) => loopDelayMs.toFixed(1) },
+  { title: "In the journal", figure: true, cell: ({ journal }) => count(journal?.waiting ?? 0n) },
+  { title: "Set aside", figure: true, cell: (of) => count(setAside(of)) },
+  {
+    title: "Refused under overload",
+    cell: ({ overload }) =>
+      overload.length === 0
+        ? "nothing"
+        : overload.map(({ cause, requests }) => `${words(cause)} ${count(requests)}`).join(", "),
+  },
+];
+
+function setAside({ journal }: ReplicaState): bigint {
+  return (journal?.damaged ?? 0n) + (journal?.refused ?? 0n);
+}

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { test as base, describe } from "vitest";
+import { fixture } from "../helpers/lifetime.ts";
+import { openConsole, skipReason, visit } from "./chromium.ts";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const test = base.extend("console", { scope: "file" }, fixture(openConsole));
+
+async function enter(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Operator token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+async function assertAccessible(page: Page, name: string): Promise<void> {
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+  const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
+  const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)}`));
+  assert.deepEqual(found, [], name);
+  const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  assert.ok(overflow <= 0, `${name} is ${overflow} too wide`);
+}
+
+describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
+  test("open with the operator token alone, and close at sign-out", async ({ console: { open, service, token } }) => {
+    const page = await open("/console/operator/models");
+    await enter(page, token);
+    await page.getByRole("alert").getByText("This token is not valid.").waitFor();
+    await enter(page, service.operatorToken);
+    await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+    await page.getByRole("rowheader", { name: "openai-fast" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You have signed out.").waitFor();
+    await page.reload();
+    await page.getByLabel("Operator token").waitFor();
+    await page.context().close();
+  });
+
+  test("let in a customer, sell credit and lift a limit", async ({ console: { open, service, problems } }) => {
+    const page = await open("/console/operator");
+    await enter(page, service.operatorToken);
+    await page.getByRole("button", { name: "New workspace" }).click();
+    await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("acme");
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    const drawer = page.getByRole("dialog", { name: "acme" });
+
+    const credit = drawer.getByRole("form", { name: "Credit" });
+    const book = async () => {
+      await credit.getByLabel("Credits").fill("500");
+      await credit.getByLabel("Reference").fill("INV-1");
+      await credit.getByRole("button", { name: "Book" }).click();
+    };
+    await book();
+    await page.getByText("Booked 500 credits.").waitFor();
+    await book();
+    await page.getByText(/^Booked before, at .*\. Nothing was booked now\.$/).waitFor();
+
+    const limits = drawer.getByRole("form", { name: "Limits" });
+    await limits.getByLabel("Limit", { exact: true }).selectOption("requests per day");
+    await limits.getByLabel("Value").fill("7");
+    await limits.getByRole("button", { name: "Set the limit" }).click();
+    await page.getByText("Set requests per day.").waitFor();
+    await drawer.locator("dl").getByText("set by an operator").waitFor();
+
+    await drawer.getByRole("form", { name: "Tier" }).getByLabel("Tier").fill("gold");
+    await drawer.getByRole("button", { name: "Set the tier" }).click();
+    await drawer.getByRole("alert").getByText("There is no such tier.").waitFor();
+
+    await drawer.getByRole("button", { name: "Create a link" }).click();
+    await drawer.getByText(/^It signs in one browser, once/).waitFor();
+    await drawer.getByRole("link", { name: "Audit log of this workspace" }).click();
+    await page.getByText("credit purchase").waitFor();
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
+  test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
+    for (const [colorScheme, width] of [
+      ["light", 1280],
+      ["dark", 390],
+    ] as const) {
+      const page = await open("/console/operator", { colorScheme, viewport: { width, height: 800 } });
+      await page.context().addInitScript(AXE);
+      await page.reload();
+      await page.getByLabel("Operator token").waitFor();
+      await assertAccessible(page, "Sign in");
+      await enter(page, service.operatorToken);
+      await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
+      for (const name of ["Workspaces", "Models", "Replicas", "Audit log"]) {
+        await visit(page, name);
+        await assertAccessible(page, `${name}, ${colorScheme}, ${width} wide`);
+      }
+      await visit(page, "Workspaces");
+      await page.getByRole("button", { name: "default", exact: true }).click();
+      await page.getByRole("dialog", { name: "default" }).getByText("Granted", { exact: true }).waitFor();
+      await assertAccessible(page, "A workspace");
+      await page.context().close();
+    }
+  });
+});
