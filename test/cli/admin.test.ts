@@ -128,7 +128,7 @@ describe("the command line covers all operator and owner actions", () => {
     const some = await ok(`limits set ${acme} --requests-per-minute none --requests-per-day default`);
     assert.match(some, /^requests_per_minute +none +an operator$/m);
     assert.match(some, /^requests_per_day +100,000 +tier 1$/m);
-    assert.equal(await ok(`limits show ${acme}`), some);
+    assert.match(await ok(`limits show ${acme}`), /^requests_per_day +100,000 +0 +tier 1$/m);
     await wrong(["limits", "set", acme], /Name at least one limit/);
     await wrong(["limits", "set", acme, "--requests-per-day", "-1"], /requests_per_day must be a whole number from 0/);
     await wrong(
