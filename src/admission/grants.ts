@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorFacts, type Log } from "../log.ts";
-import { isUnavailable, overloaded, type Pool } from "../store/pool.ts";
+import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { Escrow } from "./escrow/escrow.ts";
 import type { Command, Event } from "./escrow/events.ts";
@@ -183,12 +183,19 @@ export class Grants {
     }
   }
 
-  /** Executes items together, or one by one when the database refuses that. @throws Error when it is unavailable */
+  /**
+   * Executes items together, or each alone when the database refuses that or one of them is locked.
+   * @throws Error when the database is unavailable
+   */
   async #execute(items: readonly Item[]): Promise<(Reply | undefined)[]> {
     const { pool, replica, log, clock } = this.#parts;
     try {
       return await execute(pool, replica, this.#live, items, clock?.());
     } catch (error) {
+      if (isLocked(error)) {
+        if (items.length === 1) return [{ state: "locked" }];
+        return (await Promise.all(items.map((item) => this.#execute([item])))).flat();
+      }
       if (isUnavailable(error)) throw error;
       const [item] = items;
       if (item && items.length === 1) {

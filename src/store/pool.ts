@@ -178,6 +178,11 @@ export function isUnavailable(error: unknown): boolean {
   return CONNECTION_LOST.test(error.message);
 }
 
+/** Whether a statement has waited too long for a lock. Statements about other rows can succeed. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "55P03";
+}
+
 /** The failure that callers get while the database is unavailable, with a wait of one second. */
 export function overloaded(cause: unknown): Failure {
   return new Failure("overloaded", { retryAfterMs: 1_000, cause });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { test } from "vitest";
 import { Grants } from "../../src/admission/grants.ts";
 import { openJournal } from "../../src/admission/journal.ts";
@@ -136,6 +137,32 @@ test("refuses the settlement of a request whose admission a crash of the databas
   for (const id of [second, first]) await assert.rejects(settle(grants, id), { kind: "overloaded" });
   assert.equal(await balance(database.pool), 10_000);
   assert.equal(await settle(grants, await admit(grants, { hold: 10_000 })), 100);
+});
+
+test("goes on with other workspaces while a transaction locks one", async (t) => {
+  const database = await testDatabase(t);
+  for (const id of ["ws_1", "ws_2"]) await makeAccount(database.pool, id, { granted: 10_000 });
+  const balanceOf = async (id: string) =>
+    (await database.pool.query("select granted_micro as micro from accounts where workspace_id = $1", [id]))[0];
+  const grants = await makeGrants(t, database, "r1");
+  const running = await admit(grants);
+  const locking = Promise.withResolvers<void>();
+  const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
+  const lock = database.pool.tx(async (query) => {
+    await query("select from accounts where workspace_id = 'ws_1' for update");
+    locked();
+    await locking.promise;
+  });
+  await isLocked;
+  // Its settlement is in the journal.
+  assert.equal(await settle(grants, running), 100);
+  await assert.rejects(admit(grants, { hold: 5_000 }), { kind: "overloaded" });
+  assert.equal(await settle(grants, await admit(grants, { workspace: "ws_2" })), 100);
+  assert.deepEqual(await balanceOf("ws_2"), { micro: 9_900n });
+  assert.deepEqual(await balanceOf("ws_1"), { micro: 10_000n });
+  locking.resolve();
+  await lock;
+  await until(async () => isDeepStrictEqual(await balanceOf("ws_1"), { micro: 9_900n }));
 });
 
 test("refuses only the settlement that the database rejects", async (t) => {

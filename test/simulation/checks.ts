@@ -136,7 +136,8 @@ export class Checks {
       const share = replica.escrow.shares.get(workspace);
       if (!grant || share?.grant !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
-      if (share.posts.length > 0 || replica.awaited > 0 || this.#world.now < replica.cutOffUntil) continue;
+      const isBusy = share.posts.length > 0 || share.flight !== undefined;
+      if (isBusy || replica.awaited > 0 || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;
       grants.set(replica.id, {
         ...grant,

@@ -26,11 +26,11 @@ test(`keeps the six invariants in ${SCHEDULES} schedules of ${STEPS} steps`, () 
 
 // Each defect, and the first seed that finds it.
 for (const [invariant, what, seed, mutation] of [
-  [1, "reserves what other replicas have reserved", 7, { ignoresOthers: true }],
+  [1, "reserves what other replicas have reserved", 1, { ignoresOthers: true }],
   [2, "does not deduct a hold from the headroom of its replica", 1, { forgetsHolds: true }],
-  [3, "posts a repeated settlement again", 1, { postsTwice: true }],
+  [3, "posts a repeated settlement again", 2, { postsTwice: true }],
   [4, "lets the end of an answer leave before its settlement is durable", 1, { opensGate: true }],
-  [5, "accepts settlements of a grant that was ended", 3, { acceptsEnded: true }],
+  [5, "accepts settlements of a grant that was ended", 10, { acceptsEnded: true }],
   [6, "refuses without calling headroom back", 7, { neverCallsBack: true }],
 ] satisfies [number, string, number, Mutation][]) {
   test(`finds a defect that ${what}`, () => {

@@ -12,6 +12,8 @@ const DEAD_MS = 10_000;
 const TICK_MS = 500;
 const TIMEOUT_MS = 3_000;
 
+const LOCKED: Reply = { state: "locked" };
+
 /** Replicas, a database, a network that loses, delays and repeats messages, and a clock. Everything follows a seed. */
 export class World {
   readonly random: Random;
@@ -214,16 +216,19 @@ export class World {
   /** One transaction. @returns undefined for a copy that is older than what the database has seen */
   #execute(replica: Replica, items: readonly Item[]): Reply[] | undefined {
     const live = this.live.length;
-    const results = items.map((item) => this.database.exchange(replica.id, item, this.clock, live));
-    const replies = results.map((result) => result?.reply);
-    this.calls?.push({ do: "exchange", replica: replica.id, items, at: this.clock, live, replies });
-    for (const [i, item] of items.entries()) {
+    const locked = items.filter(() => this.random.isLikely(this.faults / 4));
+    const open = items.filter((item) => !locked.includes(item));
+    const results = open.map((item) => this.database.exchange(replica.id, item, this.clock, live));
+    const executed = results.map((result) => result?.reply);
+    this.calls?.push({ do: "exchange", replica: replica.id, items: open, at: this.clock, live, replies: executed });
+    const replies = items.map((item) => (locked.includes(item) ? LOCKED : executed[open.indexOf(item)]));
+    for (const [i, item] of open.entries()) {
       const result = results[i];
       if (!result) continue;
       this.checks.exchanged(replica, item, result.reply, result.isRepeat);
       for (const id of result.callBack) this.#callBack(id, item.workspace);
     }
-    return replies.every((reply) => reply !== undefined) ? replies : undefined;
+    return replies.some((reply) => reply === undefined) ? undefined : (replies as Reply[]);
   }
 
   #callBack(id: string, workspace: string): void {

@@ -126,7 +126,7 @@ export class Escrow {
     // A key is claimed in the database. A request does not overtake those that wait for headroom.
     if (ask.key === undefined && share.asks.length === 0 && share.admit(ask, now)) {
       this.#admit(share, requestId, commands);
-    } else if (this.#isAway) {
+    } else if (this.#isAway || share.isPaused(now)) {
       commands.push({ type: "refuse", requestId, refusal: undefined });
     } else {
       share.asks.push({ ...ask, retryAt: now });
@@ -149,7 +149,7 @@ export class Escrow {
     const unposted: Unposted = { ...post, charge: Math.min(post.charge, running.hold) };
     running.share.settle(running, unposted, now);
     this.#dirty.add(running.share);
-    if (this.#isAway) this.#journal(running.share.workspace, [unposted], commands);
+    if (this.#isAway || running.share.isPaused(now)) this.#journal(running.share.workspace, [unposted], commands);
   }
 
   #receive(replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
@@ -160,7 +160,10 @@ export class Escrow {
     for (const [i, { share }] of flight.entries()) {
       const reply = replies[i];
       this.#dirty.add(share);
-      if (reply?.state === "done") this.#done(share, reply, now, commands);
+      if (reply?.state === "locked") {
+        this.#giveUp(share, commands);
+        share.park(now);
+      } else if (reply?.state === "done") this.#done(share, reply, now, commands);
       else if (reply?.state === "ended") this.#end(share, commands);
       else share.takeBack();
       if (reply?.state === "rejected") this.#reject(share, reply.requestIds, commands);
@@ -224,15 +227,18 @@ export class Escrow {
     this.#isAway = true;
     this.#resendAt = now + this.#resendMs;
     this.#resendMs = Math.min(2 * this.#resendMs, RESEND_MS.longest);
-    for (const share of this.shares.values()) {
-      const flight = share.flight?.item;
-      for (const ask of [...(flight?.asks ?? []), ...share.asks]) {
-        if (!ask.isAbandoned) commands.push({ type: "refuse", requestId: ask.requestId, refusal: undefined });
-        ask.isAbandoned = true;
-      }
-      share.asks = [];
-      this.#journal(share.workspace, [...(flight?.posts ?? []), ...share.posts], commands);
+    for (const share of this.shares.values()) this.#giveUp(share, commands);
+  }
+
+  /** Settlements of a workspace go to the journal, and its asks are refused. Those in flight may have been applied. */
+  #giveUp(share: Share, commands: Command[]): void {
+    const flight = share.flight?.item;
+    for (const ask of [...(flight?.asks ?? []), ...share.asks]) {
+      if (!ask.isAbandoned) commands.push({ type: "refuse", requestId: ask.requestId, refusal: undefined });
+      ask.isAbandoned = true;
     }
+    share.asks = [];
+    this.#journal(share.workspace, [...(flight?.posts ?? []), ...share.posts], commands);
   }
 
   #journal(workspace: string, all: readonly Unposted[], commands: Command[]): void {
@@ -307,8 +313,9 @@ export class Escrow {
     let rows = 0;
     for (const share of this.#dirty) {
       if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
-      if (share.needsItem(now)) {
-        const item = share.send(++this.#lastSeq, now, this.#isDeaf);
+      const item =
+        share.resume(now) ?? (share.needsItem(now) ? share.send(++this.#lastSeq, now, this.#isDeaf) : undefined);
+      if (item) {
         this.#flight.push({ share, item });
         rows += item.asks.length + item.posts.length;
       } else if (share.isIdle(now)) {

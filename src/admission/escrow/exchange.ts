@@ -89,6 +89,8 @@ export type Reply =
   | { state: "ended" }
   /** The minute of `keep` is over. Nothing was changed. */
   | { state: "again" }
+  /** Another transaction locks the workspace for long. An earlier copy of the item may have been applied. */
+  | { state: "locked" }
   /** The database refuses the asks and posts of these requests as invalid. Nothing was changed. */
   | { state: "rejected"; requestIds: readonly string[] }
   | {

@@ -7,6 +7,9 @@ const IDLE_MS = 2_000;
 /** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
 const QUIET_MS = 1_000;
 
+/** Time in which nothing is sent about a workspace that another transaction locks, in milliseconds. */
+const PAUSE_MS = { first: 500, longest: 8_000 };
+
 /** Fewest requests in the last seconds for which headroom is taken in advance. */
 const FEW = 2;
 
@@ -74,6 +77,9 @@ export class Share {
   #admittedAt = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
+  #isParked = false;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #pauseMs = PAUSE_MS.first;
 
   constructor(workspace: string) {
     this.workspace = workspace;
@@ -120,6 +126,25 @@ export class Share {
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (now - this.#sentAt < IDLE_MS) return false;
     return this.running.size === 0 || this.used.requests > 0 || hasPart((size) => size > 0 && size < LIMITLESS);
+  }
+
+  /** Keeps the item in flight, which may have been applied, for a while that doubles until the database answers. */
+  park(now: number): void {
+    this.#isParked = true;
+    this.#pausedUntil = now + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
+  }
+
+  /** Gives the item that was kept, to be sent again; undefined: there is none, or the while is not over. */
+  resume(now: number): Item | undefined {
+    if (!this.#isParked || this.isPaused(now)) return undefined;
+    this.#isParked = false;
+    return this.flight?.item;
+  }
+
+  /** Whether the workspace is locked for long. */
+  isPaused(now: number): boolean {
+    return now < this.#pausedUntil;
   }
 
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
@@ -169,6 +194,7 @@ export class Share {
    */
   receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
     const { item, sentAt } = this.#land();
+    this.#pauseMs = PAUSE_MS.first;
     for (const part of PARTS) this.#add(part, reply.extra[part], item);
     this.free.credit += reply.extra.credit;
     this.minute = reply.minute;

@@ -9,9 +9,11 @@
 -- at: the current time; tests set it.
 -- Returns {workspace: reply}; no reply for an item that is older than the last one.
 -- Its settings make every statement find its rows by primary key. Statistics of tables that are empty at one time and
--- full at another could lead to a plan with a sequential scan, which a connection would then keep.
+-- full at another could lead to a plan with a sequential scan, which a connection would then keep. A workspace that
+-- another transaction locks must not hold up the others for long.
 create or replace function exchange(w text, by_replica text, live int, items jsonb, at timestamptz default null)
-returns jsonb language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+returns jsonb language plpgsql
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '1s' as $$
 declare
   i record;
   result record;
