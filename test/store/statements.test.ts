@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { test } from "vitest";
 import { createActivity } from "../../src/accounts/activity.ts";
 import { createAlertRules } from "../../src/accounts/alerts.ts";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import { createCredit } from "../../src/accounts/credit.ts";
 import { createUsage } from "../../src/accounts/usage.ts";
 import { migrate } from "../../src/store/migrate.ts";
@@ -78,6 +79,7 @@ async function runComposed(pool: Pool): Promise<void> {
   const period = { from: new Date("2026-01-02T03:04:05Z"), to: new Date("2026-01-02T05:06:07Z") };
   const usage = { workspaceId: "ws_1", keyId: "key_1", ...period };
   const filter = { keyId: "key_1", outcome: "timed_out", level: "low" };
+  await bootstrap({ ...pool, tx: (run) => run(pool.query) }, { apiKey: undefined, operatorToken: undefined });
   await createActivity(pool).generations(owner, { workspace: "", ...filter, ...period });
   await createActivity(pool).generations(owner, { workspace: "", outcome: "failed" });
   await createActivity(pool).audit(owner, { workspace: "" });
