@@ -32,6 +32,7 @@ const TESTED_HERE = [
   "docs/attachments.md",
   "docs/web-search.md",
   "docs/rpc.md",
+  "docs/internal-service.md",
   "docs/console.md",
   "docs/operating.md",
   "docs/monitoring.md",
@@ -54,6 +55,7 @@ function runner(service: TestService, cwd = ROOT) {
       .replaceAll("127.0.0.1:8081", new URL(service.rpcUrl).host);
   const env = {
     ...CHILD_ENV,
+    XDG_CONFIG_HOME: service.dataDir,
     npm_config_update_notifier: "false",
     DATA_DIR: service.dataDir,
     CHORUS_API_KEY: service.apiKey,
@@ -72,6 +74,22 @@ const hasProgram = (file: string, ...args: string[]): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/** A project with the client that a template of docs/internal-service.md generates from this folder. */
+async function generated(t: Lifetime, index: number): Promise<string> {
+  const folder = await project(t);
+  const template = (await blocks("docs/internal-service.md", "yaml"))[index];
+  const text = (template?.text ?? "")
+    .replace(/- git_repo: .*\n *tag: .*/, `- directory: ${ROOT}`)
+    .replace(/(?<=[[ ])(?=proto\/|third_party\/)/g, `${ROOT}/`);
+  await writeFile(join(folder, "buf.gen.yaml"), text);
+  const bin = join(ROOT, "node_modules/.bin");
+  await execute(join(bin, "buf"), ["generate"], {
+    cwd: folder,
+    env: { ...CHILD_ENV, PATH: `${bin}:${CHILD_ENV.PATH}`, HOME: folder, XDG_CONFIG_HOME: folder },
+  });
+  return folder;
+}
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
 
@@ -178,6 +196,32 @@ describe("the guides work as written against a running service", () => {
     const [python] = await blocks("docs/rpc.md", "python");
     await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
     assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
+  });
+
+  test("docs/internal-service.md in TypeScript", async ({ service, t }) => {
+    const folder = await generated(t, 0);
+    await mkdir(join(folder, "node_modules"));
+    for (const name of ["@bufbuild", "@connectrpc"])
+      await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name), "junction");
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const own = runner(service, folder);
+    const [ts] = await blocks("docs/internal-service.md", "ts");
+    await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
+    assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "6 * 7 = 42\n");
+  });
+
+  test("docs/internal-service.md in Python", async ({ service, t, skip }) => {
+    const hasTools = await hasProgram("sh", "-c", "protoc --version && which grpc_python_plugin");
+    // A Python of the developer may shadow the one that has the package.
+    const candidates = ["python3", "/usr/bin/python3"];
+    const found = await Promise.all(candidates.map((python) => hasProgram(python, "-c", "import grpc")));
+    const interpreter = candidates[found.indexOf(true)];
+    skip(!hasTools || interpreter === undefined, "there is no grpcio or no plugin of protoc");
+    const folder = await generated(t, 2);
+    const own = runner(service, folder);
+    const [python] = await blocks("docs/internal-service.md", "python");
+    await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
+    assert.equal(await own.sh(`${interpreter} ask.py`), "6 * 7 = 42\n");
   });
 
   test("docs/operating.md and docs/monitoring.md: commands and SQL statements run", async ({ service, t }) => {
