@@ -33,6 +33,7 @@ const TESTED_HERE = [
   "docs/web-search.md",
   "docs/rpc.md",
   "docs/internal-service.md",
+  "docs/openai.md",
   "docs/console.md",
   "docs/operating.md",
   "docs/monitoring.md",
@@ -196,6 +197,20 @@ describe("the guides work as written against a running service", () => {
     const [python] = await blocks("docs/rpc.md", "python");
     await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
     assert.equal(await own.sh("python3 ask.py"), "6 * 7 = 42\n");
+  });
+
+  test("docs/openai.md", async ({ service, t }) => {
+    const folder = await project(t);
+    const clients = join(ROOT, "test/foreign-clients/node_modules");
+    await symlink(clients, join(folder, "node_modules"), "junction");
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const own = runner(service, folder);
+    const [curl] = await blocks("docs/openai.md", "sh");
+    const answer = JSON.parse(await own.sh(curl?.text ?? ""));
+    assert.equal(answer.choices[0].message.content, "17 * 23 + 4 = 395");
+    const [ts] = await blocks("docs/openai.md", "ts");
+    await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
+    assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "17 * 23 + 4 = 395");
   });
 
   test("docs/internal-service.md in TypeScript", async ({ service, t }) => {
