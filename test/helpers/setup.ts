@@ -14,7 +14,7 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
  * wait for it. The processes of the test files inherit the address of the HTTP server.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
-  execFileSync(process.execPath, ["../../tools/setup.cjs"], { cwd: FOREIGN_CLIENTS, stdio: "inherit" });
+  installForeignClients();
   let server: Promise<TestServer> | undefined;
   const starter = createServer(async (_, response) => {
     try {
@@ -33,4 +33,13 @@ export default async function setUp(): Promise<() => Promise<void>> {
     starter.close();
     await (await server)?.close();
   };
+}
+
+/** Without a network only the tests of these clients fail. */
+function installForeignClients(): void {
+  try {
+    execFileSync(process.execPath, ["../../tools/setup.cjs"], { cwd: FOREIGN_CLIENTS, stdio: "inherit" });
+  } catch {
+    process.stderr.write("The packages of test/foreign-clients could not be installed. Their tests will fail.\n");
+  }
 }

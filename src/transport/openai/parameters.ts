@@ -21,8 +21,9 @@ export function withParameter(failure: Failure, parameters: Parameters): Failure
   const parameter = field === undefined ? undefined : parameterOf(field, parameters);
   if (field === undefined || parameter === undefined) return failure;
   const { kind, limit, retryAfterMs, cause } = failure;
+  const name = field.endsWith(".media_type") ? `The media type of ${parameter}` : parameter;
   return new Failure(kind, {
-    message: failure.message.replaceAll(field, parameter),
+    message: failure.message.replaceAll(field, name),
     field: parameter,
     cause,
     ...(limit === undefined ? {} : { limit }),

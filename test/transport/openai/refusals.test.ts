@@ -97,6 +97,19 @@ describe("a parameter", () => {
     assert.equal(vendor.calls.length, 0);
   });
 
+  test("with a file of an unknown type is refused in its own words", async ({ service }) => {
+    const url = "data:image/tiff;base64,aGk=";
+    const content = [
+      { type: "text", text: "a" },
+      { type: "image_url", image_url: { url } },
+    ];
+    const { message } = await refusal(await service.post(PATH, { messages: [{ role: "user", content }] }));
+    assert.match(
+      message,
+      /^The media type of messages\[0\]\.content\[1\]\.image_url\.url must be one of text\/plain, /,
+    );
+  });
+
   test("is never ignored: any other member is refused, unless its value asks for nothing", async ({ service }) => {
     const others = fc.oneof(
       fc.constantFrom("tools", "functions", "seed", "top_k", "logit_bias", "metadata", "name", "detail", "audio"),
