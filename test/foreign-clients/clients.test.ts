@@ -2,23 +2,30 @@ import assert from "node:assert/strict";
 import { describe } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { pdf } from "../engine/attachments/files.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { until } from "../helpers/until.ts";
 import { CLIENTS, type ForeignClient } from "./clients.ts";
 
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const ITEM = '{"name":"bolt","count":12}';
 
-const test = base.extend("connect", ({ service }) => (name: string, apiKey = service.apiKey, retries = 0) => {
-  const statuses: number[] = [];
-  const counted: typeof fetch = async (...parameters) => {
-    const response = await fetch(...parameters);
-    statuses.push(response.status);
-    return response;
-  };
-  const create = CLIENTS[name] ?? assert.fail(name);
-  return { client: create({ baseURL: `${service.url}/v1`, apiKey, retries, fetch: counted }), statuses };
-});
+/** Comment lines come between the events of a stream, as they do when models are slow. */
+const KEEP_ALIVE = { CHORUS_STREAM_MS: '{"keepAliveMs":20}' };
+
+const test = base
+  .extend("env", { scope: "file" }, KEEP_ALIVE)
+  .extend("connect", ({ service }) => (name: string, apiKey = service.apiKey, retries = 0) => {
+    const statuses: number[] = [];
+    const counted: typeof fetch = async (...parameters) => {
+      const response = await fetch(...parameters);
+      statuses.push(response.status);
+      return response;
+    };
+    const create = CLIENTS[name] ?? assert.fail(name);
+    return { client: create({ baseURL: `${service.url}/v1`, apiKey, retries, fetch: counted }), statuses };
+  });
 
 async function refusalOf(client: ForeignClient, call: Promise<unknown>) {
   return call.then(
@@ -40,7 +47,7 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
   });
 
   test("gets a streamed answer with its tokens", async ({ connect, vendor }) => {
-    vendor.reply({ text: ["Good", " morning", "."], betweenMs: 20 });
+    vendor.reply({ text: ["Good", " morning", "."], betweenMs: 100 });
     const { client } = connect(name);
     const pieces: string[] = [];
     const { text, finish, outputTokens } = await client.stream("Hello", (piece) => void pieces.push(piece));
@@ -56,6 +63,14 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     }
     vendor.always({ text: '{"name":"bolt"}' });
     assert.equal((await refusalOf(client, client.object("Twelve bolts.", false))).status, 502);
+  });
+
+  test("sends an image and a file", async ({ connect, vendor }) => {
+    const { client } = connect(name);
+    const file = pdf(["The code is 4711."]).toString("base64");
+    assert.equal(await client.withFiles("What is it?", PNG, file), "Hello from openai.");
+    const sent = vendor.calls[0]?.body ?? "";
+    assert.ok(sent.includes(PNG) && sent.includes("The code is 4711.") && sent.includes("What is it?"), sent);
   });
 
   test("ends the work when it cancels", async ({ connect, vendor }) => {

@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { AIMessageChunk } from "@langchain/core/messages";
+import { type AIMessageChunk, type ContentBlock, HumanMessage } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
 import { APICallError, generateText, jsonSchema, Output, RetryError, streamText, tool } from "ai";
 import OpenAI, { APIError } from "openai";
@@ -37,6 +37,8 @@ export interface ForeignClient {
   stream(prompt: string, onText: (text: string) => void, signal?: AbortSignal): Promise<Asked>;
   /** Asks for an object with a string `name` and an integer `count`, whole or as a stream. */
   object(prompt: string, streamed: boolean): Promise<unknown>;
+  /** Sends a PNG image and a PDF file, in base64, with the prompt. */
+  withFiles(prompt: string, png: string, pdf: string): Promise<string>;
   /** Offers a tool, which the service does not support. */
   withTool(prompt: string): Promise<unknown>;
   refusal(error: unknown): Refused;
@@ -82,6 +84,22 @@ function openai({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
       if (!streamed) return (await completions.parse(request)).choices[0]?.message.parsed;
       const completion = await completions.stream(request).finalChatCompletion();
       return completion.choices[0]?.message.parsed;
+    },
+    async withFiles(prompt, png, pdf) {
+      const { choices } = await completions.create({
+        model: "chorus",
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: prompt },
+              { type: "image_url", image_url: { url: `data:image/png;base64,${png}` } },
+              { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${pdf}` } },
+            ],
+          },
+        ],
+      });
+      return choices[0]?.message.content ?? "";
     },
     withTool: (prompt) =>
       completions.create({
@@ -130,6 +148,22 @@ function aiSdk({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
       if (!streamed) return (await generateText({ ...base, prompt, output })).output;
       return await streamText({ ...base, prompt, output }).output;
     },
+    async withFiles(prompt, png, pdf) {
+      const { text } = await generateText({
+        ...base,
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: prompt },
+              { type: "file", data: png, mediaType: "image/png" },
+              { type: "file", data: pdf, mediaType: "application/pdf", filename: "a.pdf" },
+            ],
+          },
+        ],
+      });
+      return text;
+    },
     withTool: (prompt) =>
       generateText({
         ...base,
@@ -169,6 +203,14 @@ function langchain({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
       let last: unknown;
       for await (const object of await strict.stream(prompt)) last = object;
       return last;
+    },
+    async withFiles(prompt, png, pdf) {
+      const content = [
+        { type: "text", text: prompt },
+        { type: "image", mimeType: "image/png", data: png },
+        { type: "file", mimeType: "application/pdf", data: pdf, metadata: { filename: "a.pdf" } },
+      ] satisfies ContentBlock.Standard[];
+      return (await model.invoke([new HumanMessage({ contentBlocks: content })])).text;
     },
     withTool: (prompt) =>
       model
