@@ -166,7 +166,10 @@ test("chorus runs the command line and the service, with console and reference",
   const npx = (...args: string[]) => run("npx", ["--no-install", "chorus", ...args], { cwd: service, env });
   const port = await freePort();
   const data = { DATABASE_URL: url, DATA_DIR: join(service, "data"), BOOTSTRAP_API_KEY: "key-0123456789abcdef" };
-  const env = { ...ENV, ...data, PORT: `${port}`, RPC_PORT: "0", CHORUS_WORKERS: "2", CHORUS_MAX_LOOP_DELAY_MS: "0" };
+  const env = {
+    ...{ ...ENV, ...data, OPERATOR_TOKEN: "operator-0123456789abcdef", PORT: `${port}`, RPC_PORT: "0" },
+    ...{ CHORUS_WORKERS: "2", CHORUS_MAX_LOOP_DELAY_MS: "0" },
+  };
   assert.match((await npx("--help")).stdout, /^Usage: chorus \[options\] \[command\]/);
   await npx("migrate");
   // npx does not wait for what it has started when it gets a signal.
@@ -174,7 +177,8 @@ test("chorus runs the command line and the service, with console and reference",
   const child = spawn(chorus, ["start"], { cwd: service, env, stdio: "ignore" });
   const ended = once(child, "exit");
   t.onTestFinished(async () => {
-    child.kill("SIGKILL");
+    // Not SIGKILL, which the launcher could not pass on.
+    child.kill("SIGTERM");
     await ended;
   });
   const get = async (path: string) => {
@@ -204,7 +208,7 @@ test("chorus runs the command line and the service, with console and reference",
 test("the package has no path of a TypeScript file", () => {
   const folder = join(PACKAGES, "service/src");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  assert.ok(files.includes("main.js") && files.includes(join("store/functions", "settle_leases.sql")));
+  assert.ok(files.includes("main.js") && files.includes(join("store/functions", "check_books.sql")));
   for (const file of files) {
     assert.doesNotMatch(file, /\.ts$/);
     if (file.endsWith(".js"))
