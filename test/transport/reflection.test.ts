@@ -62,6 +62,8 @@ describe.for(VERSIONS)("$typeName", (service) => {
         "chorus.admin.v1.KeyService",
         "chorus.admin.v1.UsageService",
         "chorus.admin.v1.ActivityService",
+        "chorus.admin.v1.OperationsService",
+        "chorus.admin.v1.AlertService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
         "grpc.reflection.v1alpha.ServerReflection",
