@@ -58,6 +58,8 @@ function runner(service: TestService, cwd = ROOT) {
     ...CHILD_ENV,
     XDG_CONFIG_HOME: service.dataDir,
     npm_config_update_notifier: "false",
+    // buf reads its configuration there.
+    XDG_CONFIG_HOME: service.dataDir,
     DATA_DIR: service.dataDir,
     CHORUS_API_KEY: service.apiKey,
   };
