@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
 import { memberName } from "../../src/json-names.ts";
+import { eventTypes } from "./events.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import {
   CHAT_FAILURE_RESPONSE,
@@ -197,6 +198,7 @@ function content(method: DescMethod, schemas: Schemas): Schema {
         contentSchema: { anyOf: [...anyOf, failure] },
       },
       examples,
+      ...eventTypes(method, schemas),
     },
   };
 }
