@@ -56,7 +56,6 @@ function runner(service: TestService, cwd = ROOT) {
       .replaceAll("127.0.0.1:8081", new URL(service.rpcUrl).host);
   const env = {
     ...CHILD_ENV,
-    XDG_CONFIG_HOME: service.dataDir,
     npm_config_update_notifier: "false",
     // buf reads its configuration there.
     XDG_CONFIG_HOME: service.dataDir,
