@@ -135,6 +135,7 @@ export class Database {
     if (origin) {
       origin.credit -= Math.min(rest, charge);
       origin.held = Math.min(origin.held, origin.credit);
+      origin.seq = 0;
     }
     return charge;
   }

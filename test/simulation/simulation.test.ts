@@ -40,7 +40,7 @@ for (const [invariant, what, seed, mutation] of [
 }
 
 // Seeds that have found a defect in an earlier version of the rules.
-for (const seed of [1483, 1618, 3099, 5168, 45923, 129138]) {
+for (const seed of [1483, 1618, 3099, 5168, 45923, 129138, 142155]) {
   test(`keeps the invariants in the schedule of seed ${seed}`, () => {
     assert.equal(violated(seed), undefined);
   });

@@ -24,7 +24,8 @@ begin
       end if;
       charge := least(charge, rest + greatest(0, credit_capacity(a, p) - charged - coalesce((
         select sum(credit_micro) from grants where workspace_id = a.workspace_id), 0)));
-      update grants set credit_micro = rest - least(rest, charge),
+      -- A late item of that replica would set it back. It finds another last item, so the grant has ended for it.
+      update grants set seq = 0, credit_micro = rest - least(rest, charge),
           held_micro = least(held_micro, rest - least(rest, charge))
         where workspace_id = a.workspace_id and replica = post ->> 'admitted_by';
       if charge <> (post ->> 'credits_micro')::bigint then
