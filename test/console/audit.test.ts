@@ -12,7 +12,7 @@ test("shows the owner who changed what, and exports it", async (t) => {
   await signIn(page, started.token);
   await visit(page, "Keys");
   await page.getByRole("button", { name: "Create a key" }).click();
-  await page.keyboard.type("Invoices");
+  await page.getByLabel("Name", { exact: true }).fill("Invoices");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "I have stored it" }).click();
   await visit(page, "Audit log");
