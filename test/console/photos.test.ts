@@ -44,6 +44,9 @@ const PAGES: Record<string, Scene> = {
   ledger: { path: "/console/ledger" },
   audit: { path: "/console/audit" },
   gallery: { path: "/console/gallery" },
+  "operator-workspaces": { path: "/console/operator" },
+  "operator-models": { path: "/console/operator/models" },
+  "operator-replicas": { path: "/console/operator/replicas" },
 };
 
 /** States of pages, once wide and light, once narrow and dark. */
@@ -87,6 +90,10 @@ const STATES: Record<string, Scene> = {
       await page.getByRole("button", { name: "Ask" }).click();
       await page.getByRole("alert").waitFor();
     },
+  },
+  "operator-drawer": {
+    path: "/console/operator",
+    act: (page) => page.getByRole("button", { name: "globex" }).click(),
   },
   "gallery-drawer": {
     path: "/console/gallery",

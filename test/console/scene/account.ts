@@ -21,6 +21,7 @@ const limits = (factor: bigint): MessageInitShape<typeof LimitSchema>[] =>
 export const workspace: MessageInitShape<typeof WorkspaceSchema> = {
   id: "ws_8f2k1m0q",
   name: "acme",
+  createdAt: ago(90 * 86_400_000),
   tier: "1",
   limits: limits(1n),
   overriddenLimits: [LimitName.CONCURRENT_REQUESTS],

@@ -9,12 +9,14 @@ import {
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import * as account from "./account.ts";
 import { answer, failure } from "./answer.ts";
 import * as records from "./records.ts";
+import * as service from "./service.ts";
 import * as traffic from "./traffic.ts";
 
 type Request = Record<string, unknown>;
@@ -27,7 +29,7 @@ export type Answers = ReadonlyMap<string, (request: Request) => Answer>;
 
 /** The answers of a workspace that is in use. */
 export const USED: Answers = new Map([
-  unary(WorkspaceService.method.getWorkspace, () => ({ workspace: account.workspace })),
+  unary(WorkspaceService.method.getWorkspace, (request) => ({ workspace: service.workspaceOf(request.workspace) })),
   unary(WorkspaceService.method.getNextTier, () => account.nextTier),
   unary(UsageService.method.getQuotas, () => account.quotas),
   unary(UsageService.method.getUsage, traffic.usage),
@@ -38,6 +40,9 @@ export const USED: Answers = new Map([
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
   unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),
   unary(CreditService.method.listLedger, () => ({ entries: account.ledger, nextPageToken: "more" })),
+  unary(OperationsService.method.listWorkspaceStates, () => ({ workspaces: service.workspaces })),
+  unary(OperationsService.method.listModels, () => ({ models: service.models })),
+  unary(OperationsService.method.listReplicas, () => ({ replicas: service.replicas })),
   [pathOf(GenerationService.method.streamGenerate), () => ({ stream: answer })],
 ]);
 

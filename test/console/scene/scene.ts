@@ -30,8 +30,11 @@ export async function openScene(
   await context.clock.setFixedTime(NOW);
   await context.route(`${ORIGIN}/**`, async (route) => {
     const { pathname } = new URL(route.request().url());
-    if (pathname === "/console/session") await route.fulfill(signedIn ? { json: SESSION } : { status: 401, json: {} });
-    else if (pathname.startsWith("/console/rpc/")) await answerCall(route, pathname.slice(13), answers);
+    if (/^\/console\/(operator\/)?session$/.test(pathname))
+      await route.fulfill(
+        signedIn ? { json: pathname.includes("operator") ? OPERATOR : SESSION } : { status: 401, json: {} },
+      );
+    else if (/\/rpc\//.test(pathname)) await answerCall(route, pathname.replace(/^.*\/rpc\//, ""), answers);
     else await sendFile(route, pathname.slice("/console".length));
   });
   const page = await context.newPage();
@@ -39,10 +42,12 @@ export async function openScene(
   return page;
 }
 
+const OPERATOR = { operator: "tok_9a01", expires_at: new Date(NOW + 8 * HOUR) };
 const SESSION = { workspace: "acme", workspace_id: "ws_8f2k1m0q", expires_at: new Date(NOW + 8 * HOUR) };
 
 async function sendFile(route: Route, path: string): Promise<void> {
-  const name = extname(path) === "" ? "/index.html" : path;
+  const page = /^\/operator(\/|$)/.test(path) ? "/operator.html" : "/index.html";
+  const name = extname(path) === "" ? page : path;
   await route.fulfill({ body: readFileSync(join(DIST, name)), contentType: TYPES[extname(name)] ?? "text/plain" });
 }
 

@@ -1,0 +1,92 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  ModelHealth,
+  type ModelStateSchema,
+  type ReplicaStateSchema,
+  WorkspaceCondition,
+  type WorkspaceStateSchema,
+} from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { LimitName, type WorkspaceSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { newWorkspace, workspace } from "./account.ts";
+import { ago, DAY, HOUR } from "./clock.ts";
+
+/** Workspaces in every state. */
+export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
+  { workspace, condition: WorkspaceCondition.OPEN, requests: 18_895n, failedRequests: 119n, credits: "51.2055" },
+  {
+    workspace: { ...newWorkspace, id: "ws_2", name: "globex", tier: "2", tierOverridden: true, granted: "12.5" },
+    condition: WorkspaceCondition.LIMIT_REACHED,
+    reachedLimits: [LimitName.REQUESTS_PER_DAY],
+    requests: 50_000n,
+    failedRequests: 12n,
+    credits: "135.5",
+  },
+  {
+    workspace: { ...newWorkspace, id: "ws_3", name: "initech", granted: "0" },
+    condition: WorkspaceCondition.NO_CREDIT,
+    requests: 812n,
+    credits: "2.2",
+  },
+  { workspace: { ...newWorkspace, id: "ws_4", name: "umbrella" }, condition: WorkspaceCondition.UNUSED, credits: "0" },
+];
+
+/** The workspace with a name; the one of the owner without it. */
+export function workspaceOf(name: unknown): MessageInitShape<typeof WorkspaceSchema> {
+  return workspaces.find((state) => state.workspace?.name === name)?.workspace ?? workspace;
+}
+
+const model = (name: string, vendor: string, tier: string, calls: bigint, shareOfCalls: number) => ({
+  name,
+  vendor,
+  tier,
+  health: ModelHealth.HEALTHY,
+  calls,
+  failedCalls: calls / 200n,
+  shareOfCalls,
+  costUsd: Number(calls) * 0.0011,
+  firstTextP50Ms: 420,
+  firstTextP95Ms: 1310,
+  running: 3n,
+  replicas: 2,
+});
+
+/** Models of every health. */
+export const models: MessageInitShape<typeof ModelStateSchema>[] = [
+  model("gpt-5-mini", "openai", "fast", 4120n, 0.61),
+  { ...model("claude-sonnet-5", "anthropic", "strong", 1804n, 0.27), health: ModelHealth.DEGRADED, failedCalls: 451n },
+  {
+    ...model("gemini-3-pro", "google", "strong", 820n, 0.12),
+    health: ModelHealth.DOWN,
+    failedCalls: 803n,
+    openCircuits: 2,
+    waiting: 4n,
+  },
+  { name: "local-llama", vendor: "openai", tier: "fast", health: ModelHealth.UNUSED, replicas: 2 },
+];
+
+const replica = (id: string, host: string, age: number) => ({
+  id,
+  host,
+  pid: 17,
+  version: "0.1.0",
+  startedAt: ago(age),
+  reportedAt: ago(4000),
+  running: 12n,
+  memoryBytes: 412_000_000n,
+  loopDelayMs: 1.4,
+  journal: { waiting: 0n },
+});
+
+/** A replica without trouble and one with. */
+export const replicas: MessageInitShape<typeof ReplicaStateSchema>[] = [
+  replica("rep_1", "chorus-7d9f-abcde", 3 * DAY),
+  {
+    ...replica("rep_2", "chorus-7d9f-fghij", 5 * HOUR),
+    loopDelayMs: 38.2,
+    journal: { waiting: 14n, damaged: 1n },
+    overload: [
+      { cause: "event_loop", requests: 204n },
+      { cause: "memory", requests: 0n },
+    ],
+  },
+];
