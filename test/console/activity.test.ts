@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { create, toJson } from "@bufbuild/protobuf";
+import { test as base, describe } from "vitest";
+import { ListGenerationsResponseSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { fixture } from "../helpers/lifetime.ts";
+import { launch, skipReason } from "./chromium.ts";
+import { type Answers, USED } from "./scene/answers.ts";
+import { generations } from "./scene/records.ts";
+import { openScene } from "./scene/scene.ts";
+
+const test = base.extend("browser", { scope: "file" }, fixture(launch));
+
+/** A list to which each call adds a newer request. */
+function growing(): Answers {
+  let shown = 2;
+  const answer = () => {
+    const page = create(ListGenerationsResponseSchema, { generations: generations.slice(-shown++) });
+    return { unary: Object(toJson(ListGenerationsResponseSchema, page)) };
+  };
+  return new Map([...USED, ["chorus.admin.v1.ActivityService/ListGenerations", answer]]);
+}
+
+describe.skipIf(skipReason !== undefined)("activity", () => {
+  test("adds new requests at the top while it is live", async ({ browser }) => {
+    const page = await openScene(browser, "/console/activity", growing());
+    const rows = page.getByRole("table").locator("tbody tr");
+    await rows.nth(1).waitFor();
+    assert.equal(await rows.count(), 2);
+    await page.mouse.move(200, 200);
+    await page.getByRole("button", { name: "Live" }).click();
+    await rows.nth(3).waitFor();
+    const times = await rows.locator("th").allInnerTexts();
+    assert.deepEqual(times, [...times].sort().reverse());
+    await page.getByRole("button", { name: "Stop live" }).click();
+    await page.context().close();
+  });
+
+  test("opens the request of a link, and forgets it when the drawer closes", async ({ browser }) => {
+    const { id, requestId } = generations[3] ?? {};
+    const page = await openScene(browser, `/console/activity?request=${id}`, USED);
+    const drawer = page.getByRole("dialog", { name: "Request" });
+    assert.match(await drawer.innerText(), new RegExp(`upstream_failed\\s+not charged[\\s\\S]*${requestId}`));
+    await drawer.getByRole("button", { name: "Close" }).click();
+    await drawer.waitFor({ state: "detached" });
+    assert.doesNotMatch(page.url(), /request=/);
+    await page.context().close();
+  });
+});
