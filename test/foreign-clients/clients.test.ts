@@ -5,6 +5,7 @@ import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { pdf } from "../engine/attachments/files.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
+import { setLimits } from "../helpers/limits.ts";
 import { until } from "../helpers/until.ts";
 import { CLIENTS, type ForeignClient } from "./clients.ts";
 
@@ -133,15 +134,14 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
   });
 
   test("is refused by a rate limit", async ({ connect, database: { pool } }) => {
-    const workspaces = createWorkspaces(pool);
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_minute", to: 0n }]);
+    await setLimits(pool, "default", [{ name: "requests_per_minute", to: 0n }]);
     const { client } = connect(name);
     for (const call of [() => client.ask("Hello"), () => client.stream("Hello", () => undefined)]) {
       const { status, text } = await refusalOf(client, call());
       assert.equal(status, 429);
       assert.match(text, /requests_per_minute/);
     }
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_minute", to: "default" }]);
+    await setLimits(pool, "default", [{ name: "requests_per_minute", to: "default" }]);
   });
 
   test("sends a request again that a busy workspace could not take", async ({
@@ -150,8 +150,7 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     database: { pool },
     vendor,
   }) => {
-    const workspaces = createWorkspaces(pool);
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: 1n }]);
+    await setLimits(pool, "default", [{ name: "concurrent_requests", to: 1n }]);
     vendor.reply({ end: "silent" });
     const leave = new AbortController();
     const headers = { authorization: `Bearer ${service.apiKey}`, "content-type": "application/json" };
@@ -165,6 +164,6 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     assert.equal((await asked).text, "Hello from openai.");
     assert.equal(statuses.at(-1), 200);
     await first;
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: "default" }]);
+    await setLimits(pool, "default", [{ name: "concurrent_requests", to: "default" }]);
   });
 });

@@ -6,6 +6,7 @@ import { createKeys } from "../../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
 import { OPERATOR } from "../../helpers/actors.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { setLimits } from "../../helpers/limits.ts";
 import { readEvents } from "../../helpers/service.ts";
 
 interface Schema {
@@ -101,9 +102,9 @@ describe("the running service matches the OpenAPI document", () => {
       await expect(await send("{}", { "content-type": "text/plain" }), 415);
       await expect(await send("{}"), invalid);
       await expect(await send(prompt.replace("{", `{"response_format":${strict},`)), invalid);
-      await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: 0n }]);
+      await setLimits(pool, "default", [{ name: "concurrent_requests", to: 0n }]);
       await expect(await send(prompt), 429);
-      await workspaces.setLimits(OPERATOR, "default", [{ name: "concurrent_requests", to: "default" }]);
+      await setLimits(pool, "default", [{ name: "concurrent_requests", to: "default" }]);
     }
   });
 

@@ -5,6 +5,7 @@ import { createKeys } from "../../../src/accounts/keys.ts";
 import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
 import { OPERATOR } from "../../helpers/actors.ts";
 import { test } from "../../helpers/fixtures.ts";
+import { setLimits } from "../../helpers/limits.ts";
 
 const PATH = "/v1/chat/completions";
 const HELLO = [{ role: "user", content: "Hello" }];
@@ -238,8 +239,7 @@ describe("failures", () => {
       const found = await refusal(await send());
       assert.deepEqual([found.status, found.type, found.code], [status, type, code], found.message);
     }
-    const workspaces = createWorkspaces(pool);
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_minute", to: 0n }]);
+    await setLimits(pool, "default", [{ name: "requests_per_minute", to: 0n }]);
     const limited = await refusal(await post(body));
     assert.deepEqual(
       [limited.status, limited.type, limited.code],
@@ -249,12 +249,12 @@ describe("failures", () => {
     assert.match(limited.headers.get("retry-after") ?? "", /^\d+$/);
     assert.match(limited.message, /requests_per_minute/);
     assert.equal(limited.headers.get("x-should-retry"), null);
-    await workspaces.setLimits(OPERATOR, "default", [
+    await setLimits(pool, "default", [
       { name: "requests_per_minute", to: "default" },
       { name: "requests_per_month", to: 0n },
     ]);
     assert.equal((await refusal(await post(body))).headers.get("x-should-retry"), "false");
-    await workspaces.setLimits(OPERATOR, "default", [{ name: "requests_per_month", to: "default" }]);
+    await setLimits(pool, "default", [{ name: "requests_per_month", to: "default" }]);
   });
 
   test("of models are those of /v1/generate", async ({ service, vendor }) => {
