@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Settlement } from "../../src/admission/lease.ts";
+import type { Pool } from "../../src/store/pool.ts";
 import { accountOf, answered, ask, checkBooks, FAILED, makeAccount, makeReplica } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { postOf, recordIn } from "../helpers/exchange.ts";
@@ -130,4 +131,25 @@ test("keeps the answer of the journal for its key, also if a crash of the databa
   assert.equal(Buffer.from(opened.replay).toString(), "delivered");
   assert.equal((await accountOf(pool, "ws_1")).granted, 9n * COST);
   await checkBooks(pool);
+});
+
+test("refuses a repeated request that arrives in the same statement as the first request of its replica", async (t) => {
+  const { pool, clock } = await setUp(t);
+  let first = true;
+  const { promise: bothAsk, resolve } = Promise.withResolvers<void>();
+  const slow: Pool = {
+    ...pool,
+    query: async (text, values) => {
+      if (first) await bothAsk;
+      first = false;
+      return (await pool.query(text, values)) as never;
+    },
+  };
+  // The first statement is about another workspace. Both requests wait for it.
+  await makeAccount(pool, "ws_2", { granted: COST });
+  const replica = await makeReplica(t, slow, { clock: () => clock.now });
+  const requests = [replica.take(ask("ws_2")), replica.take(keyed()), replica.take(keyed())];
+  resolve();
+  const [, one, other] = await Promise.allSettled(requests);
+  assert.deepEqual([one?.status, other?.status], ["fulfilled", "rejected"]);
 });

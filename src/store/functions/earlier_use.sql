@@ -1,7 +1,8 @@
 -- What an earlier request with the same idempotency key means for a request: null: nothing, it is admitted as any
 -- other; else a verdict of exchange().
--- key, body: hashes in hex.
-create or replace function earlier_use(w text, key_hex text, body_hex text, id text, at timestamptz) returns jsonb
+-- key_hex, body_hex: hashes. grant_id: of the replica that asks; it may not be in the table yet.
+create or replace function earlier_use(w text, key_hex text, body_hex text, id text, grant_id bigint, at timestamptz)
+returns jsonb
 language plpgsql stable as $$
 declare
   earlier idempotency%rowtype;
@@ -12,7 +13,7 @@ begin
   if not found or earlier.expires_at <= at or earlier.request_id = id then
     return null;
   end if;
-  if earlier.response is null
+  if earlier.response is null and earlier.grant_id is distinct from earlier_use.grant_id
       and not exists (select from grants g where g.workspace_id = w and g.id = earlier.grant_id) then
     -- It has ended without a response, or its replica is dead.
     return null;

@@ -49,7 +49,7 @@ begin
       as i ("requestId" text, hold bigint, input bigint, key text, body text) loop
     verdict := null;
     if ask.key is not null then
-      verdict := earlier_use(g.workspace_id, ask.key, ask.body, ask."requestId", p.at);
+      verdict := earlier_use(g.workspace_id, ask.key, ask.body, ask."requestId", g.id, p.at);
     end if;
     if verdict is null then
       q := r;
