@@ -14,9 +14,13 @@ import { openScene } from "./scene/scene.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Reference photos. `UPDATE_PHOTOS=1` takes them again; look at each before you commit it. */
+/**
+ * Reference photos. `PHOTOS=update` takes them again; look at each before you commit it. `PHOTOS=all` compares all of
+ * them; without it, a run of all tests would spend a fifth of its time here.
+ */
 const REFERENCES = resolve(import.meta.dirname, "photos");
-const isUpdate = process.env.UPDATE_PHOTOS === "1";
+const isUpdate = process.env.PHOTOS === "update";
+const isAll = isUpdate || process.env.PHOTOS === "all";
 
 /** Largest share of the blocks of a photo that may differ from the reference. Fonts differ between machines. */
 const MOST_DIFFERENT = 0.04;
@@ -33,7 +37,7 @@ const WIDE = { width: 1440, height: 900 };
 const MIDDLE = { width: 1280, height: 800 };
 const NARROW = { width: 390, height: 844 };
 
-/** Every page, at every width, light and dark. */
+/** Every page, at every width, light and dark; without `isAll` once of middle width and light, once narrow and dark. */
 const PAGES: Record<string, Scene> = {
   "sign-in": { path: "/console", signedIn: false },
   overview: { path: "/console" },
@@ -49,7 +53,7 @@ const PAGES: Record<string, Scene> = {
   "operator-replicas": { path: "/console/operator/replicas" },
 };
 
-/** States of pages, once wide and light, once narrow and dark. */
+/** States of pages, once of middle width and light, once narrow and dark; without `isAll` one of the two in turn. */
 const STATES: Record<string, Scene> = {
   "overview-loading": { path: "/console", answers: SILENT },
   "overview-empty": { path: "/console", answers: NEW },
@@ -122,16 +126,18 @@ async function createKey(page: Page): Promise<void> {
 const test = base.extend("browser", { scope: "file" }, fixture(launch));
 
 describe.skipIf(skipReason !== undefined)("photos of the console", () => {
+  const light = { size: MIDDLE, scheme: "light" } as const;
+  const dark = { size: NARROW, scheme: "dark" } as const;
+  const all = [WIDE, MIDDLE, NARROW].flatMap((size) =>
+    (["light", "dark"] as const).map((scheme) => ({ size, scheme })),
+  );
   const shots = [
     ...Object.entries(PAGES).flatMap(([name, scene]) =>
-      [WIDE, MIDDLE, NARROW].flatMap((size) =>
-        (["light", "dark"] as const).map((scheme) => ({ name, scene, size, scheme })),
-      ),
+      (isAll ? all : [light, dark]).map((view) => ({ name, scene, ...view })),
     ),
-    ...Object.entries(STATES).flatMap(([name, scene]) => [
-      { name, scene, size: MIDDLE, scheme: "light" as const },
-      { name, scene, size: NARROW, scheme: "dark" as const },
-    ]),
+    ...Object.entries(STATES).flatMap(([name, scene], at) =>
+      (isAll ? [light, dark] : [at % 2 === 0 ? light : dark]).map((view) => ({ name, scene, ...view })),
+    ),
   ];
   test.for(shots)("$name at $size.width px, $scheme", async ({ scene, name, size, scheme }, { browser }) => {
     const { path, answers = USED, signedIn = true, act } = scene;
@@ -164,12 +170,12 @@ async function compareWithReference(page: Page, file: string): Promise<void> {
     await mkdir(REFERENCES, { recursive: true });
     return writeFile(reference, data, "base64");
   }
-  assert.ok(existsSync(reference), `There is no reference ${file}. UPDATE_PHOTOS=1 takes it.`);
+  assert.ok(existsSync(reference), `There is no reference ${file}. PHOTOS=update takes it.`);
   const share = await page.evaluate<number>(`(${DIFFERENCE})("${data}", "${readFileSync(reference, "base64")}")`);
   if (share <= MOST_DIFFERENT) return;
   const taken = join(tmpdir(), file);
   await writeFile(taken, data, "base64");
-  assert.fail(`${Math.round(share * 100)} % of ${file} differ. Compare with ${taken}; UPDATE_PHOTOS=1 replaces it.`);
+  assert.fail(`${Math.round(share * 100)} % of ${file} differ. Compare with ${taken}; PHOTOS=update replaces it.`);
 }
 
 /** Runs in the page. Returns the share of the blocks of 16 by 16 pixels whose average colour differs. */
