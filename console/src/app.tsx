@@ -1,6 +1,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ActivityPage } from "./activity/activity-page.tsx";
+import { AlertsPage } from "./alerts/alerts-page.tsx";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { KeysPage } from "./keys/keys-page.tsx";
 import { later } from "./later.tsx";
@@ -10,6 +11,7 @@ import { Empty } from "./parts/empty.tsx";
 import { FailureNote } from "./parts/failure-note.tsx";
 import { PageHead } from "./parts/page-head.tsx";
 import { useRoute } from "./route.ts";
+import { alerts } from "./rpc.ts";
 import { currentSession, onSessionEnd, type Session, signOut } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { type PageName, Shell } from "./shell/shell.tsx";
@@ -21,6 +23,7 @@ const PAGES: Record<PageName | "gallery", FunctionComponent> = {
   playground: later(async () => (await import("./playground/playground-page.tsx")).PlaygroundPage),
   keys: KeysPage,
   limits: LimitsPage,
+  alerts: () => <AlertsPage calls={alerts} />,
   ledger: LedgerPage,
   audit: AuditPage,
   gallery: later(async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),

@@ -23,6 +23,30 @@ async function press(page: Page, name: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
+test("sets and removes alerts with the keyboard alone", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token, problems } = await openConsole(t);
+  const page = await open("/console/alerts");
+  await page.getByLabel("Owner token").and(page.locator(":focus")).waitFor();
+  await page.keyboard.type(token);
+  await page.keyboard.press("Enter");
+  await page.getByText("Set at least one threshold.").waitFor();
+
+  await tabTo(page, "Webhook URL");
+  await page.keyboard.type("https://example.com/hook");
+  await tabTo(page, "Requests failed");
+  await page.keyboard.type("20");
+  await press(page, "Save");
+  await page.getByText("Store it now.").waitFor();
+  await press(page, "I have stored it");
+  await page.getByText("Store it now.").waitFor({ state: "detached" });
+
+  await press(page, "Remove");
+  await press(page, "Remove the alerts");
+  await page.getByText("Removed the alerts.").waitFor();
+  assert.deepEqual(problems, []);
+});
+
 test("signs in, makes a key, asks and revokes with the keyboard alone", async (t) => {
   t.skip(skipReason !== undefined, skipReason);
   const { open, token, problems } = await openConsole(t);

@@ -7,7 +7,7 @@ import { test } from "vitest";
 import { openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PAGES = ["Overview", "Keys", "Limits and spend", "Activity", "Playground", "Ledger", "Audit log"];
+const PAGES = ["Overview", "Keys", "Limits and spend", "Alerts", "Activity", "Playground", "Ledger", "Audit log"];
 
 /** Findings of axe-core, one line each. */
 async function findings(page: Page): Promise<string[]> {

@@ -45,6 +45,7 @@ const PAGES: Record<string, Scene> = {
   playground: { path: "/console/playground", act: ask },
   keys: { path: "/console/keys" },
   limits: { path: "/console/limits" },
+  alerts: { path: "/console/alerts" },
   ledger: { path: "/console/ledger" },
   audit: { path: "/console/audit" },
   gallery: { path: "/console/gallery" },
@@ -83,6 +84,10 @@ const STATES: Record<string, Scene> = {
   },
   "keys-empty": { path: "/console/keys", answers: NEW },
   "keys-loading": { path: "/console/keys", answers: SILENT },
+  "alerts-secret": { path: "/console/alerts", answers: NEW, act: setAlerts },
+  "alerts-empty": { path: "/console/alerts", answers: NEW },
+  "alerts-loading": { path: "/console/alerts", answers: SILENT },
+  "alerts-failed": { path: "/console/alerts", answers: FAILING },
   "ledger-failed": { path: "/console/ledger", answers: FAILING },
   "playground-compare": { path: "/console/playground", act: compare },
   "playground-schema": { path: "/console/playground", act: (page) => page.getByText("Strict JSON").click() },
@@ -120,6 +125,13 @@ async function compare(page: Page): Promise<void> {
 async function createKey(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByText("Store it now.").waitFor();
+}
+
+async function setAlerts(page: Page): Promise<void> {
+  await page.getByLabel("Webhook URL").fill("https://example.com/hook");
+  await page.getByLabel("Credit below").fill("250");
+  await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Store it now.").waitFor();
 }
 

@@ -1,5 +1,6 @@
 import {
   Activity,
+  Bell,
   ChartColumn,
   Gauge,
   type IconNode,
@@ -26,6 +27,7 @@ const PAGES = {
   playground: ["Playground", Play],
   keys: ["Keys", KeyRound],
   limits: ["Limits and spend", Gauge],
+  alerts: ["Alerts", Bell],
   ledger: ["Ledger", Landmark],
   audit: ["Audit log", ScrollText],
 } as const satisfies Record<string, readonly [string, IconNode]>;

@@ -7,6 +7,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
@@ -14,6 +15,7 @@ import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import * as account from "./account.ts";
+import * as alerts from "./alerts.ts";
 import { answer, failure } from "./answer.ts";
 import * as records from "./records.ts";
 import * as service from "./service.ts";
@@ -39,6 +41,9 @@ export const USED: Answers = new Map([
   unary(KeyService.method.createKey, () => records.newKey),
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
   unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),
+  unary(AlertService.method.getAlerts, () => ({ alerts: alerts.alerts })),
+  unary(AlertService.method.setAlerts, () => alerts.set),
+  unary(AlertService.method.listAlertDeliveries, () => ({ deliveries: alerts.deliveries, nextPageToken: "more" })),
   unary(CreditService.method.listLedger, () => ({ entries: account.ledger, nextPageToken: "more" })),
   unary(OperationsService.method.listWorkspaceStates, () => ({ workspaces: service.workspaces })),
   unary(OperationsService.method.listModels, () => ({ models: service.models })),
@@ -57,6 +62,8 @@ export const NEW: Answers = new Map([
   unary(KeyService.method.listKeys, () => ({})),
   unary(ActivityService.method.listGenerations, () => ({})),
   unary(ActivityService.method.listAudit, () => ({})),
+  unary(AlertService.method.getAlerts, () => ({})),
+  unary(AlertService.method.listAlertDeliveries, () => ({})),
   unary(CreditService.method.listLedger, () => ({})),
 ]);
 

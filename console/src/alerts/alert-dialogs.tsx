@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks";
+import { Copy } from "../parts/copy.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Note } from "../parts/note.tsx";
+
+/** Shows the new secret of the signatures, which is not available later. */
+export function AlertSecret({ secret, done }: { secret: string; done: () => void }) {
+  return (
+    <Dialog title="The secret of the signatures" close={done} sticky>
+      <Note tone="warn">
+        <p>
+          <strong>Store it now.</strong> It is not shown again. The program behind the webhook uses it to check that an
+          event is from this service.
+        </p>
+      </Note>
+      <pre class="secret" data-secret>
+        {secret}
+      </pre>
+      <Copy text={secret} label="Copy the secret" />
+      <div class="buttons">
+        <button type="button" class="primary" onClick={done}>
+          I have stored it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface Props {
+  title: string;
+  /** What happens. */
+  text: string;
+  /** Text of the button. */
+  action: string;
+  run: () => Promise<void>;
+  close: () => void;
+}
+
+/** Asks before a change that cannot be undone. */
+export function ConfirmChange({ title, text, action, run, close }: Props) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const change = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await run();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} close={close}>
+      <p>{text}</p>
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+        <button type="button" class="primary danger" disabled={busy} onClick={change}>
+          {action}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,152 @@
+import { useState } from "preact/hooks";
+import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
+import { type Draft, draftOf } from "./thresholds.ts";
+
+const CREDITS = { unit: "credits", pattern: "\\d{1,10}(\\.\\d{1,6})?", title: "Credits, such as 250 or 0.5" };
+const PERCENT = {
+  unit: "%",
+  pattern: "100|(?!0+(\\.0*)?$)\\d{1,2}(\\.\\d{1,4})?",
+  title: "A percentage above 0, such as 80",
+};
+
+const THRESHOLDS = [
+  { name: "creditBelow", label: "Credit below", help: "Less credit than this is left.", ...CREDITS },
+  { name: "spendShare", label: "Spend limit used", help: "This share of a spend limit is used.", ...PERCENT },
+  {
+    name: "failureShare",
+    label: "Requests failed",
+    help: "This share of the last ten minutes has failed, of 20 requests or more.",
+    ...PERCENT,
+  },
+] as const;
+
+interface Props {
+  /** The alerts in force; undefined if there are none. */
+  set: Alerts | undefined;
+  save: (draft: Draft) => Promise<void>;
+  test: () => Promise<void>;
+  /** Asks whether to make a new secret. */
+  renew: () => void;
+  /** Asks whether to remove the alerts. */
+  remove: () => void;
+}
+
+/** Shows and edits the webhook and the thresholds. */
+export function AlertsForm({ set, save, test, renew, remove }: Props) {
+  const [edits, setEdits] = useState<Partial<Draft>>({});
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const saved = draftOf(set);
+  const draft = { ...saved, ...edits };
+  const isChanged = Object.entries(saved).some(([name, text]) => draft[name as keyof Draft].trim() !== text);
+  const hasThreshold = THRESHOLDS.some(({ name }) => draft[name].trim() !== "");
+  const edit = (name: keyof Draft, text: string) => setEdits((before) => ({ ...before, [name]: text }));
+
+  const run = async (action: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await action();
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await save(draft);
+      setEdits({});
+    });
+  };
+  const cancel = () => {
+    setEdits({});
+    setError(undefined);
+  };
+  return (
+    <form class="form" onSubmit={submit}>
+      <Field id="webhook-url" label="Webhook URL" help={<WebhookHelp />}>
+        <input
+          id="webhook-url"
+          type="url"
+          required
+          autocomplete="off"
+          placeholder="https://example.com/hook"
+          aria-describedby="webhook-url-help"
+          value={draft.webhookUrl}
+          onInput={(event) => edit("webhookUrl", event.currentTarget.value)}
+        />
+      </Field>
+      <Thresholds draft={draft} edit={edit} />
+      {!hasThreshold && <p class="help">Set at least one threshold.</p>}
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons start">
+        <button type="submit" class={isChanged ? "primary" : ""} disabled={busy || !isChanged || !hasThreshold}>
+          Save
+        </button>
+        {isChanged ? (
+          <button type="button" class="quiet" onClick={cancel}>
+            Cancel
+          </button>
+        ) : (
+          set && <Actions busy={busy} test={() => run(test)} renew={renew} remove={remove} />
+        )}
+      </div>
+    </form>
+  );
+}
+
+function WebhookHelp() {
+  return (
+    <>
+      Each event is sent there by POST.{" "}
+      <a href="/docs/guides/alerts">What it contains and how to check its signature</a>
+    </>
+  );
+}
+
+/** The fields of the thresholds. */
+function Thresholds({ draft, edit }: { draft: Draft; edit: (name: keyof Draft, text: string) => void }) {
+  return (
+    <div class="cards">
+      {THRESHOLDS.map(({ name, label, help, unit, pattern, title }) => (
+        <Field key={name} id={name} label={label} help={help}>
+          <span class="affix">
+            <input
+              id={name}
+              type="text"
+              inputMode="decimal"
+              autocomplete="off"
+              placeholder="No alert"
+              pattern={pattern}
+              title={title}
+              aria-describedby={`${name}-help`}
+              value={draft[name]}
+              onInput={(event) => edit(name, event.currentTarget.value)}
+            />
+            <span>{unit}</span>
+          </span>
+        </Field>
+      ))}
+    </div>
+  );
+}
+
+/** What can be done with the alerts in force. */
+function Actions({ busy, test, renew, remove }: { busy: boolean } & Record<"test" | "renew" | "remove", () => void>) {
+  return (
+    <>
+      <button type="button" disabled={busy} onClick={test}>
+        Send a test
+      </button>
+      <button type="button" class="quiet" disabled={busy} onClick={renew}>
+        New secret
+      </button>
+      <button type="button" class="quiet danger" disabled={busy} onClick={remove}>
+        Remove
+      </button>
+    </>
+  );
+}

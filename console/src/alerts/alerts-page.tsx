@@ -1,0 +1,116 @@
+import type { Client } from "@connectrpc/connect";
+import { RefreshCw } from "lucide";
+import { useState } from "preact/hooks";
+import type { AlertService, Alerts, SetAlertsResponse } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { PagerButtons, usePager } from "../parts/pager.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { AlertSecret, ConfirmChange } from "./alert-dialogs.tsx";
+import { AlertsForm } from "./alerts-form.tsx";
+import { DeliveryTable } from "./delivery-table.tsx";
+import { alertsOf } from "./thresholds.ts";
+
+const EVERY_MS = 5000;
+
+const LEAD = "Events for your program when credit runs low, a spend limit is nearly used, or requests fail.";
+
+type Calls = Client<typeof AlertService>;
+
+/** Sets alerts and lists their deliveries. */
+export function AlertsPage({ calls }: { calls: Calls }) {
+  const pager = usePager("");
+  const rules = useLoad((signal) => calls.getAlerts({}, { signal }), "rules");
+  const page = useLoad(
+    (signal) => calls.listAlertDeliveries({ pageSize: 25, pageToken: pager.token }, { signal }),
+    pager.token,
+    EVERY_MS,
+  );
+  return (
+    <>
+      <PageHead title="Alerts" lead={LEAD} />
+      <Card title="Webhook and thresholds">
+        <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
+          {({ alerts }) => <Rules calls={calls} loaded={alerts} changed={page.reload} />}
+        </Pending>
+      </Card>
+      <Card
+        title="Deliveries"
+        text="The last 200. An event is sent up to eight times, until the webhook accepts it."
+        actions={
+          <button type="button" class="quiet round" aria-label="Refresh" title="Refresh" onClick={page.reload}>
+            <Icon of={RefreshCw} />
+          </button>
+        }
+        flush
+      >
+        <Pending of={page} what="deliveries" skeleton={<Skeleton tall="16rem" />}>
+          {({ deliveries, nextPageToken }) => (
+            <>
+              <DeliveryTable deliveries={deliveries} />
+              <PagerButtons pager={pager} next={nextPageToken} />
+            </>
+          )}
+        </Pending>
+      </Card>
+    </>
+  );
+}
+
+/** The form with its dialogs. @param changed is called when deliveries were added or removed */
+function Rules({ calls, loaded, changed }: { calls: Calls; loaded: Alerts | undefined; changed: () => void }) {
+  const [set, setSet] = useState(loaded);
+  const [secret, setSecret] = useState("");
+  const [asked, setAsked] = useState<"renew" | "remove">();
+  const close = () => setAsked(undefined);
+  const show = (response: SetAlertsResponse, sentence: string) => {
+    setSet(response.alerts);
+    setSecret(response.secret);
+    close();
+    toast(sentence);
+  };
+  return (
+    <>
+      <AlertsForm
+        set={set}
+        save={async (draft) => show(await calls.setAlerts({ alerts: alertsOf(draft) }), "Saved the alerts.")}
+        test={async () => {
+          await calls.testAlerts({});
+          toast("Sending a test event.");
+          changed();
+        }}
+        renew={() => setAsked("renew")}
+        remove={() => setAsked("remove")}
+      />
+      {asked === "renew" && set && (
+        <ConfirmChange
+          title="Make a new secret?"
+          text="Events are signed with it at once. The program behind the webhook refuses them until it knows it."
+          action="Make a new secret"
+          run={async () => show(await calls.setAlerts({ alerts: set, newSecret: true }), "Made a new secret.")}
+          close={close}
+        />
+      )}
+      {asked === "remove" && (
+        <ConfirmChange
+          title="Remove the alerts?"
+          text="Webhook, thresholds and secret are removed, and events that wait are not sent."
+          action="Remove the alerts"
+          run={async () => {
+            await calls.clearAlerts({});
+            setSet(undefined);
+            close();
+            toast("Removed the alerts.");
+            changed();
+          }}
+          close={close}
+        />
+      )}
+      {secret && <AlertSecret secret={secret} done={() => setSecret("")} />}
+    </>
+  );
+}

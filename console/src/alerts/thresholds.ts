@@ -1,0 +1,36 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Alerts, AlertsSchema } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { percentOf } from "./event.ts";
+
+/** The texts of the form. An empty threshold raises no alert. */
+export interface Draft {
+  readonly webhookUrl: string;
+  /** Credits. */
+  readonly creditBelow: string;
+  /** Percentage. */
+  readonly spendShare: string;
+  /** Percentage. */
+  readonly failureShare: string;
+}
+
+/** The texts for the alerts in force, or empty ones. */
+export function draftOf(alerts: Alerts | undefined): Draft {
+  const text = (share: number | undefined) => (share === undefined ? "" : percentOf(share));
+  return {
+    webhookUrl: alerts?.webhookUrl ?? "",
+    creditBelow: alerts?.creditBelow ?? "",
+    spendShare: text(alerts?.spendShare),
+    failureShare: text(alerts?.failureShare),
+  };
+}
+
+/** The alerts for the texts of the form, which match the patterns of its controls. */
+export function alertsOf(draft: Draft): MessageInitShape<typeof AlertsSchema> {
+  const { webhookUrl, creditBelow, spendShare, failureShare } = draft;
+  return {
+    webhookUrl: webhookUrl.trim(),
+    creditBelow: creditBelow.trim(),
+    ...(spendShare.trim() ? { spendShare: Number(spendShare) / 100 } : {}),
+    ...(failureShare.trim() ? { failureShare: Number(failureShare) / 100 } : {}),
+  };
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { test as base, describe } from "vitest";
+import { eventOf } from "../../console/src/alerts/event.ts";
+import { type Receiver, signatureOf, startReceiver } from "../alerts/receiver.ts";
+import { fixture, type Lifetime } from "../helpers/lifetime.ts";
+import { openConsole, signIn, skipReason } from "./chromium.ts";
+
+const ENV = { CHORUS_ALERTS_MS: '{"compareMs":100,"retryMs":50}', CHORUS_WEBHOOK_HOSTS: "127.0.0.1" };
+
+const test = base.extend(
+  "console",
+  { scope: "file" },
+  fixture((t: Lifetime) => openConsole(t, ENV)),
+);
+
+/** The row of a delivery; the table loads again every five seconds. */
+const row = (page: Page, ...texts: string[]) =>
+  texts.reduce((rows, hasText) => rows.filter({ hasText }), page.getByRole("row")).first();
+
+async function storeSecret(page: Page): Promise<string> {
+  const secret = await page.locator("[data-secret]").innerText();
+  // Escape must not close a dialog that shows the secret only once.
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  return secret;
+}
+
+function assertSigned({ received: [first] }: Receiver, secret: string): void {
+  assert.ok(first);
+  assert.equal(first.headers["webhook-signature"], signatureOf(first, secret));
+}
+
+describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
+  test("sets alerts, sends a test and lists deliveries, makes a new secret, and removes them", async ({
+    console: { open, token, problems },
+    onTestFinished,
+  }) => {
+    const receiver = await startReceiver({ onTestFinished });
+    const page = await open("/console/alerts");
+    await signIn(page, token);
+    await page.getByText("There are no deliveries yet.").waitFor();
+    const save = page.getByRole("button", { name: "Save" });
+    await page.getByLabel("Webhook URL").fill("http://10.0.0.1/hook");
+    assert.equal(await save.isDisabled(), true, "saves without a threshold");
+    await page.getByLabel("Spend limit used").fill("0");
+    await save.click();
+    assert.equal(await page.evaluate("document.activeElement.validity.patternMismatch"), true);
+    await page.getByLabel("Spend limit used").fill("80");
+    await save.click();
+    await page.getByRole("alert").getByText("alerts.webhook_url", { exact: true }).waitFor();
+
+    await page.getByLabel("Webhook URL").fill(receiver.url);
+    await page.getByLabel("Credit below").fill("99999999");
+    await save.click();
+    const secret = await storeSecret(page);
+    assert.match(secret, /^whsec_[\w+/]{32}$/);
+    assert.ok(!(await page.content()).includes(secret), "the page still shows the secret");
+    await row(page, "Raised", "threshold 99,999,999", "Delivered", "Status 200").waitFor();
+    assertSigned(receiver, secret);
+
+    receiver.statuses.push(500, 500);
+    await page.getByRole("button", { name: "Send a test" }).click();
+    await page.getByText("Sending a test event.").waitFor();
+    await row(page, "Test", "Delivered", "3").waitFor();
+
+    await page.getByRole("button", { name: "New secret" }).click();
+    await page.getByRole("button", { name: "Make a new secret" }).click();
+    const next = await storeSecret(page);
+    assert.notEqual(next, secret);
+
+    await page.reload();
+    assert.equal(await page.getByLabel("Spend limit used").inputValue(), "80");
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("button", { name: "Remove the alerts" }).click();
+    await page.getByText("Removed the alerts.").waitFor();
+    assert.equal(await page.getByLabel("Webhook URL").inputValue(), "");
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+});
+
+base("writes an event as a figure and its threshold", () => {
+  const text = (type: string, data: object) => {
+    const { title, text: figure } = eventOf(JSON.stringify({ type, data }));
+    return `${title} ${figure}`.trim();
+  };
+  assert.equal(text("alert.test", {}), "Test");
+  assert.equal(
+    text("alert.raised", { alert: "credit_left", value: 99.5, threshold: 1000 }),
+    "Raised 99.5 credits left, threshold 1,000",
+  );
+  assert.equal(
+    text("alert.cleared", { alert: "failure_share", value: 1 / 7, threshold: 0.2 }),
+    "Cleared 14.3 % of requests failed, threshold 20 %",
+  );
+  assert.equal(
+    text("alert.raised", { alert: "spend_share", value: 0.8, threshold: 0.07 }),
+    "Raised 80 % of a spend limit used, threshold 7 %",
+  );
+});
