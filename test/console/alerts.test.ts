@@ -4,7 +4,8 @@ import { test as base, describe } from "vitest";
 import { eventOf } from "../../console/src/alerts/event.ts";
 import { type Receiver, signatureOf, startReceiver } from "../alerts/receiver.ts";
 import { fixture, type Lifetime } from "../helpers/lifetime.ts";
-import { openConsole, signIn, skipReason } from "./chromium.ts";
+import { until } from "../helpers/until.ts";
+import { openConsole, signIn, skipReason, visit } from "./chromium.ts";
 
 const ENV = { CHORUS_ALERTS_MS: '{"compareMs":100,"retryMs":50}', CHORUS_WEBHOOK_HOSTS: "127.0.0.1" };
 
@@ -75,6 +76,28 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     await page.getByRole("button", { name: "Remove the alerts" }).click();
     await page.getByText("Removed the alerts.").waitFor();
     assert.equal(await page.getByLabel("Webhook URL").inputValue(), "");
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
+  test("sets the operators' alerts, which watch all workspaces", async ({
+    console: { open, service, problems },
+    onTestFinished,
+  }) => {
+    const receiver = await startReceiver({ onTestFinished });
+    await service.post("/v1/generate", { prompt: "What is a choir?" });
+    const page = await open("/console/operator", { viewport: { width: 390, height: 844 } });
+    await page.getByLabel("Operator token").fill(service.operatorToken);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
+    await visit(page, "Alerts");
+    await page.getByLabel("Webhook URL").fill(receiver.url);
+    await page.getByLabel("Credit below").fill("99999999");
+    await page.keyboard.press("Enter");
+    const secret = await storeSecret(page);
+    await row(page, "Raised", "default", "Delivered").waitFor();
+    await until(() => receiver.received.length === 1);
+    assertSigned(receiver, secret);
     assert.deepEqual(problems, []);
     await page.context().close();
   });

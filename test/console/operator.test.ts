@@ -90,7 +90,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
       await assertAccessible(page, "Sign in");
       await enter(page, service.operatorToken);
       await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
-      for (const name of ["Workspaces", "Models", "Replicas", "Audit log"]) {
+      for (const name of ["Workspaces", "Models", "Replicas", "Alerts", "Audit log"]) {
         await visit(page, name);
         await assertAccessible(page, `${name}, ${colorScheme}, ${width} wide`);
       }

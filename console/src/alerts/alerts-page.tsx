@@ -18,11 +18,20 @@ import { alertsOf } from "./thresholds.ts";
 const EVERY_MS = 5000;
 
 const LEAD = "Events for your program when credit runs low, a spend limit is nearly used, or requests fail.";
+const ALL_LEAD =
+  "Events for your program when figures of a workspace with requests in the last 15 minutes cross thresholds.";
 
 type Calls = Client<typeof AlertService>;
 
+interface Props {
+  /** Calls in the session of the owner or of the operator. */
+  calls: Calls;
+  /** True for the alerts of the operators, which watch all workspaces. */
+  all?: boolean;
+}
+
 /** Sets alerts and lists their deliveries. */
-export function AlertsPage({ calls }: { calls: Calls }) {
+export function AlertsPage({ calls, all = false }: Props) {
   const pager = usePager("");
   const rules = useLoad((signal) => calls.getAlerts({}, { signal }), "rules");
   const page = useLoad(
@@ -32,7 +41,7 @@ export function AlertsPage({ calls }: { calls: Calls }) {
   );
   return (
     <>
-      <PageHead title="Alerts" lead={LEAD} />
+      <PageHead title="Alerts" lead={all ? ALL_LEAD : LEAD} />
       <Card title="Webhook and thresholds">
         <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
           {({ alerts }) => <Rules calls={calls} loaded={alerts} changed={page.reload} />}
@@ -51,7 +60,7 @@ export function AlertsPage({ calls }: { calls: Calls }) {
         <Pending of={page} what="deliveries" skeleton={<Skeleton tall="16rem" />}>
           {({ deliveries, nextPageToken }) => (
             <>
-              <DeliveryTable deliveries={deliveries} />
+              <DeliveryTable deliveries={deliveries} all={all} />
               <PagerButtons pager={pager} next={nextPageToken} />
             </>
           )}

@@ -11,8 +11,14 @@ const STATES: Partial<Record<AlertDeliveryState, readonly [text: string, tone: s
   [AlertDeliveryState.FAILED]: ["Failed", "bad"],
 };
 
+interface Props {
+  deliveries: readonly AlertDelivery[];
+  /** True shows the workspace of each event. */
+  all: boolean;
+}
+
 /** Lists events with the state of their delivery, newest first. */
-export function DeliveryTable({ deliveries }: { deliveries: readonly AlertDelivery[] }) {
+export function DeliveryTable({ deliveries, all }: Props) {
   if (deliveries.length === 0) {
     return (
       <Empty title="There are no deliveries yet." icon={Bell}>
@@ -20,12 +26,20 @@ export function DeliveryTable({ deliveries }: { deliveries: readonly AlertDelive
       </Empty>
     );
   }
-  return <DataTable label="Deliveries" columns={COLUMNS} rows={deliveries} keyOf={({ id }) => id} />;
+  return (
+    <DataTable
+      label="Deliveries"
+      columns={all ? COLUMNS : COLUMNS.filter(({ title }) => title !== "Workspace")}
+      rows={deliveries}
+      keyOf={({ id }) => id}
+    />
+  );
 }
 
 const COLUMNS: Column<AlertDelivery>[] = [
   { title: "Time", cell: ({ createdAt }) => timeText(createdAt) },
   { title: "Event", class: "name", cell: ({ event }) => <Event json={event} /> },
+  { title: "Workspace", cell: ({ event }) => eventOf(event).workspace },
   { title: "State", cell: ({ state }) => <State state={state} /> },
   { title: "Attempts", figure: true, cell: ({ attempts }) => count(attempts) },
   { title: "Result", class: "name", cell: (delivery) => <Result of={delivery} /> },

@@ -1,5 +1,6 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { AlertsPage } from "../alerts/alerts-page.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useRoute } from "../route.ts";
@@ -8,6 +9,7 @@ import { ModelsPage } from "./models-page.tsx";
 import { OperatorShell, type PageName } from "./operator-shell.tsx";
 import { OperatorSignIn } from "./operator-sign-in.tsx";
 import { ReplicasPage } from "./replicas-page.tsx";
+import { alerts } from "./rpc.ts";
 import { currentOperator, type OperatorSession, onSessionEnd, signOut } from "./session.ts";
 import { WorkspacesPage } from "./workspaces-page.tsx";
 
@@ -15,6 +17,7 @@ const PAGES: Record<PageName, FunctionComponent> = {
   "": WorkspacesPage,
   models: ModelsPage,
   replicas: ReplicasPage,
+  alerts: () => <AlertsPage calls={alerts} all />,
   audit: AuditPage,
 };
 

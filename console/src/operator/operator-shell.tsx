@@ -1,4 +1,4 @@
-import { Boxes, Building2, Cpu, type IconNode, LogOut, Menu, ScrollText } from "lucide";
+import { Bell, Boxes, Building2, Cpu, type IconNode, LogOut, Menu, ScrollText } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon.tsx";
@@ -13,6 +13,7 @@ const PAGES = {
   "": ["Workspaces", Building2],
   models: ["Models", Boxes],
   replicas: ["Replicas", Cpu],
+  alerts: ["Alerts", Bell],
   audit: ["Audit log", ScrollText],
 } as const satisfies Record<string, readonly [string, IconNode]>;
 
