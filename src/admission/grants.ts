@@ -50,7 +50,10 @@ export class Grants {
   readonly #asks = new Map<string, Waiting<string | undefined>>();
   readonly #ends = new Map<string, Waiting<number>>();
   #live = 1;
-  #timer: NodeJS.Timeout | undefined;
+  #ticks: NodeJS.Timeout | undefined;
+  /** Wakes the rules before the next tick, at `#wakesAt` on the clock of `performance.now()`. */
+  #alarm: NodeJS.Timeout | undefined;
+  #wakesAt: number | undefined;
   #sending: Promise<void> | undefined;
   #isClosed = false;
 
@@ -132,19 +135,34 @@ export class Grants {
       await sleep(1);
     }
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#schedule();
     await this.#sending;
     await this.#parts.journal.close();
   }
 
   #tell(event: Event): void {
     for (const command of this.#escrow.handle(event, performance.now())) this.#obey(command);
-    clearTimeout(this.#timer);
-    if (this.#isClosed || this.#escrow.shares.size === 0) return;
-    const inMs = (this.#escrow.wakeAt ?? Number.POSITIVE_INFINITY) - performance.now();
-    this.#timer = setTimeout(() => this.#tell({ type: "tick" }), Math.max(1, Math.min(TICK_MS, inMs)));
-    this.#timer.unref();
+    this.#schedule();
   }
+
+  /** Ticks while something is reserved. Most events change neither timer, because setting one takes a microsecond. */
+  #schedule(): void {
+    const isIdle = this.#isClosed || this.#escrow.shares.size === 0;
+    if (isIdle) {
+      clearInterval(this.#ticks);
+      this.#ticks = undefined;
+    } else this.#ticks ??= setInterval(() => this.#tell({ type: "tick" }), TICK_MS).unref();
+    const at = isIdle ? undefined : this.#escrow.wakeAt;
+    if (at === this.#wakesAt) return;
+    clearTimeout(this.#alarm);
+    this.#wakesAt = at;
+    if (at !== undefined) this.#alarm = setTimeout(this.#wake, Math.max(1, at - performance.now())).unref();
+  }
+
+  readonly #wake = (): void => {
+    this.#wakesAt = undefined;
+    this.#tell({ type: "tick" });
+  };
 
   #obey(command: Command): void {
     const { journal } = this.#parts;

@@ -44,6 +44,8 @@ export class PostJournal {
   readonly #removed = new Set<string>();
   /** When a request may be admitted again, on the clock of `performance.now()`; undefined: settlements succeed. */
   #nextTrial: number | undefined;
+  /** Whether the database was unavailable at the last exchange. */
+  #isAway = false;
   #last: Promise<void> = Promise.resolve();
 
   /** @param replica identifier of this process */
@@ -91,11 +93,13 @@ export class PostJournal {
   /** Notes that the database has answered. */
   available(): void {
     this.#nextTrial = undefined;
+    this.#isAway = false;
   }
 
-  /** Notes why it has not. */
+  /** Notes why it has not. Logs the first time. */
   unavailable(error: unknown): void {
-    if (this.size > 0) return;
+    if (this.#isAway) return;
+    this.#isAway = true;
     this.#log.warn({ cause: errorFacts(error) }, "the database is unavailable; settlements wait in the journal");
   }
 

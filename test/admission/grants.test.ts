@@ -74,6 +74,19 @@ test("returns headroom that another replica needs, and all of it at the end", as
   assert.deepEqual(grants, [{ replica: "r2", credit: 10_000 }]);
 });
 
+test("returns the headroom of an idle workspace while another one is busy", async (t) => {
+  const database = await testDatabase(t);
+  for (const id of ["ws_1", "ws_2"]) await makeAccount(database.pool, id, { granted: 1_000_000 });
+  const grants = await makeGrants(t, database, "r1");
+  for (let i = 0; i < 10; i++) await settle(grants, await admit(grants, { workspace: "ws_2" }));
+  const idle = () => database.pool.query("select from grants where workspace_id = 'ws_2'");
+  assert.equal((await idle()).length, 1);
+  await until(async () => {
+    await settle(grants, await admit(grants));
+    return (await idle()).length === 0;
+  });
+});
+
 test("keeps settlements in the journal while the database is away, and charges them once afterwards", async (t) => {
   const database = await testDatabase(t);
   await makeAccount(database.pool, "ws_1", { granted: 10_000 });
