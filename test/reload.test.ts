@@ -149,7 +149,8 @@ test("changes nothing for a file that is not valid, and names file and member in
     // Valid, and not taken over either while the other file is not valid.
     if (name !== "rates.json") await write("rates.json", '{"input":5,"cached":5,"output":5}');
     await until(async () => reason.test(await lastRefusal(service)));
-    assert.match(service.output(), new RegExp(reason.source.replace("^", "").replaceAll('"', '\\\\"')));
+    const logged = new RegExp(reason.source.replace("^", "").replaceAll('"', '\\\\"'));
+    await until(() => logged.test(service.output()));
     await service.post("/v1/generate", BODY);
     assert.equal(vendor.calls.at(-1)?.json.model, "first");
     await write("rates.json", '{"input":1000,"cached":1000,"output":1000}');

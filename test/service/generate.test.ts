@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe } from "vitest";
 import type { Pool } from "../../src/store/pool.ts";
 import { credits, rowOf, test } from "../helpers/bench.ts";
+import { until } from "../helpers/until.ts";
 
 const MEMBERS = ["id", "request_id", "answer", "structured_error", "usage", "latency_ms", "finish_reason", "notices"];
 
@@ -323,7 +324,7 @@ describe("one answer", () => {
     }
     const dump = await dumpAll(pool);
     assert.match(dump, /upstream_failed/);
-    assert.match(service.output(), /"failure":"upstream_failed"/);
+    await until(() => service.output().includes('"failure":"upstream_failed"'));
     for (const mark of marks) {
       assert.ok(!dump.includes(mark), `${mark} is in the store`);
       assert.ok(

@@ -72,7 +72,7 @@ test("a full disk while the database is away: 503, uncharged, and the answer is 
   released.resolve();
   await assertOverloaded(await running, "journal");
   assert.equal(await metric(service, "chorus_journal_failures_total"), 1);
-  assert.match(service.output(), /journal.*ENOSPC/);
+  await until(() => /journal.*ENOSPC/.test(service.output()));
   await server.start();
   // The replica returns the grant of the answer that was not delivered.
   await until(async () => (await server.pool.query("select from grants")).length === 0);
