@@ -1,5 +1,6 @@
+import { Activity, Bell, ChartColumn, Gauge, KeyRound, Landmark, Play, ScrollText } from "lucide";
 import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { AlertsPage } from "./alerts/alerts-page.tsx";
 import { AuditPage } from "./audit/audit-page.tsx";
@@ -7,17 +8,28 @@ import { KeysPage } from "./keys/keys-page.tsx";
 import { later } from "./later.tsx";
 import { LedgerPage } from "./ledger/ledger-page.tsx";
 import { LimitsPage } from "./limits/limits-page.tsx";
-import { Empty } from "./parts/empty.tsx";
-import { FailureNote } from "./parts/failure-note.tsx";
-import { PageHead } from "./parts/page-head.tsx";
-import { useRoute } from "./route.ts";
+import { NoSuchPage } from "./parts/no-such-page.tsx";
+import { pathOf, useRoute } from "./route.ts";
 import { alerts } from "./rpc.ts";
-import { currentSession, onSessionEnd, type Session, signOut } from "./session/session.ts";
-import { SignIn } from "./session/sign-in.tsx";
-import { type PageName, Shell } from "./shell/shell.tsx";
+import { currentSession, owners, type Session } from "./session/session.ts";
+import { SessionGate } from "./session/session-gate.tsx";
+import type { SignInText } from "./session/sign-in.tsx";
+import { type Pages, Shell } from "./shell/shell.tsx";
+
+/** Pages in the navigation, by the first part of their path below `/console/`. */
+const PAGES = {
+  "": ["Overview", ChartColumn],
+  activity: ["Activity", Activity],
+  playground: ["Playground", Play],
+  keys: ["Keys", KeyRound],
+  limits: ["Limits and spend", Gauge],
+  alerts: ["Alerts", Bell],
+  ledger: ["Ledger", Landmark],
+  audit: ["Audit log", ScrollText],
+} as const satisfies Pages;
 
 /** Pages with large libraries are loaded when they are opened. The gallery is not in the navigation. */
-const PAGES: Record<PageName | "gallery", FunctionComponent> = {
+const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
   "": later(async () => (await import("./overview/overview-page.tsx")).OverviewPage),
   activity: ActivityPage,
   playground: later(async () => (await import("./playground/playground-page.tsx")).PlaygroundPage),
@@ -32,66 +44,52 @@ const PAGES: Record<PageName | "gallery", FunctionComponent> = {
 const ENDED =
   "Your session has ended: it was idle for an hour or is older than eight hours, or the owner token was replaced or " +
   "has expired. Sign in again to continue on this page.";
-const SIGNED_OUT = "You have signed out.";
 
-type State =
-  | { at: "start" }
-  | { at: "failed"; error: unknown }
-  | { at: "out"; notice: string }
-  | { at: "in"; session: Session };
+const SIGN_IN: SignInText = {
+  title: "Sign in · Chorus",
+  heading: "Sign in to your workspace",
+  label: "Owner token",
+  placeholder: "ow_…",
+  help: (
+    <>
+      The operator of this service creates it with <code>chorus owners create</code>. An API key (<code>ck_…</code>)
+      does not work here.
+    </>
+  ),
+  wrong: "This token is not valid. It may be mistyped, replaced by a newer one, or expired.",
+};
 
 /** The console: the sign-in form, or the page that the address names. */
 export function App() {
-  const [state, setState] = useState<State>({ at: "start" });
-  const { page } = useRoute();
-
-  const start = () => {
-    currentSession().then(
-      (session) => setState(session ? { at: "in", session } : { at: "out", notice: "" }),
-      (error: unknown) => setState({ at: "failed", error }),
-    );
-  };
-  useEffect(start, []);
-  useEffect(() => onSessionEnd(() => setState((now) => (now.at === "in" ? { at: "out", notice: ENDED } : now))), []);
-  useEffect(() => (state.at === "in" ? watchOtherTabs(state.session) : undefined), [state]);
-
-  if (state.at === "start") return <p class="starting">Opening the console…</p>;
-  if (state.at === "failed") {
-    return (
-      <main class="sign-in">
-        <FailureNote error={state.error} retry={start} />
-      </main>
-    );
-  }
-  if (state.at === "out") return <SignIn notice={state.notice} enter={(session) => setState({ at: "in", session })} />;
-
-  const leave = () => {
-    signOut().then(
-      () => setState({ at: "out", notice: SIGNED_OUT }),
-      (error: unknown) => setState({ at: "failed", error }),
-    );
-  };
-  const Page = isPage(page) ? PAGES[page] : NoSuchPage;
   return (
-    <Shell page={page} workspace={state.session.workspace} leave={leave}>
-      <Page key={`${state.session.workspaceId} ${page}`} />
+    <SessionGate client={owners} find={currentSession} text={SIGN_IN} ended={ENDED}>
+      {(session, leave) => <SignedIn session={session} leave={leave} />}
+    </SessionGate>
+  );
+}
+
+function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
+  const { page } = useRoute();
+  useEffect(() => watchOtherTabs(session), [session]);
+  const { workspace, workspaceId } = session;
+  const Page = isPage(page) ? COMPONENTS[page] : NoSuchPage;
+  return (
+    <Shell
+      pages={PAGES}
+      addressOf={pathOf}
+      page={page}
+      label="Workspace"
+      name={workspace}
+      title={workspace}
+      leave={leave}
+    >
+      <Page key={`${workspaceId} ${page}`} />
     </Shell>
   );
 }
 
-function isPage(name: string): name is keyof typeof PAGES {
-  return Object.hasOwn(PAGES, name);
-}
-
-function NoSuchPage() {
-  return (
-    <>
-      <PageHead title="Page not found" />
-      <Empty title="There is no page at this address.">
-        <p>Choose a page in the navigation.</p>
-      </Empty>
-    </>
-  );
+function isPage(name: string): name is keyof typeof COMPONENTS {
+  return Object.hasOwn(COMPONENTS, name);
 }
 
 /** Reloads the page if another tab has signed in to another workspace, because all tabs share the session cookie. */

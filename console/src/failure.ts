@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { duration } from "./format.ts";
-import { SignInError } from "./session/session.ts";
+import { SignInError } from "./session/session-client.ts";
 
 /** A failure as it is displayed. */
 export interface Described {

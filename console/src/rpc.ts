@@ -1,4 +1,4 @@
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
@@ -7,32 +7,10 @@ import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { endSession } from "./session/session.ts";
+import { owners } from "./session/session.ts";
+import { watchSession } from "./session/watch-session.ts";
 
-/** Ends the session of the page when any call fails because the session has expired. */
-const watchSession: Interceptor = (next) => async (request) => {
-  try {
-    const response = await next(request);
-    return response.stream ? { ...response, message: watched(response.message) } : response;
-  } catch (error) {
-    throw noticeEnd(error);
-  }
-};
-
-async function* watched<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw noticeEnd(error);
-  }
-}
-
-function noticeEnd(error: unknown): unknown {
-  if (error instanceof ConnectError && error.code === Code.Unauthenticated) endSession();
-  return error;
-}
-
-const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors: [watchSession] });
+const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors: [watchSession(owners)] });
 
 /** The services for owners. `workspace` stays empty in every request, which means the workspace of the session. */
 export const activity = createClient(ActivityService, transport);

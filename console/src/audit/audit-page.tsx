@@ -1,25 +1,12 @@
-import { RefreshCw, ScrollText } from "lucide";
-import { ActorKind, type AuditEntry } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { timeText, words } from "../format.ts";
+import { RefreshCw } from "lucide";
 import { useLoad } from "../load.ts";
-import { Card } from "../parts/card.tsx";
-import { type Column, DataTable } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
 import { ExportButton } from "../parts/export-button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { PagerButtons, usePager } from "../parts/pager.tsx";
-import { Pending } from "../parts/pending.tsx";
-import { Skeleton } from "../parts/skeleton.tsx";
+import { usePager } from "../parts/pager.tsx";
 import { activity } from "../rpc.ts";
-import { changesOf } from "./changes.ts";
+import { AuditCard } from "./audit-card.tsx";
 import { saveAudit } from "./save-audit.ts";
-
-const ACTORS: Partial<Record<ActorKind, string>> = {
-  [ActorKind.OPERATOR]: "Operator",
-  [ActorKind.OWNER]: "Owner",
-  [ActorKind.SERVICE]: "Service",
-};
 
 /** Lists who changed what in the workspace. */
 export function AuditPage() {
@@ -36,46 +23,7 @@ export function AuditPage() {
           <Icon of={RefreshCw} />
         </button>
       </PageHead>
-      <Card flush>
-        <Pending of={page} what="changes" skeleton={<Skeleton tall="20rem" />}>
-          {({ entries, nextPageToken }) => (
-            <>
-              {entries.length === 0 ? (
-                <Empty title="There are no changes yet." icon={ScrollText} />
-              ) : (
-                <DataTable label="Changes" columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />
-              )}
-              <PagerButtons pager={pager} next={nextPageToken} />
-            </>
-          )}
-        </Pending>
-      </Card>
+      <AuditCard page={page} pager={pager} />
     </>
-  );
-}
-
-const COLUMNS: Column<AuditEntry>[] = [
-  { title: "Time", cell: ({ at }) => timeText(at) },
-  { title: "Action", cell: ({ action }) => <strong>{words(action)}</strong> },
-  {
-    title: "By",
-    cell: ({ actorKind, actorId }) => (
-      <span>
-        {ACTORS[actorKind] ?? "Unknown"} <code class="soft">{actorId}</code>
-      </span>
-    ),
-  },
-  { title: "Details", class: "name details-of", cell: ({ details }) => <Changes details={details} /> },
-];
-
-function Changes({ details }: { details: string }) {
-  return (
-    <ul class="changes">
-      {changesOf(details).map(([name, value]) => (
-        <li key={name}>
-          <span class="soft">{words(name)}</span> {value}
-        </li>
-      ))}
-    </ul>
   );
 }

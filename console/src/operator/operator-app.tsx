@@ -1,19 +1,19 @@
 import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { AlertsPage } from "../alerts/alerts-page.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
+import { NoSuchPage } from "../parts/no-such-page.tsx";
 import { useRoute } from "../route.ts";
+import { SessionGate } from "../session/session-gate.tsx";
+import type { SignInText } from "../session/sign-in.tsx";
+import { Shell } from "../shell/shell.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { ModelsPage } from "./models-page.tsx";
-import { OperatorShell, type PageName } from "./operator-shell.tsx";
-import { OperatorSignIn } from "./operator-sign-in.tsx";
+import { addressOf, PAGES } from "./pages.ts";
 import { ReplicasPage } from "./replicas-page.tsx";
 import { alerts } from "./rpc.ts";
-import { currentOperator, type OperatorSession, onSessionEnd, signOut } from "./session.ts";
+import { operators } from "./session.ts";
 import { WorkspacesPage } from "./workspaces-page.tsx";
 
-const PAGES: Record<PageName, FunctionComponent> = {
+const COMPONENTS: Record<keyof typeof PAGES, FunctionComponent> = {
   "": WorkspacesPage,
   models: ModelsPage,
   replicas: ReplicasPage,
@@ -24,61 +24,43 @@ const PAGES: Record<PageName, FunctionComponent> = {
 const ENDED =
   "Your session has ended: it was idle for an hour or is older than eight hours, or the operator token was replaced.";
 
-type State =
-  | { at: "start" }
-  | { at: "failed"; error: unknown }
-  | { at: "out"; notice: string }
-  | { at: "in"; session: OperatorSession };
+const SIGN_IN: SignInText = {
+  title: "Sign in · Operator · Chorus",
+  heading: "Sign in as operator",
+  label: "Operator token",
+  placeholder: "op_…",
+  help: (
+    <>
+      The first start prints it, and stores it in <code>operator_token</code> of its data folder. A lost one is replaced
+      with <code>chorus operators replace-token</code>.
+    </>
+  ),
+  wrong: "This token is not valid. It may be mistyped or replaced by a newer one.",
+};
 
 /** The operator's side of the console: the sign-in form, or the page that the address names. */
 export function OperatorApp() {
-  const [state, setState] = useState<State>({ at: "start" });
-  const { page: path } = useRoute();
-  const page = path.replace(/^operator\/?/, "");
-
-  const start = () => {
-    currentOperator().then(
-      (session) => setState(session ? { at: "in", session } : { at: "out", notice: "" }),
-      (error: unknown) => setState({ at: "failed", error }),
-    );
-  };
-  useEffect(start, []);
-  useEffect(() => onSessionEnd(() => setState((now) => (now.at === "in" ? { at: "out", notice: ENDED } : now))), []);
-
-  if (state.at === "start") return <p class="starting">Opening the console…</p>;
-  if (state.at === "failed") {
-    return (
-      <main class="sign-in">
-        <FailureNote error={state.error} retry={start} />
-      </main>
-    );
-  }
-  if (state.at === "out")
-    return <OperatorSignIn notice={state.notice} enter={(session) => setState({ at: "in", session })} />;
-
-  const leave = () => {
-    signOut().then(
-      () => setState({ at: "out", notice: "You have signed out." }),
-      (error: unknown) => setState({ at: "failed", error }),
-    );
-  };
-  const Page = isPage(page) ? PAGES[page] : NoSuchPage;
+  const page = useRoute().page.replace(/^operator\/?/, "");
+  const Page = isPage(page) ? COMPONENTS[page] : NoSuchPage;
   return (
-    <OperatorShell page={page} operator={state.session.operator} leave={leave}>
-      <Page key={page} />
-    </OperatorShell>
+    <SessionGate client={operators} find={() => operators.current()} text={SIGN_IN} ended={ENDED}>
+      {({ operator }, leave) => (
+        <Shell
+          pages={PAGES}
+          addressOf={addressOf}
+          page={page}
+          label="Operator"
+          name={operator}
+          title="Operator"
+          leave={leave}
+        >
+          <Page key={page} />
+        </Shell>
+      )}
+    </SessionGate>
   );
 }
 
-function isPage(name: string): name is PageName {
+function isPage(name: string): name is keyof typeof PAGES {
   return Object.hasOwn(PAGES, name);
-}
-
-function NoSuchPage() {
-  return (
-    <>
-      <h1 tabIndex={-1}>Not found</h1>
-      <Empty title="There is no such page." />
-    </>
-  );
 }

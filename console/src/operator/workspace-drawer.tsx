@@ -11,7 +11,7 @@ import { Note } from "../parts/note.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { ActionForm } from "./action-form.tsx";
 import { bookingSentence, limitOverride } from "./changes.ts";
-import { addressOf } from "./operator-shell.tsx";
+import { addressOf } from "./pages.ts";
 import { credits, workspaces } from "./rpc.ts";
 
 interface Props {

@@ -1,34 +1,58 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
 import { Mark } from "../shell/mark.tsx";
 import { ThemeSwitch } from "../shell/theme-switch.tsx";
-import { type Session, SignInError, signIn } from "./session.ts";
+import { type SessionClient, SignInError } from "./session-client.ts";
 
-/** Asks for the owner token. @param notice why the form is shown, in a sentence; may be empty */
-export function SignIn({ notice, enter }: { notice: string; enter: (session: Session) => void }) {
+/** What the form says. */
+export interface SignInText {
+  /** Title of the browser's tab. */
+  readonly title: string;
+  readonly heading: string;
+  /** Name of the token, what it begins with, and where it comes from. */
+  readonly label: string;
+  readonly placeholder: string;
+  readonly help: ComponentChildren;
+  /** Shown for a token that is not valid. */
+  readonly wrong: string;
+}
+
+interface Props<T> {
+  client: SessionClient<T>;
+  text: SignInText;
+  /** Why the form is shown, in a sentence; may be empty. */
+  notice: string;
+  enter: (session: T) => void;
+}
+
+/** Asks for the token that opens a session. */
+export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
   const [token, setToken] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    document.title = "Sign in · Chorus";
+    document.title = text.title;
     field.current?.focus();
-  }, []);
+  }, [text]);
 
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
     try {
-      enter(await signIn(token.trim()));
+      enter(await client.signIn(token.trim()));
     } catch (failure) {
       setError(failure);
       setBusy(false);
       field.current?.select();
     }
   };
+
+  const isWrong = error instanceof SignInError && error.isToken;
 
   return (
     <main class="sign-in">
@@ -37,31 +61,29 @@ export function SignIn({ notice, enter }: { notice: string; enter: (session: Ses
       </p>
       {notice && <Note role="status">{notice}</Note>}
       <div class="card">
-        <h1>Sign in to your workspace</h1>
+        <h1>{text.heading}</h1>
         <form class="form" onSubmit={submit}>
-          <Field id="token" label="Owner token" help={HELP}>
+          <Field id="token" label={text.label} help={text.help}>
             <input
               id="token"
               ref={field}
               type="password"
               autocomplete="current-password"
               spellcheck={false}
-              placeholder="ow_…"
+              placeholder={text.placeholder}
               required
               value={token}
               onInput={(event) => setToken(event.currentTarget.value)}
               aria-describedby="token-help"
-              {...(isWrong(error) ? { "aria-invalid": "true" as const } : {})}
+              {...(isWrong ? { "aria-invalid": "true" as const } : {})}
             />
           </Field>
-          {error !== undefined &&
-            (isWrong(error) ? (
-              <Note tone="bad" role="alert">
-                This token is not valid. It may be mistyped, replaced by a newer one, or expired.
-              </Note>
-            ) : (
-              <FailureNote error={error} />
-            ))}
+          {isWrong && (
+            <Note tone="bad" role="alert">
+              {text.wrong}
+            </Note>
+          )}
+          {error !== undefined && !isWrong && <FailureNote error={error} />}
           <button class="primary" type="submit" disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}
           </button>
@@ -70,15 +92,4 @@ export function SignIn({ notice, enter }: { notice: string; enter: (session: Ses
       <ThemeSwitch />
     </main>
   );
-}
-
-const HELP = (
-  <>
-    The operator of this service creates it with <code>chorus owners create</code>. An API key (<code>ck_…</code>) does
-    not work here.
-  </>
-);
-
-function isWrong(error: unknown): boolean {
-  return error instanceof SignInError && (error.status === 401 || error.status === 422);
 }

@@ -1,64 +1,46 @@
-import {
-  Activity,
-  Bell,
-  ChartColumn,
-  Gauge,
-  type IconNode,
-  KeyRound,
-  Landmark,
-  LogOut,
-  Menu,
-  Play,
-  ScrollText,
-} from "lucide";
+import { type IconNode, LogOut, Menu } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
 import { Toasts } from "../parts/toasts.tsx";
-import { pathOf } from "../route.ts";
 import { Mark } from "./mark.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
 
-/** Pages in the navigation, by the first part of their path. */
-const PAGES = {
-  "": ["Overview", ChartColumn],
-  activity: ["Activity", Activity],
-  playground: ["Playground", Play],
-  keys: ["Keys", KeyRound],
-  limits: ["Limits and spend", Gauge],
-  alerts: ["Alerts", Bell],
-  ledger: ["Ledger", Landmark],
-  audit: ["Audit log", ScrollText],
-} as const satisfies Record<string, readonly [string, IconNode]>;
-
-export type PageName = keyof typeof PAGES;
+/** Pages in the navigation by their names in addresses, each with its title and icon. */
+export type Pages = Readonly<Record<string, readonly [title: string, icon: IconNode]>>;
 
 interface Props {
-  /** Path of the page below `/console/`. */
+  pages: Pages;
+  /** Address of a page. */
+  addressOf: (page: string) => string;
+  /** Name of the page that is shown. */
   page: string;
-  /** Name of the workspace. */
-  workspace: string;
+  /** Who is signed in: what it is, and its name. */
+  label: string;
+  name: string;
+  /** What the title of the browser's tab says besides the page. */
+  title: string;
   leave: () => void;
   children: ComponentChildren;
 }
 
-/** The layout of every page: navigation, workspace and content. */
-export function Shell({ page, workspace, leave, children }: Props) {
+/** The layout of every page: navigation, who is signed in, and content. */
+export function Shell({ pages, addressOf, page, label, name, title, leave, children }: Props) {
   const main = useRef<HTMLElement>(null);
   const shown = useRef(page);
   // Only on narrow screens; wide ones always show the navigation.
   const [isOpen, setIsOpen] = useState(false);
   useEffect(() => {
-    const title = isPageName(page) ? PAGES[page][0] : "Not found";
-    document.title = `${title} · ${workspace} · Chorus`;
+    const [pageTitle] = Object.hasOwn(pages, page) ? (pages[page] ?? []) : [];
+    document.title = `${pageTitle ?? "Not found"} · ${title} · Chorus`;
     // Moves the focus to the title of the new page, for users of keyboards and screen readers.
     if (shown.current !== page) {
       main.current?.querySelector("h1")?.focus();
       scrollTo(0, 0);
     }
     shown.current = page;
-  }, [page, workspace]);
+  }, [page, title]);
 
   return (
     <div class="shell">
@@ -83,10 +65,21 @@ export function Shell({ page, workspace, leave, children }: Props) {
         </div>
         <div id="menu">
           <p class="workspace">
-            <span class="soft small">Workspace</span>
-            <strong>{workspace}</strong>
+            <span class="soft small">{label}</span>
+            <strong>{name}</strong>
           </p>
-          <Navigation page={page} followed={() => setIsOpen(false)} />
+          <nav aria-label="Pages">
+            <ul>
+              {Object.entries(pages).map(([of, [text, icon]]) => (
+                <li key={of}>
+                  <Link to={addressOf(of)} current={of === page} followed={() => setIsOpen(false)}>
+                    <Icon of={icon} />
+                    {text}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </nav>
           <div class="account">
             <ThemeSwitch />
             <button type="button" class="quiet" onClick={leave}>
@@ -103,25 +96,4 @@ export function Shell({ page, workspace, leave, children }: Props) {
       <Toasts />
     </div>
   );
-}
-
-function Navigation({ page, followed }: { page: string; followed: () => void }) {
-  return (
-    <nav aria-label="Pages">
-      <ul>
-        {Object.entries(PAGES).map(([name, [title, icon]]) => (
-          <li key={name}>
-            <Link to={pathOf(name)} current={name === page} followed={followed}>
-              <Icon of={icon} />
-              {title}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
-}
-
-function isPageName(name: string): name is PageName {
-  return Object.hasOwn(PAGES, name);
 }
