@@ -1,5 +1,5 @@
 import { type IconNode, LogOut, Menu } from "lucide";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
@@ -27,20 +27,10 @@ interface Props {
 
 /** The layout of every page: navigation, who is signed in, and content. */
 export function Shell({ pages, addressOf, page, label, name, title, leave, children }: Props) {
-  const main = useRef<HTMLElement>(null);
-  const shown = useRef(page);
   // Only on narrow screens; wide ones always show the navigation.
   const [isOpen, setIsOpen] = useState(false);
-  useEffect(() => {
-    const [pageTitle] = Object.hasOwn(pages, page) ? (pages[page] ?? []) : [];
-    document.title = `${pageTitle ?? "Not found"} · ${title} · Chorus`;
-    // Moves the focus to the title of the new page, for users of keyboards and screen readers.
-    if (shown.current !== page) {
-      main.current?.querySelector("h1")?.focus();
-      scrollTo(0, 0);
-    }
-    shown.current = page;
-  }, [page, title]);
+  const [pageTitle = "Not found"] = Object.hasOwn(pages, page) ? (pages[page] ?? []) : [];
+  const main = usePage(page, `${pageTitle} · ${title} · Chorus`);
 
   return (
     <div class="shell">
@@ -96,4 +86,23 @@ export function Shell({ pages, addressOf, page, label, name, title, leave, child
       <Toasts />
     </div>
   );
+}
+
+/**
+ * Sets the title of the browser's tab. For users of keyboards and screen readers, moves the focus to the heading of a
+ * new page.
+ * @returns refers to the element of the page
+ */
+function usePage(page: string, title: string): RefObject<HTMLElement | null> {
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(page);
+  useEffect(() => {
+    document.title = title;
+    if (shown.current !== page) {
+      main.current?.querySelector("h1")?.focus();
+      scrollTo(0, 0);
+    }
+    shown.current = page;
+  }, [page, title]);
+  return main;
 }
