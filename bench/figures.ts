@@ -1,5 +1,5 @@
+import type { AdmissionLoad } from "./admission.ts";
 import type { ConsoleLoad } from "./console.ts";
-import type { LeaseLoad } from "./leases.ts";
 import type { MemoryUse } from "./memory.ts";
 import type { Kind, Sample } from "./rounds.ts";
 
@@ -7,7 +7,7 @@ import type { Kind, Sample } from "./rounds.ts";
 export interface Results {
   samples: Sample[];
   memory: MemoryUse[];
-  leases: LeaseLoad[];
+  admission: AdmissionLoad[];
   console: ConsoleLoad | undefined;
 }
 

@@ -1,10 +1,10 @@
 /** Measures the speed of Chorus beside other gateways. See `USAGE` in options.ts. */
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { measureAdmission } from "./admission.ts";
 import { measureConsole } from "./console.ts";
 import { type Contestant, type Environment, startEnvironment } from "./environment.ts";
 import type { Results } from "./figures.ts";
-import { measureLeases } from "./leases.ts";
 import { measureMemory } from "./memory.ts";
 import { type Options, PARTS, type Part, parseOptions, USAGE } from "./options.ts";
 import { report } from "./report.ts";
@@ -21,11 +21,11 @@ const TURNS = ["unary", "burst", "paced", "latency"] as const;
 /** Runs the parts, prints the report and stops everything. Writes the report to a file if all parts ran. */
 async function bench(options: Options, signal: AbortSignal): Promise<void> {
   pinSelf();
-  const results: Results = { samples: [], memory: [], leases: [], console: undefined };
-  if (options.parts.some((part) => part !== "leases")) await measureServers(results, options, signal);
-  if (options.parts.includes("leases")) {
-    console.log("Leases:");
-    results.leases = await measureLeases(options.seconds, signal);
+  const results: Results = { samples: [], memory: [], admission: [], console: undefined };
+  if (options.parts.some((part) => part !== "admission")) await measureServers(results, options, signal);
+  if (options.parts.includes("admission")) {
+    console.log("Admission, CPU of service + Postgres:");
+    results.admission = await measureAdmission(options.seconds, signal);
   }
   const text = report(results, options);
   console.log(`\n${text}`);

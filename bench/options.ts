@@ -1,7 +1,17 @@
 import { parseArgs } from "node:util";
 
 /** Parts of the benchmark, in the order in which they run. */
-export const PARTS = ["console", "unary", "burst", "paced", "latency", "rpc", "workers", "memory", "leases"] as const;
+export const PARTS = [
+  "console",
+  "unary",
+  "burst",
+  "paced",
+  "latency",
+  "rpc",
+  "workers",
+  "memory",
+  "admission",
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface Options {

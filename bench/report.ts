@@ -1,8 +1,8 @@
 import { arch, platform } from "node:os";
+import type { AdmissionLoad } from "./admission.ts";
 import { SCRIPTS } from "./answer.ts";
 import type { ConsoleLoad } from "./console.ts";
 import { divide, namesOf, type Results, rowOf } from "./figures.ts";
-import type { LeaseLoad } from "./leases.ts";
 import type { MemoryUse } from "./memory.ts";
 import { methodText } from "./method.ts";
 import type { Options } from "./options.ts";
@@ -26,7 +26,7 @@ better for A. "Time of A / time of B" is the opposite: smaller is better for A.`
     ...rpcSections(results),
     ...workersSections(results),
     memorySection(results.memory),
-    leasesSection(results.leases),
+    admissionSection(results.admission),
     consoleSection(results.console),
     methodText(options),
   ];
@@ -152,10 +152,10 @@ function memorySection(memory: MemoryUse[]): string {
   );
 }
 
-function leasesSection(leases: LeaseLoad[]): string {
-  if (leases.length === 0) return "";
-  const rows = leases.map(({ concurrency, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }) => [
-    figure(concurrency),
+function admissionSection(loads: AdmissionLoad[]): string {
+  if (loads.length === 0) return "";
+  const rows = loads.map(({ name, rate, p50, p99, batch, serviceMicros, postgresMicros, walBytes }) => [
+    name,
     figure(rate),
     figure(p50, 1),
     figure(p99, 1),
@@ -163,10 +163,11 @@ function leasesSection(leases: LeaseLoad[]): string {
     `${figure(serviceMicros)} + ${figure(postgresMicros)}`,
     figure(walBytes),
   ]);
-  const cpu = "CPU µs per lease: service + Postgres";
+  const cpu = "CPU µs per request: service + Postgres";
   return section(
-    "Leases of one workspace with every kind of limit and durable commits. Admission and Postgres share one core:",
-    table(["callers", "leases/s", "p50 ms", "p99 ms", "batch", cpu, "WAL bytes"], rows),
+    "Admission and settlement without models and transport, with every kind of limit and durable commits. Both share " +
+      "one core with Postgres:",
+    table(["", "requests/s", "p50 ms", "p99 ms", "batch", cpu, "WAL bytes"], rows),
   );
 }
 
