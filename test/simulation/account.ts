@@ -62,6 +62,20 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
   };
 }
 
+/** A copy that does not change with the account. */
+export function copyOf(account: Account): Account {
+  const { requests, input, output, spent, grants, posted } = account;
+  return {
+    ...account,
+    requests: { ...requests },
+    input: { ...input },
+    output: { ...output },
+    spent: { ...spent },
+    grants: new Map([...grants].map(([replica, grant]) => [replica, { ...grant }])),
+    posted: new Map(posted),
+  };
+}
+
 /** What is reserved in the current windows. */
 export function reservedOf(account: Account): { all: Headroom; perUnit: Record<(typeof RATES)[number], Counts> } {
   const all = { ...NOTHING };

@@ -34,6 +34,8 @@ export interface Replica {
   awaited: number;
   /** Settlements on its disk. */
   journal: Map<string, { workspace: string; post: Post }>;
+  /** Settlements that reached the database while they were written to the disk. */
+  unjournaled: Set<string>;
 }
 
 /** Defects that tests plant; those of `Defects` are in the database. */
@@ -42,6 +44,8 @@ export interface Mutation extends Defects {
   forgetsHolds?: boolean;
   /** The end of an answer leaves before its settlement is durable. */
   opensGate?: boolean;
+  /** Answers a statement that posts settlements before it is flushed. */
+  neverFlushes?: boolean;
 }
 
 /** A call of the database, in the order in which it was executed. */
@@ -65,5 +69,5 @@ export function isOpen({ state }: Request): boolean {
 
 export function newReplica(id: string, now: number, beatMs: number, tickMs: number): Replica {
   const times = { wakesAt: 0, cutOffUntil: 0, beatAt: now, nextBeat: now + beatMs, nextTick: now + tickMs };
-  return { id, escrow: new Escrow(id), state: "up", ...times, awaited: 0, journal: new Map() };
+  return { id, escrow: new Escrow(id), state: "up", ...times, awaited: 0, journal: new Map(), unjournaled: new Set() };
 }

@@ -1,7 +1,9 @@
-import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Item, Post } from "../../src/admission/escrow/exchange.ts";
 import type { Share } from "../../src/admission/escrow/share.ts";
 import { type Account, type Grant, overruns } from "./account.ts";
 import { isOpen, type Replica, type Request } from "./actors.ts";
+import type { Result } from "./database.ts";
+import type { Executed } from "./server.ts";
 import type { World } from "./world.ts";
 
 /** One of the six invariants of docs/decisions/grants.md does not hold. */
@@ -22,6 +24,10 @@ export class Checks {
   readonly #world: World;
   /** What exceeds a limit because the limit was lowered: workspace and dimension → amount. */
   readonly #allowed = new Map<string, number>();
+  /** Grants that a crash has lost: replica, workspace and number. */
+  readonly #lost = new Set<string>();
+  /** Grants whose last changes a crash has lost: replica and workspace → number of the last item that is left. */
+  readonly #setBack = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -34,9 +40,11 @@ export class Checks {
   }
 
   admitted(request: Request): void {
-    const grant = this.#account(request.workspace).grants.get(request.replica.id);
+    const { replica, workspace } = request;
+    const grant = this.#account(workspace).grants.get(replica.id);
     if (!grant) request.isOrphan = true;
-    if (!grant && this.isLocal)
+    const known = replica.escrow.shares.get(workspace)?.grant;
+    if (!grant && this.isLocal && !this.#lost.has(`${replica.id} ${workspace} ${known}`))
       throw new Violation(5, `${request.replica.id} admitted ${request.requestId} without a grant`);
   }
 
@@ -50,6 +58,22 @@ export class Checks {
     }
   }
 
+  /** A crash has undone items. */
+  crashed(undone: readonly Executed[]): void {
+    for (const { replica, item, reply } of undone) {
+      const { workspace } = item;
+      const grant = this.#account(workspace).grants.get(replica);
+      if (grant) this.#setBack.set(`${replica} ${workspace}`, grant.seq);
+      else if (reply.state === "done") this.#lost.add(`${replica} ${workspace} ${reply.grant}`);
+    }
+    for (const request of this.#world.requests.values()) {
+      const { state, requestId, workspace, replica } = request;
+      const { posted, grants } = this.#account(workspace);
+      if (state !== "running" && state !== "settled") continue;
+      if (!posted.has(requestId) && !grants.has(replica.id)) request.isOrphan = true;
+    }
+  }
+
   delivered({ requestId, workspace, replica }: Request): void {
     if (this.#account(workspace).posted.has(requestId) || replica.journal.has(requestId)) return;
     throw new Violation(4, `the end of ${requestId} left before its settlement was durable`);
@@ -60,13 +84,14 @@ export class Checks {
     throw new Violation(4, `${requestId} is charged and its end did not leave`);
   }
 
-  /** The database has executed an item. */
-  exchanged(replica: Replica, item: Item, reply: Reply, isRepeat: boolean): void {
+  /** The database has executed an item. `before`: the grant as it was. */
+  exchanged(replica: Replica, item: Item, { reply, isRepeat }: Result, before: Grant | undefined): void {
     const account = this.#account(item.workspace);
     this.#checkTotals(item.workspace, account, reply.state === "done" && reply.extra.output > 0 && !isRepeat);
     if (reply.state !== "done") return;
     for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
     if (isRepeat) return;
+    if (item.grant !== 0) checkUse(replica, item, before);
     for (const [i, { refusal, calledBack }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
       if (ask && refusal && !calledBack) this.#checkRefusal(account, replica, item, ask);
@@ -79,7 +104,8 @@ export class Checks {
       for (const replica of this.#world.live) {
         const share = replica.escrow.shares.get(workspace);
         const grant = account.grants.get(replica.id);
-        if (share && grant?.id === share.grant) checkShare(replica, share, grant, account);
+        if (!share || grant?.id !== share.grant) continue;
+        if (this.#setBack.get(`${replica.id} ${workspace}`) !== grant.seq) checkShare(replica, share, grant, account);
       }
     }
   }
@@ -159,13 +185,25 @@ export class Checks {
   }
 }
 
+/** What a replica has used of a grant, and what it keeps, are within the grant. */
+function checkUse({ id }: Replica, { keep, held, posts, close }: Item, before: Grant | undefined): void {
+  const size = keep.credit + held.credit + chargesOf(posts);
+  if (!close && size > (before?.credit ?? 0)) {
+    throw new Violation(2, `${id} has used and keeps ${size} credit of a grant of ${before?.credit}`);
+  }
+}
+
+/** The charges that a grant covers. */
+function chargesOf(posts: readonly Post[]): number {
+  return posts.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
+}
+
 /** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
 function checkShare(replica: Replica, share: Share, grant: Grant, { limits }: Account): void {
   const { flight, free } = share;
   const isApplied = flight !== undefined && grant.seq === flight.item.seq;
   const posting = isApplied ? flight.item.posts : [];
-  const posted = posting.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
-  const credit = share.held + share.owed - posted + free.credit;
+  const credit = share.held + share.owed - chargesOf(posting) + free.credit;
   const fail = (part: string, size: number, of: number) => {
     if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
   };

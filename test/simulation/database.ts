@@ -29,6 +29,10 @@ export interface Defects {
   acceptsEnded?: boolean;
   /** Refuses without calling headroom back. */
   neverCallsBack?: boolean;
+  /** Executes an exchange again that is repeated. */
+  executesAgain?: boolean;
+  /** Continues a grant whose last changes a crash has lost. */
+  forgetsCrash?: boolean;
 }
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
@@ -39,8 +43,9 @@ const FEW = 4;
 /** The rules of the SQL function `exchange()`, without SQL. */
 export class Database {
   readonly accounts = new Map<string, Account>();
+  /** Number of grants that were opened. */
+  grants = 0;
   readonly #defects: Defects;
-  #grants = 0;
 
   constructor(defects: Defects = {}) {
     this.#defects = defects;
@@ -55,8 +60,9 @@ export class Database {
     const account = this.accounts.get(item.workspace);
     const row = account?.grants.get(replica);
     if (row && item.seq < row.seq) return undefined;
-    if (row && item.seq === row.seq) return { reply: row.reply, callBack: [], isRepeat: true };
-    const isKnown = item.grant === 0 || (item.grant === row?.id && [0, row.seq].includes(item.after));
+    if (row && item.seq === row.seq && !this.#defects.executesAgain)
+      return { reply: row.reply, callBack: [], isRepeat: true };
+    const isKnown = item.grant === 0 || (item.grant === row?.id && this.#isLast(row, item));
     if (!account || (!isKnown && !this.#mayBegin(account, item))) return unchanged("ended");
     const before = currentWindows(account, reading);
     const isOld = RATES.some((part) => item.keep[part] > 0 && item.keep[part] < LIMITLESS);
@@ -75,6 +81,11 @@ export class Database {
   /** Ends the grants of a replica. */
   end(replica: string): void {
     for (const { grants } of this.accounts.values()) grants.delete(replica);
+  }
+
+  /** Whether a crash has lost nothing that the replica knows. */
+  #isLast(row: Grant, { after }: Item): boolean {
+    return after === 0 || after === row.seq || this.#defects.forgetsCrash === true;
   }
 
   /** A grant that was closed has nothing to lose. */
@@ -142,7 +153,7 @@ export class Database {
 
   #reserve(account: Account, replica: string, item: Item, live: number, charges: Record<string, number>): Result {
     const finite = (part: keyof Headroom): number => (limitOf(account, part) ? finiteOr0(item.keep[part]) : 0);
-    const id = account.grants.get(replica)?.id ?? ++this.#grants;
+    const id = account.grants.get(replica)?.id ?? ++this.grants;
     const grant: Grant = {
       id,
       seq: item.seq,

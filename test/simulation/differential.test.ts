@@ -15,7 +15,7 @@ test("the SQL functions answer as the model of the simulation does, and reach th
   const { pool } = await testDatabase(t);
   for (let seed = 1; seed <= SCHEDULES; seed++) {
     const calls: Call[] = [];
-    const { database } = runSchedule(seed, {}, calls);
+    const { database } = runSchedule(seed, { calls });
     const prefix = `s${seed}_`;
     for (const [i, call] of calls.entries()) {
       const where = `call ${i} of seed ${seed}`;

@@ -8,14 +8,21 @@ const WORKSPACES = ["ws_1", "ws_2"] as const;
 /** Steps of one schedule. */
 export const STEPS = 100;
 
+export interface Options {
+  /** A defect to plant. */
+  mutation?: Mutation;
+  /** Takes the calls of the database. */
+  calls?: Call[];
+  /** Without crashes of the database. */
+  isPlain?: boolean;
+}
+
 /**
  * Runs the schedule of a seed: replicas, requests, settlements, faults and changes of limits, then the end of all
  * faults and requests.
- * @param mutation a defect to plant
- * @param calls takes the calls of the database
  * @throws Violation of the first invariant that does not hold
  */
-export function runSchedule(seed: number, mutation: Mutation = {}, calls?: Call[]): World {
+export function runSchedule(seed: number, { mutation = {}, calls, isPlain = false }: Options = {}): World {
   const world = new World(seed, mutation, calls);
   const { random } = world;
   for (const workspace of WORKSPACES) openAccount(world, workspace);
@@ -23,7 +30,9 @@ export function runSchedule(seed: number, mutation: Mutation = {}, calls?: Call[
   for (let i = 0; i < replicas; i++) world.start();
   // A third of the schedules has no faults, so that they are long.
   world.faults = random.isLikely(0.33) ? 0 : random.next() * 0.2;
+  world.crashes = world.faults > 0 && !isPlain;
   for (let step = 0; step < STEPS; step++) {
+    if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
     act(world);
     world.advance(random.isLikely(0.04) ? random.integer(100, 12_000) : random.integer(0, 12));
     world.checks.holds();
@@ -36,9 +45,7 @@ function openAccount(world: World, workspace: string): void {
   const { random } = world;
   const account = newAccount(world.clock, { granted: random.integer(0, 4_000), purchased: random.integer(0, 4_000) });
   account.limits = limitsOf(random, random.integer(0, 127));
-  world.database.accounts.set(workspace, account);
-  const { granted, purchased, limits } = account;
-  world.calls?.push({ do: "open", workspace, granted, purchased, limits, at: world.clock });
+  world.server.open(workspace, account);
 }
 
 /** @param present which limits there are, one bit each */
@@ -126,6 +133,7 @@ function sleep(world: World, replica: Replica): void {
 /** Ends all faults and requests, and waits until nothing is reserved. */
 function finish(world: World): void {
   world.faults = 0;
+  world.crashes = false;
   for (const replica of world.replicas) replica.cutOffUntil = 0;
   world.advance(30_000);
   for (const request of runningOf(world)) end(world, request);

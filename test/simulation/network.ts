@@ -1,0 +1,116 @@
+import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Replica } from "./actors.ts";
+import type { World } from "./world.ts";
+
+const TIMEOUT_MS = 3_000;
+
+const LOCKED: Reply = { state: "locked" };
+
+/** Connects replicas with the server of the database: loses, delays and repeats messages, and breaks in a crash. */
+export class Network {
+  readonly #world: World;
+  /** Until then the server is unavailable. */
+  #downUntil = 0;
+  /** Number of exchanges that were sent. */
+  #sent = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  get isDown(): boolean {
+    return this.#world.now < this.#downUntil;
+  }
+
+  /** The server of the database crashes and restarts, or a standby takes over. */
+  crash(): void {
+    const { server, replicas, checks, now, more } = this.#world;
+    checks.crashed(server.crash(more));
+    this.#downUntil = now + more.integer(5, 12_000);
+    for (const replica of replicas) {
+      // Who is dead is observed from the start again.
+      replica.beatAt = Math.max(replica.beatAt, this.#downUntil);
+      if (replica.awaited > 0) this.#failAt(more.integer(0, 20), replica);
+    }
+  }
+
+  send(replica: Replica, items: readonly Item[]): void {
+    const { server, random, more, faults } = this.#world;
+    const exchange = ++this.#sent;
+    replica.awaited = exchange;
+    if (this.isDown) {
+      this.#failAt(more.integer(0, 3), replica);
+      return;
+    }
+    // Copies, because a settlement that nothing could record is dropped from an item.
+    const copy = items.map((item) => ({ ...item, posts: [...item.posts] }));
+    const copies = random.isLikely(faults / 4) ? 2 : 1;
+    const { crashes } = server;
+    for (let i = 0; i < copies; i++) {
+      if (this.isLost(replica)) continue;
+      this.#world.later(this.#delay(), () => {
+        // A crash breaks the connection.
+        if (server.crashes === crashes) this.#execute(replica, copy, exchange);
+      });
+    }
+    this.#failAt(TIMEOUT_MS, replica);
+  }
+
+  callBack(id: string, workspace: string): void {
+    const world = this.#world;
+    const other = world.replicas.find((replica) => replica.id === id);
+    if (other && !this.isLost(other))
+      world.later(this.#delay(), () => world.tell(other, { type: "callBack", workspace }));
+  }
+
+  isLost(replica: Replica): boolean {
+    const { now, random, faults } = this.#world;
+    return now < replica.cutOffUntil || this.isDown || random.isLikely(faults / 2);
+  }
+
+  /** One transaction. It is not answered for a copy that is older than what the database has seen. */
+  #execute(replica: Replica, items: readonly Item[], exchange: number): void {
+    const world = this.#world;
+    const locked = items.filter(() => world.random.isLikely(world.faults / 4));
+    const open = items.filter((item) => !locked.includes(item));
+    const { results, before, flush } = world.server.exchange(replica.id, open, world.clock, world.live.length);
+    const replies = items.map((item) => (locked.includes(item) ? LOCKED : results[open.indexOf(item)]?.reply));
+    for (const [i, item] of open.entries()) {
+      const result = results[i];
+      if (!result) continue;
+      world.checks.exchanged(replica, item, result, before.get(item.workspace)?.grants.get(replica.id));
+      for (const id of result.callBack) this.callBack(id, item.workspace);
+    }
+    const { crashes } = world.server;
+    const answer = () => {
+      if (world.server.crashes !== crashes) return;
+      flush?.();
+      if (replies.some((reply) => reply === undefined) || this.isLost(replica)) return;
+      world.later(this.#delay(), () => this.#answer(replica, exchange, replies as Reply[]));
+    };
+    const isSlow = flush && world.crashes && world.more.isLikely(world.faults);
+    if (isSlow) world.later(world.more.integer(1, 300), answer);
+    else answer();
+  }
+
+  #answer(replica: Replica, exchange: number, replies: Reply[]): void {
+    if (replica.awaited !== exchange || replica.state === "dead") return;
+    replica.awaited = 0;
+    this.#world.tell(replica, { type: "receive", replies });
+  }
+
+  /** The answer to the exchange that a replica awaits does not come within a time. */
+  #failAt(ms: number, replica: Replica): void {
+    const { awaited } = replica;
+    this.#world.later(ms, () => {
+      if (replica.awaited !== awaited) return;
+      replica.awaited = 0;
+      this.#world.tell(replica, { type: "fail" });
+    });
+  }
+
+  #delay(): number {
+    const { random, faults } = this.#world;
+    return random.isLikely(faults) ? random.integer(5, 6_000) : random.integer(0, 3);
+  }
+}
