@@ -6,6 +6,7 @@ import { accountOf, answered, ask, checkBooks, FAILED, makeAccount, makeReplica 
 import { testDatabase } from "../helpers/database.ts";
 import { postOf, recordIn } from "../helpers/exchange.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 
 const KEY = "0a".repeat(32);
 const BODY = "0b".repeat(32);
@@ -98,6 +99,49 @@ test("runs the request again after a failure, a crash or an answer that was not 
   await pool.query("select end_grants('ws_1', 'r1')");
   await (await replica.take(keyed({ body: "0c".repeat(32) }))).settle(withAnswer("one"));
   assert.ok("replay" in (await replica.admission.open(keyed({ body: "0c".repeat(32) }))));
+  assert.equal((await accountOf(pool, "ws_1")).granted, 9n * COST);
+  await checkBooks(pool);
+});
+
+test("frees the key of a request that was refused because the database's answer was lost", async (t) => {
+  const { pool, clock } = await setUp(t);
+  const link = { lose: false };
+  const flaky: Pool = {
+    ...pool,
+    query: async (text, values) => {
+      const rows = await pool.query(text, values);
+      if (link.lose) throw new Error("Connection terminated unexpectedly");
+      return rows as never;
+    },
+  };
+  const replica = await makeReplica(t, flaky, { clock: () => clock.now });
+  const other = await makeReplica(t, pool, { id: "r2", clock: () => clock.now });
+  // Its grant stays open.
+  const running = await replica.take(ask("ws_1"));
+  link.lose = true;
+  await assert.rejects(replica.take(keyed()), { kind: "overloaded" });
+  await assert.rejects(other.take(keyed()), { kind: "idempotency_key_in_use" });
+  link.lose = false;
+  const retry = () => other.take(keyed()).catch(({ kind }) => assert.equal(kind, "idempotency_key_in_use"));
+  await until(async () => (await retry())?.settle(withAnswer("one")));
+  assert.ok("replay" in (await replica.admission.open(keyed())));
+  await running.settle(answered());
+  assert.equal((await accountOf(pool, "ws_1")).granted, 8n * COST);
+  await checkBooks(pool);
+});
+
+test("frees the key of a request whose grant a crash of the database has set back", async (t) => {
+  const { pool, replica } = await setUp(t);
+  const first = await replica.take(keyed());
+  const [before] = await pool.query<{ row: object }>("select to_jsonb(g) as row from grants g");
+  await replica.take(ask("ws_1"));
+  // As after a restart: the last statement was not on the disk.
+  await pool.query("delete from grants");
+  await pool.query("insert into grants select * from jsonb_populate_record(null::grants, $1)", [
+    JSON.stringify(before?.row),
+  ]);
+  await assert.rejects(first.settle(withAnswer("one")), { kind: "overloaded" });
+  await (await replica.take(keyed())).settle(withAnswer("two"));
   assert.equal((await accountOf(pool, "ws_1")).granted, 9n * COST);
   await checkBooks(pool);
 });

@@ -82,6 +82,7 @@ function itemOf(workspace: string): Item {
     used: { requests: 0, input: 0 },
     asks: [],
     posts: [],
+    freed: [],
     spare: { n: 0, credit: 0, input: 0, output: 0 },
     close: true,
   };

@@ -153,7 +153,8 @@ export class Database {
 
   #reserve(account: Account, replica: string, item: Item, live: number, charges: Record<string, number>): Result {
     const finite = (part: keyof Headroom): number => (limitOf(account, part) ? finiteOr0(item.keep[part]) : 0);
-    const id = account.grants.get(replica)?.id ?? ++this.grants;
+    const known = item.grant === 0 ? undefined : account.grants.get(replica)?.id;
+    const id = known ?? ++this.grants;
     const grant: Grant = {
       id,
       seq: item.seq,

@@ -146,7 +146,9 @@ export class Escrow {
       return;
     }
     this.#running.delete(post.requestId);
-    const unposted: Unposted = { ...post, charge: Math.min(post.charge, running.hold) };
+    const { key } = running;
+    const charge = Math.min(post.charge, running.hold);
+    const unposted: Unposted = { ...post, charge, ...(key === undefined ? {} : { key }) };
     running.share.settle(running, unposted, now);
     this.#dirty.add(running.share);
     if (this.#isAway || running.share.isPaused(now)) this.#journal(running.share.workspace, [unposted], commands);

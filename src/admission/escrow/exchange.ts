@@ -42,14 +42,20 @@ export interface Post {
   admittedBy?: string;
 }
 
+/** A request with an idempotency key that was admitted and has no end, because its caller was refused. */
+export interface Freed {
+  requestId: string;
+  key: string;
+}
+
 /** What one replica tells the database about one workspace. Repeating it changes nothing. */
 export interface Item {
   workspace: string;
   /** Greater than in each earlier item of the replica. */
   seq: number;
   /**
-   * The grant that the replica knows; 0: none. The database gives each grant a new number, because a late copy of an
-   * earlier item can open a grant again that another replica has ended.
+   * The grant that the replica knows; 0: none, so a new one replaces what the database has. Each grant has a new
+   * number, because a late copy of an earlier item can open a grant again that another replica has ended.
    */
   grant: number;
   /**
@@ -67,6 +73,8 @@ export interface Item {
   used: { requests: number; input: number };
   asks: readonly Ask[];
   posts: readonly Post[];
+  /** Their idempotency keys may be used again, unless a response is kept. */
+  freed: readonly Freed[];
   /** More headroom, for `n` requests of this size. */
   spare: { n: number; credit: number; input: number; output: number };
   /** Removes the grant, if nothing is reserved. */

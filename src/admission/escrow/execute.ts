@@ -43,7 +43,7 @@ export async function execute(
 
 /** An item of `exchange()`. JSON writes Infinity as null. */
 function rowOf(item: Item): object {
-  const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, spare, close } = item;
+  const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, freed, spare, close } = item;
   return {
     workspace,
     seq,
@@ -57,6 +57,7 @@ function rowOf(item: Item): object {
     used_input: used.input,
     asks,
     posts: posts.map(postOf),
+    freed: freed.map(({ requestId, key }) => ({ request_id: requestId, key })),
     spare,
     close,
   };

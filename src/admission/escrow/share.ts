@@ -1,5 +1,5 @@
 import { DemandMeter } from "./demand.ts";
-import { type Ask, type Headroom, type Item, NOTHING, type Post, type Reply } from "./exchange.ts";
+import { type Ask, type Freed, type Headroom, type Item, NOTHING, type Post, type Reply } from "./exchange.ts";
 
 /** Time without a new request after which unused headroom is returned, in milliseconds. */
 const IDLE_MS = 2_000;
@@ -37,6 +37,8 @@ export interface Waiting extends Ask {
 export interface Unposted extends Post {
   /** In the journal, or on its way there. */
   isJournaled?: boolean;
+  /** Hash of the idempotency key. */
+  key?: string;
 }
 
 /** An item whose answer has not arrived. */
@@ -62,6 +64,7 @@ export class Share {
   used = { requests: 0, input: 0 };
   asks: Waiting[] = [];
   posts: Unposted[] = [];
+  #freed: readonly Freed[] = [];
   flight: Flight | undefined;
   /** Number of the grant in the database; 0: there is none. */
   grant = 0;
@@ -122,6 +125,7 @@ export class Share {
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.grant === 0) return false;
+    if (this.#freed.length > 0) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (now - this.#sentAt < IDLE_MS) return false;
@@ -177,10 +181,12 @@ export class Share {
       used: this.used,
       asks: ready,
       posts,
+      freed: this.#freed,
       spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.#fits(demand)) },
       close: isQuiet && ready.length === 0 && this.posts.length === 0 && this.running.size === 0,
     };
     this.used = { requests: 0, input: 0 };
+    this.#freed = [];
     this.mustReturn = false;
     this.mustReport = false;
     this.flight = { item, sentAt: now };
@@ -208,6 +214,7 @@ export class Share {
       this.#run(ask, now);
       if (!ask.isAbandoned) continue;
       this.#free(this.#runningOf(ask), 0);
+      this.#freeKey(ask);
       this.mustReturn = true;
     }
     if (reply.isOver) this.callBack(now);
@@ -221,6 +228,7 @@ export class Share {
     this.asks.unshift(...item.asks.filter(({ isAbandoned }) => !isAbandoned));
     this.used.requests += item.used.requests;
     this.used.input += item.used.input;
+    this.#freed = [...item.freed, ...this.#freed];
     this.mustReport = true;
     this.minuteEnds = Number.NEGATIVE_INFINITY;
   }
@@ -233,6 +241,7 @@ export class Share {
       const [post] = at < 0 ? [] : posts.splice(at, 1);
       if (!post || post.admittedBy !== undefined) continue;
       this.mustReturn = true;
+      this.#freeKey(post);
       this.owed -= post.charge;
       // In flight, its charge is not part of what stays reserved.
       if (posts === this.posts) this.free.credit += post.charge;
@@ -257,6 +266,10 @@ export class Share {
     this.held -= hold;
     this.free.credit += hold - charge;
     this.free.running += 1;
+  }
+
+  #freeKey({ requestId, key }: { requestId: string; key?: string }): void {
+    if (key !== undefined) this.#freed = [...this.#freed, { requestId, key }];
   }
 
   #land(): Flight {

@@ -2,10 +2,11 @@
 -- requests (src/admission/escrow/exchange.ts has the meaning of an item). Repeating an item changes nothing.
 -- w: on a distributed schema the workspace, which all items then have. live: number of replicas that run.
 -- items: [{"workspace", "seq", "grant", "after", "minute", "credit", "running", "requests", "input", "output", "held",
--- "running_now", "used_requests", "used_input", "asks", "posts", "spare", "close"}], where running, requests, input and
--- output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?}]. posts: rows of
+-- "running_now", "used_requests", "used_input", "asks", "posts", "freed", "spare", "close"}], where running, requests,
+-- input and output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?}]. posts: rows of
 -- `generations` without the workspace, where credits_micro is the charge; with "key", "body" and "response" in base64
--- for an idempotency key, and "admitted_by" when their grant may have ended. spare: {"n", "credit", "input", "output"}.
+-- for an idempotency key, and "admitted_by" when their grant may have ended. freed: [{"request_id", "key"}]. spare:
+-- {"n", "credit", "input", "output"}.
 -- at: the current time; tests set it.
 -- Returns {workspace: reply}; no reply for an item that is older than the last one.
 -- Its settings make every statement find its rows by primary key. Statistics of tables that are empty at one time and
@@ -31,7 +32,8 @@ begin
   -- In one order, so that two replicas do not wait for each other.
   for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, after bigint,
       minute bigint, credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint,
-      running_now bigint, used_requests bigint, used_input bigint, asks jsonb, posts jsonb, spare jsonb, close boolean)
+      running_now bigint, used_requests bigint, used_input bigint, asks jsonb, posts jsonb, freed jsonb, spare jsonb,
+      close boolean)
       order by workspace loop
     select * into a from accounts where workspace_id = i.workspace for update;
     select * into g from grants where workspace_id = i.workspace and replica = by_replica;
@@ -69,6 +71,14 @@ begin
         select * into result from post_settlements(a, p, i.posts);
         a := result.a;  p := result.p;  charges := result.charges;
         select * into g from grants where workspace_id = i.workspace and replica = by_replica;
+      end if;
+      if i.freed <> '[]' then
+        perform keep_responses(i.workspace, i.freed);
+      end if;
+      if g.id is not null and i."grant" = 0 then
+        -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
+        delete from grants where workspace_id = i.workspace and replica = by_replica;
+        g := null;
       end if;
       -- What the item keeps replaces the grant.
       g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;

@@ -1,6 +1,6 @@
 -- Keeps the responses of posts for their idempotency keys, and frees the keys of requests without a response. A key
 -- that a crash of the server has lost is taken again for a post whose answer has been delivered.
--- posts: as in exchange().
+-- posts: as in exchange(), or its freed.
 create or replace function keep_responses(w text, posts jsonb) returns void
 language plpgsql as $$
 declare
@@ -10,7 +10,8 @@ begin
       body text, response text, admitted_by text) where i.key is not null loop
     if post.response is null then
       delete from idempotency i
-        where i.workspace_id = w and i.key = decode(post.key, 'hex') and i.request_id = post.request_id;
+        where i.workspace_id = w and i.key = decode(post.key, 'hex') and i.request_id = post.request_id
+          and i.response is null;
     else
       update idempotency i set response = decode(post.response, 'base64')
         where i.workspace_id = w and i.key = decode(post.key, 'hex') and i.request_id = post.request_id;
