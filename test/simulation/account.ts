@@ -1,5 +1,6 @@
 import type { Headroom, Reply } from "../../src/admission/escrow/exchange.ts";
 import { NOTHING } from "../../src/admission/escrow/exchange.ts";
+import type { KeyUse } from "./keys.ts";
 import { type Clocked, currentWindows, UNITS, type Unit } from "./windows.ts";
 
 /** A grant of a replica. */
@@ -37,6 +38,8 @@ export interface Account extends Clocked {
   grants: Map<string, Grant>;
   /** Charges by request. */
   posted: Map<string, number>;
+  /** Uses of idempotency keys. */
+  keys: Map<string, KeyUse>;
 }
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
@@ -58,13 +61,14 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
     spent: zero(),
     grants: new Map(),
     posted: new Map(),
+    keys: new Map(),
     ...account,
   };
 }
 
 /** A copy that does not change with the account. */
 export function copyOf(account: Account): Account {
-  const { requests, input, output, spent, grants, posted } = account;
+  const { requests, input, output, spent, grants, posted, keys } = account;
   return {
     ...account,
     requests: { ...requests },
@@ -73,6 +77,7 @@ export function copyOf(account: Account): Account {
     spent: { ...spent },
     grants: new Map([...grants].map(([replica, grant]) => [replica, { ...grant }])),
     posted: new Map(posted),
+    keys: new Map(keys),
   };
 }
 

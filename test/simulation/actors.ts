@@ -8,7 +8,7 @@ export interface Request extends Ask {
   workspace: string;
   replica: Replica;
   /** `ended`: its end has left, or has failed. */
-  state: "asked" | "running" | "settled" | "delivered" | "denied" | "refused" | "lost";
+  state: "asked" | "running" | "settled" | "delivered" | "replayed" | "denied" | "refused" | "lost";
   charge: number;
   /** The grant under which it was admitted has been ended. */
   isOrphan: boolean;
@@ -16,6 +16,8 @@ export interface Request extends Ask {
   isLate: boolean;
   /** Neither the database nor the journal has confirmed it. Both may have it. */
   isUnknown: boolean;
+  /** Its settlement has a response to keep for the idempotency key. */
+  hasResponse: boolean;
 }
 
 /** A process that admits requests. */

@@ -1,4 +1,4 @@
-import type { Item, Post } from "../../src/admission/escrow/exchange.ts";
+import type { Ask, Item, Post } from "../../src/admission/escrow/exchange.ts";
 import type { Share } from "../../src/admission/escrow/share.ts";
 import { type Account, type Grant, overruns } from "./account.ts";
 import { isOpen, type Replica, type Request } from "./actors.ts";
@@ -79,6 +79,14 @@ export class Checks {
     throw new Violation(4, `the end of ${requestId} left before its settlement was durable`);
   }
 
+  /** A request was answered with the response that was kept of another one. */
+  replayed({ requestId, workspace, key, body }: Request, of: string): void {
+    const original = this.#world.requests.get(of);
+    const isSame = original?.workspace === workspace && original.key === key && original.body === body;
+    if (isSame && original.hasResponse && this.#account(workspace).posted.has(of)) return;
+    throw new Violation(4, `${requestId} got the response of ${of}, which is not charged or is of another request`);
+  }
+
   denied({ requestId, workspace, isUnknown }: Request): void {
     if (isUnknown || !this.#account(workspace).posted.has(requestId)) return;
     throw new Violation(4, `${requestId} is charged and its end did not leave`);
@@ -94,6 +102,8 @@ export class Checks {
     if (item.grant !== 0) checkUse(replica, item, before);
     for (const [i, { refusal, calledBack }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
+      if (ask && refusal?.refusal === "idempotency_key_in_use") this.#checkInUse(account, replica, item, ask);
+      if (refusal?.refusal.startsWith("idempotency_key")) continue;
       if (ask && refusal && !calledBack) this.#checkRefusal(account, replica, item, ask);
     }
   }
@@ -149,8 +159,35 @@ export class Checks {
     if (posted > request.charge || posted > request.hold) {
       throw new Violation(3, `${requestId} is charged ${posted}, held ${request.hold}, and cost ${request.charge}`);
     }
+    this.#checkKey(account, request);
     if (request.isOrphan && !request.isLate)
       throw new Violation(5, `${requestId} was posted after its grant had ended`);
+  }
+
+  /** The requests of an idempotency key are charged once: its other answers of journals are charged nothing. */
+  #checkKey(account: Account, { requestId, workspace, key, hasResponse }: Request): void {
+    if (key === undefined || !hasResponse || !account.posted.get(requestId)) return;
+    for (const other of this.#world.requests.values()) {
+      if (other.workspace !== workspace || other.key !== key || other.requestId === requestId) continue;
+      if (other.hasResponse && account.posted.get(other.requestId))
+        throw new Violation(3, `${requestId} and ${other.requestId} have the same key and are both charged`);
+    }
+  }
+
+  /** A key is in use while its request runs: until its replica has told the database that it does not. */
+  #checkInUse(account: Account, refused: Replica, item: Item, { key = "", requestId }: Ask): void {
+    const use = account.keys.get(key);
+    const user = this.#world.requests.get(use?.requestId ?? "");
+    if (!user || (user.state !== "refused" && user.state !== "denied")) return;
+    const { replica, workspace } = user;
+    const share = replica.escrow.shares.get(workspace);
+    if (!share || share.grant !== use?.grant) return;
+    const isOwn = replica === refused;
+    if (isOwn && [...item.asks, ...item.posts].some((told) => told.requestId === user.requestId)) return;
+    const isBusy =
+      replica.state !== "up" || replica.awaited > 0 || share.flight || this.#world.now < replica.cutOffUntil;
+    if (!isOwn && (isBusy || replica.escrow.wakeAt !== undefined)) return;
+    throw new Violation(6, `${requestId} was refused for the key of ${user.requestId}, which does not run`);
   }
 
   /** A refusal may not be due to headroom that another replica holds and could return at once. */

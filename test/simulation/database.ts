@@ -3,11 +3,13 @@ import {
   type Headroom,
   type Item,
   NOTHING,
+  type Post,
   type Reply,
   type Verdict,
 } from "../../src/admission/escrow/exchange.ts";
 import type { Refusal } from "../../src/admission/refusal.ts";
 import { type Account, capacityOf, type Grant, limitOf, overruns, RATES, reservedOf } from "./account.ts";
+import { earlierUse, freeKeys, isUsedByOther, keepResponses, useKey } from "./keys.ts";
 import { currentWindows, msLeft, UNITS } from "./windows.ts";
 
 /** The answer to an item. */
@@ -31,6 +33,16 @@ export interface Defects {
   neverCallsBack?: boolean;
   /** Executes an exchange again that is repeated. */
   executesAgain?: boolean;
+  /** Does not see the keys of requests that were admitted in the same exchange, if it opens the grant. */
+  missesNewKeys?: boolean;
+  /** Charges an answer of a journal although another request has used its key. */
+  chargesKeysAgain?: boolean;
+  /** Leaves the key of a request in use that was refused because an answer was lost. */
+  freesNoKey?: boolean;
+  /** Continues a grant that its replica does not know. */
+  keepsUnknown?: boolean;
+  /** Does not take the key of an answer of a journal again that a crash has lost. */
+  forgetsKeys?: boolean;
   /** Continues a grant whose last changes a crash has lost. */
   forgetsCrash?: boolean;
 }
@@ -70,6 +82,7 @@ export class Database {
     this.#advance(account, reading);
     this.#count(account, row, item);
     const charges = this.#post(account, item);
+    if (!this.#defects.freesNoKey) freeKeys(account, item.freed);
     return this.#reserve(account, replica, item, live, charges);
   }
 
@@ -118,13 +131,14 @@ export class Database {
 
   #post(account: Account, item: Item): Record<string, number> {
     const charges: Record<string, number> = {};
-    for (const { requestId, charge: price, output, admittedBy } of item.posts) {
+    for (const post of item.posts) {
+      const { requestId, charge: price, output, admittedBy } = post;
       const earlier = account.posted.get(requestId);
       if (earlier !== undefined && !this.#defects.postsTwice) {
         if (earlier !== price) charges[requestId] = earlier;
         continue;
       }
-      const charge = admittedBy === undefined ? price : this.#lateCharge(account, price, admittedBy);
+      const charge = admittedBy === undefined ? price : this.#lateCharge(account, post, admittedBy);
       if (charge !== price) charges[requestId] = charge;
       const granted = Math.min(charge, Math.max(0, account.granted));
       account.granted -= granted;
@@ -135,11 +149,13 @@ export class Database {
       }
       account.posted.set(requestId, (earlier ?? 0) + charge);
     }
+    keepResponses(account, item.posts, !this.#defects.forgetsKeys);
     return charges;
   }
 
   /** What a settlement of an earlier grant can be charged: the rest of that grant, and what nobody has reserved. */
-  #lateCharge(account: Account, price: number, admittedBy: string): number {
+  #lateCharge(account: Account, post: Post, admittedBy: string): number {
+    const price = isUsedByOther(account, post) && !this.#defects.chargesKeysAgain ? 0 : post.charge;
     const origin = account.grants.get(admittedBy);
     const rest = origin?.credit ?? 0;
     const charge = Math.min(price, rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit));
@@ -153,7 +169,8 @@ export class Database {
 
   #reserve(account: Account, replica: string, item: Item, live: number, charges: Record<string, number>): Result {
     const finite = (part: keyof Headroom): number => (limitOf(account, part) ? finiteOr0(item.keep[part]) : 0);
-    const known = item.grant === 0 ? undefined : account.grants.get(replica)?.id;
+    const isUnknown = item.grant === 0 && !this.#defects.keepsUnknown;
+    const known = isUnknown ? undefined : account.grants.get(replica)?.id;
     const id = known ?? ++this.grants;
     const grant: Grant = {
       id,
@@ -169,7 +186,11 @@ export class Database {
       reply: { state: "again" },
     };
     account.grants.set(replica, grant);
-    const verdicts = item.asks.map((ask) => this.#verdict(account, replica, ask));
+    const isSeen = known !== undefined || !this.#defects.missesNewKeys;
+    const verdicts = item.asks.map((ask) => {
+      const grants = [...account.grants.values()].map((grant) => grant.id).filter((of) => isSeen || of !== id);
+      return earlierUse(account, ask, grants) ?? this.#verdict(account, replica, ask);
+    });
     const kept = Object.values(item.keep).some((size) => size > 0);
     const isNeeded = kept || item.asks.length > 0 || item.spare.n > 0;
     const n = this.#spare(account, item, live, replica);
@@ -211,6 +232,7 @@ export class Database {
     grant.held += ask.hold;
     grant.running += 1;
     grant.runningNow += 1;
+    useKey(account, ask, grant.id);
     return {};
   }
 

@@ -6,6 +6,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Account, Limits } from "./account.ts";
 import type { Call } from "./actors.ts";
+import type { KeyUse } from "./keys.ts";
 import { runSchedule } from "./schedule.ts";
 
 /** Schedules of a run; set CHORUS_TEST_RUNS for a longer search. */
@@ -49,6 +50,7 @@ function named(item: Item, prefix: string): Item {
       ...post,
       ...(post.admittedBy === undefined ? {} : { admittedBy: prefix + post.admittedBy }),
       row: {
+        ...post.row,
         id: `gen_${post.requestId}`,
         created_at: new Date(Date.UTC(2026, 10, 30)),
         key_id: "key_1",
@@ -68,10 +70,11 @@ function named(item: Item, prefix: string): Item {
 /** What both have to answer alike. Waits are not modelled. */
 function plain(reply: Reply | undefined): unknown {
   if (reply?.state !== "done") return reply;
-  const verdicts = reply.verdicts.map(({ refusal, calledBack = false }) => ({
+  const verdicts = reply.verdicts.map(({ refusal, calledBack = false, response }) => ({
     refusal: refusal?.refusal,
     limit: refusal?.limit,
     calledBack,
+    response,
   }));
   const { charges, extra, minute, msLeft, isOver } = reply;
   return { verdicts, charges, extra, minute, msLeft, isOver };
@@ -115,10 +118,16 @@ function columnsOf({ running, requests, input, output, spend }: Limits): { limit
   return { limits: JSON.stringify(limits), spend: JSON.stringify(spend ?? {}) };
 }
 
+function usedBy([key, { requestId, response = "" }]: [string, KeyUse]): string {
+  return `${key} ${requestId} ${response}`;
+}
+
 async function compare(pool: Pool, workspace: string, account: Account, prefix: string): Promise<void> {
   const [found] = await pool.query(
     `select granted_micro as granted, purchased_micro as purchased, requests, input_tokens as input,
        output_tokens as output, spent_micro as spent, 
+       (select array_agg(encode(key, 'hex') || ' ' || request_id || ' ' || coalesce(encode(response, 'base64'), '')
+         order by key) from idempotency i where i.workspace_id = $1) as keys,
        (select count(*) from grants g where g.workspace_id = $1) as grants,
        (select -coalesce(sum(granted_micro + purchased_micro), 0)::bigint from ledger l
         where l.workspace_id = $1 and kind = 'settlement') as charged
@@ -126,7 +135,7 @@ async function compare(pool: Pool, workspace: string, account: Account, prefix: 
     [workspace],
   );
   const counts = (of: Account["requests"]) => [of.minute, of.day, of.week, of.month].map(String);
-  const { granted, purchased, requests, input, output, spent, posted } = account;
+  const { granted, purchased, requests, input, output, spent, posted, keys } = account;
   const charged = [...posted.values()].reduce((sum, charge) => sum + charge, 0);
   const expected = {
     granted: BigInt(granted),
@@ -135,6 +144,7 @@ async function compare(pool: Pool, workspace: string, account: Account, prefix: 
     input: counts(input),
     output: counts(output),
     spent: counts(spent),
+    keys: keys.size > 0 ? [...keys].map(usedBy).sort() : null,
     grants: BigInt(account.grants.size),
     charged: BigInt(charged),
   };

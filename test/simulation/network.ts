@@ -48,10 +48,13 @@ export class Network {
     const { crashes } = server;
     for (let i = 0; i < copies; i++) {
       if (this.isLost(replica)) continue;
-      this.#world.later(this.#delay(), () => {
+      const execute = () => {
         // A crash breaks the connection.
-        if (server.crashes === crashes) this.#execute(replica, copy, exchange);
-      });
+        if (server.crashes !== crashes) return;
+        if (server.isLocked(items)) this.#world.later(5, execute);
+        else this.#execute(replica, copy, exchange);
+      };
+      this.#world.later(this.#delay(), execute);
     }
     this.#failAt(TIMEOUT_MS, replica);
   }

@@ -13,7 +13,7 @@ export interface Options {
   mutation?: Mutation;
   /** Takes the calls of the database. */
   calls?: Call[];
-  /** Without crashes of the database. */
+  /** Without idempotency keys, and without crashes of the database. */
   isPlain?: boolean;
 }
 
@@ -31,6 +31,7 @@ export function runSchedule(seed: number, { mutation = {}, calls, isPlain = fals
   // A third of the schedules has no faults, so that they are long.
   world.faults = random.isLikely(0.33) ? 0 : random.next() * 0.2;
   world.crashes = world.faults > 0 && !isPlain;
+  world.hasKeys = !isPlain && world.more.isLikely(0.5);
   for (let step = 0; step < STEPS; step++) {
     if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
     act(world);
@@ -86,8 +87,20 @@ function request(world: World, replica: Replica): void {
   const { random } = world;
   const count = random.isLikely(0.1) ? random.integer(2, 10) : 1;
   for (let i = 0; i < count; i++) {
-    world.request(replica, random.pick(WORKSPACES), random.integer(1, 200), random.integer(0, 20));
+    const workspace = random.pick(WORKSPACES);
+    const size = { hold: random.integer(1, 200), input: random.integer(0, 20) };
+    world.request(replica, workspace, { ...size, ...keyOf(world, workspace) });
   }
+}
+
+/** An idempotency key: a new one, or that of one of the last requests, which another replica may have. */
+function keyOf(world: World, workspace: string): { key?: string; body?: string } {
+  const { more, requests } = world;
+  if (!world.hasKeys || more.isLikely(0.6)) return {};
+  const keyed = [...requests.values()].filter((request) => request.workspace === workspace && request.key);
+  const key = keyed.length > 0 && more.isLikely(0.7) ? more.pick(keyed.slice(-4)).key : undefined;
+  const body = more.isLikely(0.1) ? "0b" : "0a";
+  return { key: key ?? requests.size.toString(16).padStart(4, "0"), body };
 }
 
 function settle(world: World): void {

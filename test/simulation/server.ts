@@ -34,6 +34,8 @@ export class Server {
   readonly #mutation: Mutation;
   /** Transactions that are not flushed, in their order. */
   #log: Transaction[] = [];
+  /** Workspaces of transactions that wait for the flush. */
+  readonly #locked = new Set<string>();
 
   constructor(mutation: Mutation, calls: Call[] | undefined) {
     this.#mutation = mutation;
@@ -73,6 +75,11 @@ export class Server {
     this.#log = [];
   }
 
+  /** Whether a transaction that waits for its flush has locked a workspace of the items. */
+  isLocked(items: readonly Item[]): boolean {
+    return items.some(({ workspace }) => this.#locked.has(workspace));
+  }
+
   /**
    * Executes items in one transaction.
    * @param live number of replicas that run
@@ -97,7 +104,7 @@ export class Server {
     const replies = results.map((result) => result?.reply);
     this.calls?.push({ do: "exchange", replica, items, at, live, replies });
     const isDurable = items.some(({ posts }) => posts.length > 0) && !this.#mutation.neverFlushes;
-    return { results, before, flush: isDurable ? this.#flushTo(this.#log.at(-1)) : undefined };
+    return { results, before, flush: isDurable ? this.#flushTo(this.#log.at(-1) as Transaction) : undefined };
   }
 
   /** Undoes some of the last transactions that are not flushed. @returns their items, the last one first */
@@ -106,6 +113,7 @@ export class Server {
     const kept = random.integer(0, this.#log.length);
     const undone = this.#log.splice(kept).reverse();
     this.#log = [];
+    this.#locked.clear();
     for (const { before, grants, calls } of undone) {
       for (const [workspace, account] of before) this.database.accounts.set(workspace, account);
       this.database.grants = grants;
@@ -114,10 +122,11 @@ export class Server {
     return undone.flatMap(({ executed }) => executed);
   }
 
-  #flushTo(last: Transaction | undefined): () => void {
+  #flushTo(last: Transaction): () => void {
+    for (const workspace of last.before.keys()) this.#locked.add(workspace);
     return () => {
-      const at = last ? this.#log.indexOf(last) : -1;
-      this.#log.splice(0, at + 1);
+      this.#log.splice(0, this.#log.indexOf(last) + 1);
+      for (const workspace of last.before.keys()) this.#locked.delete(workspace);
     };
   }
 }

@@ -1,5 +1,5 @@
 import type { Command, Event } from "../../src/admission/escrow/events.ts";
-import type { Post } from "../../src/admission/escrow/exchange.ts";
+import type { Ask, Post } from "../../src/admission/escrow/exchange.ts";
 import type { Limits } from "./account.ts";
 import { type Call, isOpen, type Mutation, newReplica, type Replica, type Request } from "./actors.ts";
 import { Checks } from "./checks.ts";
@@ -31,6 +31,8 @@ export class World {
   faults = 0;
   /** Whether the server of the database can crash. */
   crashes = false;
+  /** Whether requests have idempotency keys. */
+  hasKeys = false;
   readonly #mutation: Mutation;
   readonly #timeline = new Timeline();
   #count = 0;
@@ -76,11 +78,11 @@ export class World {
     }
   }
 
-  request(replica: Replica, workspace: string, hold: number, input: number): void {
+  request(replica: Replica, workspace: string, size: Omit<Ask, "requestId">): void {
     const requestId = `q${this.#count++}`;
-    const ask = { requestId, hold, input };
-    const isNew = { state: "asked", charge: 0, isOrphan: false, isLate: false, isUnknown: false } as const;
-    this.requests.set(requestId, { ...ask, ...isNew, workspace, replica });
+    const ask = { requestId, ...size };
+    const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false };
+    this.requests.set(requestId, { ...ask, ...isNew, state: "asked", workspace, replica });
     this.checks.isLocal = true;
     this.tell(replica, { type: "request", workspace, ...ask });
     this.checks.isLocal = false;
@@ -100,11 +102,15 @@ export class World {
   }
 
   settle(request: Request, charge: number, output: number): void {
-    const { requestId, replica } = request;
+    const { requestId, replica, key, body } = request;
     request.state = "settled";
     request.charge = charge;
+    // What is left by its reader is charged, and has no response.
+    request.hasResponse = key !== undefined && charge > 0 && this.more.isLikely(0.9);
+    const response = request.hasResponse ? btoa(requestId) : undefined;
+    const row = key === undefined ? {} : { key, body, ...(response && { response }) };
     if (this.#mutation.opensGate) this.#delivered(request);
-    this.tell(replica, { type: "settle", post: { requestId, charge, output, row: {} } });
+    this.tell(replica, { type: "settle", post: { requestId, charge, output, row } });
   }
 
   /** Passes time, and runs what is due. */
@@ -140,6 +146,7 @@ export class World {
         if (!replica.journal.delete(command.requestId)) replica.unjournaled.add(command.requestId);
         return;
       case "replay":
+        this.#replayed(command.requestId, atob(command.response));
         return;
     }
     const request = this.requests.get(command.requestId);
@@ -148,6 +155,13 @@ export class World {
     else if (command.type === "deny") this.#denied(request);
     else if (command.type === "refuse") request.state = "refused";
     else this.#admitted(replica, request);
+  }
+
+  #replayed(requestId: string, of: string): void {
+    const request = this.requests.get(requestId);
+    if (!request) return;
+    request.state = "replayed";
+    this.checks.replayed(request, of);
   }
 
   #denied(request: Request): void {
