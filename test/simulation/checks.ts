@@ -3,6 +3,7 @@ import type { Share } from "../../src/admission/escrow/share.ts";
 import { type Account, type Grant, overruns } from "./account.ts";
 import { isOpen, type Replica, type Request } from "./actors.ts";
 import type { Result } from "./database.ts";
+import { refusalOf } from "./limits.ts";
 import type { Executed } from "./server.ts";
 import type { World } from "./world.ts";
 
@@ -213,7 +214,7 @@ export class Checks {
     }
     const own = grants.get(refused.id) as Grant;
     grants.set(refused.id, { ...own, credit: own.held, running: own.runningNow, requests: 0, input: 0 });
-    if (this.#world.database.refusalOf({ ...account, grants }, ask)) return;
+    if (refusalOf({ ...account, grants }, ask, "reserved")) return;
     throw new Violation(6, `a request of ${workspace} was refused while another replica had headroom for it`);
   }
 

@@ -7,9 +7,9 @@ import {
   type Reply,
   type Verdict,
 } from "../../src/admission/escrow/exchange.ts";
-import type { Refusal } from "../../src/admission/refusal.ts";
 import { type Account, capacityOf, type Grant, limitOf, overruns, RATES, reservedOf } from "./account.ts";
 import { earlierUse, freeKeys, isUsedByOther, keepResponses, useKey } from "./keys.ts";
+import { refusalOf, spareOf } from "./limits.ts";
 import { currentWindows, msLeft, UNITS } from "./windows.ts";
 
 /** The answer to an item. */
@@ -49,9 +49,6 @@ export interface Defects {
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
-/** Fewest requests for which headroom is reserved in advance. */
-const FEW = 4;
-
 /** The rules of the SQL function `exchange()`, without SQL. */
 export class Database {
   readonly accounts = new Map<string, Account>();
@@ -84,11 +81,6 @@ export class Database {
     const charges = this.#post(account, item);
     if (!this.#defects.freesNoKey) freeKeys(account, item.freed);
     return this.#reserve(account, replica, item, live, charges);
-  }
-
-  /** Why a request would be refused, with everything that is reserved; undefined: it would be admitted. */
-  refusalOf(account: Account, ask: Pick<Ask, "hold" | "input">): Refusal | undefined {
-    return this.#refusal(account, ask, "reserved");
   }
 
   /** Ends the grants of a replica. */
@@ -193,7 +185,7 @@ export class Database {
     });
     const kept = Object.values(item.keep).some((size) => size > 0);
     const isNeeded = kept || item.asks.length > 0 || item.spare.n > 0;
-    const n = this.#spare(account, item, live, replica);
+    const n = spareOf(this.#seenBy(replica, account), item, live);
     const { spare } = item;
     grant.credit += n * spare.credit;
     const extra = { ...NOTHING, credit: n * spare.credit };
@@ -217,9 +209,9 @@ export class Database {
   }
 
   #verdict(account: Account, replica: string, ask: Ask): Verdict {
-    const refusal = this.#refusal(this.#seenBy(replica, account), ask, "reserved");
+    const refusal = refusalOf(this.#seenBy(replica, account), ask, "reserved");
     if (refusal) {
-      const isIdle = !this.#defects.neverCallsBack && !this.#refusal(account, ask, "in use");
+      const isIdle = !this.#defects.neverCallsBack && !refusalOf(account, ask, "in use");
       return isIdle ? { refusal, calledBack: true } : { refusal };
     }
     const grant = account.grants.get(replica);
@@ -234,58 +226,6 @@ export class Database {
     grant.runningNow += 1;
     useKey(account, ask, grant.id);
     return {};
-  }
-
-  /** The rules of check_rate_limits.sql and check_credit.sql. */
-  #refusal(
-    account: Account,
-    { hold, input }: Pick<Ask, "hold" | "input">,
-    of: "reserved" | "in use",
-  ): Refusal | undefined {
-    const { limits, granted, purchased } = account;
-    const { all, perUnit } = reservedOf(account);
-    const inUse = of === "in use";
-    for (const unit of ["month", "day", "minute"] as const) {
-      const reserved = (part: "requests" | "input") => (inUse ? 0 : perUnit[part][unit]);
-      const over = (used: number, limit: number | undefined) => limit !== undefined && used > limit;
-      const refuse = (name: string): Refusal => ({ refusal: "rate_limited", limit: `${name}_per_${unit}` });
-      if (over(account.requests[unit] + reserved("requests") + 1, limits.requests?.[unit])) return refuse("requests");
-      if (over(account.input[unit] + reserved("input") + input, limits.input?.[unit])) return refuse("input_tokens");
-      if (over(account.output[unit] + 1, limits.output?.[unit])) return refuse("output_tokens");
-    }
-    const grants = [...account.grants.values()];
-    const running = inUse ? grants.reduce((sum, grant) => sum + grant.runningNow, 0) : all.running;
-    if (running >= (limits.running ?? LIMITLESS)) return { refusal: "rate_limited", limit: "concurrent_requests" };
-    const held = inUse ? grants.reduce((sum, grant) => sum + grant.held, 0) : all.credit;
-    for (const unit of ["month", "week", "day"] as const) {
-      const limit = limits.spend?.[unit] ?? LIMITLESS;
-      if (account.spent[unit] + Math.max(0, hold - granted) > limit) return { refusal: "spend_limit_reached" };
-    }
-    if (hold > granted + purchased) return { refusal: "insufficient_credit" };
-    if (held + hold > capacityOf(account)) return { refusal: "rate_limited", limit: "held_credit" };
-    return undefined;
-  }
-
-  /** Number of requests for which headroom is reserved in advance: 0 at the edge. */
-  #spare(account: Account, { spare }: Item, live: number, replica: string): number {
-    if (spare.n === 0) return 0;
-    const { all, perUnit } = reservedOf(this.#seenBy(replica, account));
-    let n = spare.n;
-    const share = (left: number, size: number): void => {
-      if (size > 0) n = Math.min(n, Math.floor(left / (2 * live * size)));
-    };
-    share(capacityOf(account) - all.credit, spare.credit);
-    share((account.limits.running ?? LIMITLESS) - all.running, 1);
-    for (const unit of ["minute", "day", "month"] as const) {
-      for (const [part, size] of [
-        ["requests", 1],
-        ["input", spare.input],
-        ["output", spare.output],
-      ] as const) {
-        share((account.limits[part]?.[unit] ?? LIMITLESS) - account[part][unit] - perUnit[part][unit], size);
-      }
-    }
-    return n < Math.min(FEW, spare.n) ? 0 : n;
   }
 
   #seenBy(replica: string, account: Account): Account {
