@@ -8,7 +8,7 @@ import { createCredit } from "./accounts/credit.ts";
 import { createKeys } from "./accounts/keys.ts";
 import { createOperatorSessions } from "./accounts/operator-sessions.ts";
 import { createOwners } from "./accounts/owners.ts";
-import { listReplicas, startReports } from "./accounts/replicas.ts";
+import { listReplicas, startReports, sumGrants } from "./accounts/replicas.ts";
 import { createSessions } from "./accounts/sessions.ts";
 import { createSignInLinks } from "./accounts/sign-in-links.ts";
 import { applyTiers } from "./accounts/tiers.ts";
@@ -164,6 +164,7 @@ function createServiceParts(
     activity: createActivity(maintenance),
     operations: {
       replicas: () => listReplicas(maintenance),
+      grants: (replicas) => sumGrants(maintenance, replicas),
       workspaces: (page) => listWorkspaceStates(maintenance, page),
     },
     alerts: createAlertRules(maintenance, startAlerts(context, store).checkUrl),

@@ -26,6 +26,18 @@ export interface Replica {
   readonly report: ReplicaReport & ReplicaProcess;
 }
 
+/** Sums of the grants of a replica (docs/decisions/grants.md). Credit is in millionths. */
+export interface ReplicaGrants {
+  readonly workspaces: bigint;
+  readonly reserved: bigint;
+  /** The part of `reserved` that running requests hold. */
+  readonly held: bigint;
+  /** Requests that may run at a time. */
+  readonly concurrent: bigint;
+  /** When the oldest grant was opened. */
+  readonly oldestAt: Date;
+}
+
 /**
  * Reports the state of this replica every ten seconds. Without the database, nothing is reported.
  * @returns a handle that stops it and removes the report
@@ -76,4 +88,21 @@ export function listReplicas(pool: Pool): Promise<Replica[]> {
        where at > clock_timestamp() - interval '${SHOWN}' order by report ->> 'host', report ->> 'startedAt', replica`,
     ),
   );
+}
+
+/**
+ * Sums the grants of replicas.
+ * @returns sums by replica; none for a replica without a grant
+ * @throws Failure `overloaded` when the database is unavailable
+ */
+export async function sumGrants(pool: Pool, replicas: readonly string[]): Promise<Map<string, ReplicaGrants>> {
+  const rows = await orOverloaded(
+    pool.query<ReplicaGrants & { replica: string }>(
+      `select replica, count(*) as workspaces, sum(credit_micro)::bigint as reserved, sum(held_micro)::bigint as held,
+         sum(running)::bigint as concurrent, min(opened_at) as "oldestAt"
+       from grants where replica = any ($1) group by replica`,
+      [replicas],
+    ),
+  );
+  return new Map(rows.map((row) => [row.replica, row]));
 }

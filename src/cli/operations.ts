@@ -47,11 +47,11 @@ function modelRow(of: ModelState) {
   ];
 }
 
-/** `chorus replicas`: the processes of the service. */
+/** `chorus replicas`: the processes of the service, and what each has reserved of workspaces. */
 export function addReplicas(program: Command): void {
   program
     .command("replicas")
-    .description("list the replicas that run, with their journals and what they refused under overload")
+    .description("list the replicas that run: state, journal, what they refused under overload, and grants")
     .action(async (_: unknown, command: Command) => {
       const response = await (await operatorClient(OperationsService, command)).listReplicas({});
       if (wantsJson(command)) printJson(messageJson(ListReplicasResponseSchema, response));
@@ -59,6 +59,11 @@ export function addReplicas(program: Command): void {
         printTable(
           ["HOST", "PID", "VERSION", "STARTED (UTC)", "RUNNING", "MB", "LOOP MS", "JOURNAL", "SET ASIDE", "OVERLOAD"],
           response.replicas.map(replicaRow),
+        );
+        console.log("\nGrants: what replicas have reserved of workspaces");
+        printTable(
+          ["HOST", "PID", "WORKSPACES", "CREDITS", "HELD", "CONCURRENT", "OLDEST (UTC)"],
+          response.replicas.map(grantsRow),
         );
       }
     });
@@ -78,6 +83,18 @@ function replicaRow(of: ReplicaState) {
     number(waiting),
     number(damaged + refused),
     overload || "-",
+  ];
+}
+
+function grantsRow({ host, pid, grants }: ReplicaState) {
+  return [
+    host,
+    `${pid}`,
+    number(grants?.workspaces ?? 0n),
+    number(grants?.reservedCredits ?? "0"),
+    number(grants?.heldCredits ?? "0"),
+    number(grants?.concurrentRequests ?? 0n),
+    timeText(grants?.oldestAt),
   ];
 }
 

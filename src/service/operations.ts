@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
+  type GrantsStateSchema,
   ListModelsResponseSchema,
   ListReplicasResponseSchema,
   ListWorkspaceStatesResponseSchema,
@@ -12,7 +13,7 @@ import {
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { amountText } from "../accounts/amount.ts";
-import type { Replica } from "../accounts/replicas.ts";
+import type { Replica, ReplicaGrants } from "../accounts/replicas.ts";
 import type { WorkspaceState } from "../accounts/workspace-states.ts";
 import { numberOf } from "../json-names.ts";
 import type { ModelReport } from "../telemetry/report.ts";
@@ -24,6 +25,8 @@ export type OperationsAdmin = Admin<typeof OperationsService>;
 /** What the store knows of replicas and workspaces. */
 export interface Operations {
   replicas(): Promise<Replica[]>;
+  /** Sums of the grants, by replica. */
+  grants(replicas: readonly string[]): Promise<ReadonlyMap<string, ReplicaGrants>>;
   workspaces(page: {
     pageSize: number;
     pageToken: string;
@@ -44,7 +47,11 @@ export function createOperationsAdmin(operations: Operations): OperationsAdmin {
       return create(ListModelsResponseSchema, { models: [...byName.values()].map((of) => modelMessage(of, all)) });
     },
     async listReplicas() {
-      return create(ListReplicasResponseSchema, { replicas: (await operations.replicas()).map(replicaMessage) });
+      const replicas = await operations.replicas();
+      const grants = await operations.grants(replicas.map(({ id }) => id));
+      return create(ListReplicasResponseSchema, {
+        replicas: replicas.map((replica) => replicaMessage(replica, grants.get(replica.id))),
+      });
     },
     async listWorkspaceStates({ pageSize, pageToken }) {
       const { states, nextPageToken = "" } = await operations.workspaces({ pageSize, pageToken });
@@ -96,7 +103,10 @@ function healthOf(of: { replicas: number; openCircuits: number; calls: number; f
   return of.calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
 }
 
-function replicaMessage({ id, at, report }: Replica): MessageInitShape<typeof ReplicaStateSchema> {
+function replicaMessage(
+  { id, at, report }: Replica,
+  grants: ReplicaGrants | undefined,
+): MessageInitShape<typeof ReplicaStateSchema> {
   const { host, pid, version, startedAt, running, memoryBytes, loopDelayMs, journal, shed } = report;
   return {
     id,
@@ -115,6 +125,18 @@ function replicaMessage({ id, at, report }: Replica): MessageInitShape<typeof Re
       failures: BigInt(journal.failures),
     },
     overload: Object.entries(shed).map(([cause, requests]) => ({ cause, requests: BigInt(requests) })),
+    grants: grantsMessage(grants),
+  };
+}
+
+function grantsMessage(grants?: ReplicaGrants): MessageInitShape<typeof GrantsStateSchema> {
+  if (!grants) return { reservedCredits: "0", heldCredits: "0" };
+  return {
+    workspaces: grants.workspaces,
+    reservedCredits: amountText(grants.reserved),
+    heldCredits: amountText(grants.held),
+    concurrentRequests: grants.concurrent,
+    oldestAt: timestampFromDate(grants.oldestAt),
   };
 }
 

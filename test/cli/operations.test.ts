@@ -23,8 +23,16 @@ test("shows models and replicas", async ({ service }) => {
     /^HOST +PID +VERSION +STARTED \(UTC\) +RUNNING +MB +LOOP MS +JOURNAL +SET ASIDE +OVERLOAD$/m,
   );
   assert.match(replicas.stdout, new RegExp(`^${hostname()} +${service.process.pid} +\\d+\\.\\d+\\.\\d+ `, "m"));
+  assert.match(replicas.stdout, /^HOST +PID +WORKSPACES +CREDITS +HELD +CONCURRENT +OLDEST \(UTC\)$/m);
+  assert.match(replicas.stdout, new RegExp(`^${hostname()} +${service.process.pid} +0 +0 +0 +0 +-$`, "m"));
   const { replicas: list } = JSON.parse((await runCli(["replicas", "--json"], env)).stdout);
   assert.equal(list[0].pid, service.process.pid);
+  assert.deepEqual(list[0].grants, {
+    workspaces: "0",
+    reserved_credits: "0",
+    held_credits: "0",
+    concurrent_requests: "0",
+  });
 });
 
 test("shows use and what stops a workspace", async ({ service }) => {

@@ -92,6 +92,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
       await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
       for (const name of ["Workspaces", "Models", "Replicas", "Alerts", "Audit log"]) {
         await visit(page, name);
+        if (name === "Replicas") await page.getByRole("region", { name: "Grants" }).getByRole("row").nth(1).waitFor();
         await assertAccessible(page, `${name}, ${colorScheme}, ${width} wide`);
       }
       await visit(page, "Workspaces");

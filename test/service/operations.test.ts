@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
@@ -76,6 +77,28 @@ test("lists the replicas that run, until they stop", async ({ service, t, operat
     (await list()).map(({ pid }) => pid),
     [service.process.pid],
   );
+});
+
+test("shows what a replica has reserved of workspaces while a request runs", async ({ service, vendor, operator }) => {
+  const grants = async () => (await operator.operations.listReplicas({})).replicas[0]?.grants;
+  await until(async () => (await grants())?.workspaces === 0n);
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+  vendor.always(async () => {
+    await mayAnswer;
+    return { text: "hi" };
+  });
+  const before = Date.now();
+  const answered = service.post("/v1/generate", { prompt: "hello", effort: "low" });
+  await until(async () => (await grants())?.workspaces === 1n);
+  const { reservedCredits = "", heldCredits = "", concurrentRequests, oldestAt } = (await grants()) ?? {};
+  assert.ok(Number(heldCredits) > 0 && Number(reservedCredits) >= Number(heldCredits));
+  assert.equal(concurrentRequests, 1n);
+  assert.ok(oldestAt && Math.abs(timestampMs(oldestAt) - before) < 60_000);
+  answer();
+  assert.equal((await answered).status, 200);
+  await until(async () => (await grants())?.workspaces === 0n);
+  const after = await grants();
+  assert.deepEqual([after?.reservedCredits, after?.heldCredits, after?.oldestAt], ["0", "0", undefined]);
 });
 
 test("lists workspaces with use and what stops them, in pages", async ({ service, vendor, operator }) => {

@@ -1,6 +1,6 @@
 import { Cpu, RefreshCw } from "lucide";
 import type { ReplicaState } from "../../../gen/chorus/admin/v1/operations_pb.js";
-import { ago, count, timeText, words } from "../format.ts";
+import { ago, amount, count, timeText, words } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -14,7 +14,7 @@ import { operations } from "./rpc.ts";
 
 const EVERY_MS = 10_000;
 
-/** Shows the replicas that run, their journals and what they refused under overload. */
+/** Shows the replicas that run: their journals, what they refused under overload, and their grants. */
 export function ReplicasPage() {
   const list = useLoad((signal) => operations.listReplicas({}, { signal }), "replicas", EVERY_MS);
   return (
@@ -40,6 +40,15 @@ export function ReplicasPage() {
                 <DataTable label="Replicas" columns={COLUMNS} rows={replicas} keyOf={({ id }) => id} />
               )}
             </Card>
+            {replicas.length > 0 && (
+              <Card
+                flush
+                title="Grants"
+                text="Reserved of workspaces. A replica admits requests against this without the database."
+              >
+                <DataTable label="Grants" columns={GRANTS} rows={replicas} keyOf={({ id }) => id} />
+              </Card>
+            )}
           </>
         )}
       </Pending>
@@ -47,8 +56,10 @@ export function ReplicasPage() {
   );
 }
 
+const HOST: Column<ReplicaState> = { title: "Host", cell: ({ host, pid }) => `${host} · ${pid}` };
+
 const COLUMNS: Column<ReplicaState>[] = [
-  { title: "Host", cell: ({ host, pid }) => `${host} · ${pid}` },
+  HOST,
   { title: "Version", cell: ({ version }) => version },
   {
     title: "Started",
@@ -61,10 +72,24 @@ const COLUMNS: Column<ReplicaState>[] = [
   { title: "Set aside", figure: true, cell: (of) => count(setAside(of)) },
   {
     title: "Refused under overload",
+    class: "name",
     cell: ({ overload }) =>
-      overload.length === 0
-        ? "nothing"
-        : overload.map(({ cause, requests }) => `${words(cause)} ${count(requests)}`).join(", "),
+      overload
+        .filter(({ requests }) => requests > 0n)
+        .map(({ cause, requests }) => `${words(cause)} ${count(requests)}`)
+        .join(", ") || "nothing",
+  },
+];
+
+const GRANTS: Column<ReplicaState>[] = [
+  HOST,
+  { title: "Workspaces", figure: true, cell: ({ grants }) => count(grants?.workspaces ?? 0n) },
+  { title: "Credits", figure: true, cell: ({ grants }) => amount(grants?.reservedCredits ?? "0") },
+  { title: "Held by requests", figure: true, cell: ({ grants }) => amount(grants?.heldCredits ?? "0") },
+  { title: "Concurrent requests", figure: true, cell: ({ grants }) => count(grants?.concurrentRequests ?? 0n) },
+  {
+    title: "Oldest",
+    cell: ({ grants: { oldestAt } = {} }) => oldestAt && <span title={timeText(oldestAt)}>{ago(oldestAt)}</span>,
   },
 ];
 

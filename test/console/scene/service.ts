@@ -75,6 +75,13 @@ const replica = (id: string, host: string, age: number) => ({
   memoryBytes: 412_000_000n,
   loopDelayMs: 1.4,
   journal: { waiting: 0n },
+  grants: {
+    workspaces: 41n,
+    reservedCredits: "318.442",
+    heldCredits: "154.2",
+    concurrentRequests: 96n,
+    oldestAt: ago(2 * HOUR),
+  },
 });
 
 /** A replica without trouble and one with. */
@@ -88,5 +95,6 @@ export const replicas: MessageInitShape<typeof ReplicaStateSchema>[] = [
       { cause: "event_loop", requests: 204n },
       { cause: "memory", requests: 0n },
     ],
+    grants: { reservedCredits: "0", heldCredits: "0" },
   },
 ];

@@ -233,6 +233,54 @@ export declare type JournalState = Message<"chorus.admin.v1.JournalState"> & {
 export declare const JournalStateSchema: GenMessage<JournalState>;
 
 /**
+ * What a replica has reserved of workspaces: its grants. It admits requests against them without asking the database.
+ *
+ * @generated from message chorus.admin.v1.GrantsState
+ */
+export declare type GrantsState = Message<"chorus.admin.v1.GrantsState"> & {
+  /**
+   * Workspaces of which it has reserved something: one grant each.
+   *
+   * @generated from field: int64 workspaces = 1;
+   */
+  workspaces: bigint;
+
+  /**
+   * Reserved credit, held credit included, as an exact decimal string.
+   *
+   * @generated from field: string reserved_credits = 2;
+   */
+  reservedCredits: string;
+
+  /**
+   * The part of the reserved credit that running requests hold, as an exact decimal string.
+   *
+   * @generated from field: string held_credits = 3;
+   */
+  heldCredits: string;
+
+  /**
+   * Requests that may run at a time: those that run, and those reserved of limits of concurrent requests.
+   *
+   * @generated from field: int64 concurrent_requests = 4;
+   */
+  concurrentRequests: bigint;
+
+  /**
+   * When the oldest grant was opened. Not set without a grant.
+   *
+   * @generated from field: google.protobuf.Timestamp oldest_at = 5;
+   */
+  oldestAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GrantsState.
+ * Use `create(GrantsStateSchema)` to create a new message.
+ */
+export declare const GrantsStateSchema: GenMessage<GrantsState>;
+
+/**
  * A replica that runs: one process of the service.
  *
  * @generated from message chorus.admin.v1.ReplicaState
@@ -314,6 +362,13 @@ export declare type ReplicaState = Message<"chorus.admin.v1.ReplicaState"> & {
    * @generated from field: repeated chorus.admin.v1.OverloadCount overload = 11;
    */
   overload: OverloadCount[];
+
+  /**
+   * Its grants now.
+   *
+   * @generated from field: chorus.admin.v1.GrantsState grants = 12;
+   */
+  grants?: GrantsState | undefined;
 };
 
 /**
@@ -577,7 +632,7 @@ export declare const OperationsService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * Lists the replicas that run, with their journals and what they refused under overload.
+   * Lists the replicas that run, with their grants, their journals and what they refused under overload.
    *
    * @generated from rpc chorus.admin.v1.OperationsService.ListReplicas
    */
