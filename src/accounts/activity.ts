@@ -26,6 +26,8 @@ export interface GenerationRecord {
   /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
   outcome: string;
   finishReason: string | null;
+  /** Calls of models, retries included; null if it is not known. */
+  modelCalls: number | null;
 }
 
 interface AuditRecord {
@@ -146,7 +148,8 @@ async function listGenerations(
        select e.searched, e.place as edge, e.down_to, f.micros, f.id, f.request_id as "requestId", f.created_at as at,
          f.key_id as "keyId", coalesce(k.name, '') as "keyName", f.streamed, f.shape, f.effort, f.level,
          f.input_tokens as "inputTokens", f.output_tokens as "outputTokens", f.cached_tokens as "cachedTokens",
-         f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason"
+         f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason",
+         f.model_calls as "modelCalls"
        from edge e left join found f on true
          left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
        order by f.created_at desc, f.id desc`,

@@ -68,7 +68,7 @@ function outcomeFilter(ended: ListGenerationsRequest["ended"]): string {
 }
 
 function generationMessage(record: GenerationRecord): MessageInitShape<typeof GenerationSchema> {
-  const { at, charged, shape, effort, level, outcome, finishReason, ...rest } = record;
+  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, ...rest } = record;
   // The store keeps the code of a failure in place of an outcome.
   const known = numberOf(OutcomeSchema, outcome);
   return {
@@ -81,5 +81,6 @@ function generationMessage(record: GenerationRecord): MessageInitShape<typeof Ge
     outcome: known || Outcome.FAILED,
     failureCode: known ? "" : outcome,
     finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
+    ...(modelCalls === null ? {} : { modelCalls }),
   };
 }

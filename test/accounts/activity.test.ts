@@ -32,7 +32,7 @@ async function fill(pool: Pool, count: number): Promise<void> {
        'gen_' || i, 'req_' || i, 'key_' || i % 10, i % 2 = 0, 'text', 'auto',
        case when i = 5 then 'high' else 'low' end, 10, 20, 5, 1500000,
        case when i % 50 = 0 then 'upstream_failed' when i % 75 = 1 then 'caller_gone' else 'ok' end,
-       case when i % 50 <> 0 then 'stop' end, i % 1000, 'secret-model'
+       case when i % 50 <> 0 then 'stop' end, i % 1000, 'secret-model', nullif(i % 5, 0)
      from generate_series(0, ${count - 1}) i`,
   );
   await pool.query("analyze");
@@ -88,6 +88,7 @@ test("returns a request with its key and figures, without the fields for operato
       latencyMs: 9,
       outcome: "ok",
       finishReason: "stop",
+      modelCalls: 4,
     },
   ]);
 });

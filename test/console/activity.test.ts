@@ -39,7 +39,9 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     const { id, requestId } = generations[3] ?? {};
     const page = await openScene(browser, `/console/activity?request=${id}`, USED);
     const drawer = page.getByRole("dialog", { name: "Request" });
-    assert.match(await drawer.innerText(), new RegExp(`upstream_failed\\s+not charged[\\s\\S]*${requestId}`));
+    const text = await drawer.innerText();
+    assert.match(text, new RegExp(`upstream_failed\\s+not charged[\\s\\S]*${requestId}`));
+    assert.match(text, /Calls of models\s+6/);
     await drawer.getByRole("button", { name: "Close" }).click();
     await drawer.waitFor({ state: "detached" });
     assert.doesNotMatch(page.url(), /request=/);

@@ -290,6 +290,7 @@ describe("the console's sign-in, sessions and services", () => {
         { requestId: generations[1]?.requestId, keyName: "console", outcome: Outcome.OK, streamed: true },
       ],
     );
+    assert.ok((generations[0]?.modelCalls ?? 0) >= 1);
     assert.equal(
       (await refused(browser.client(KeyService).revokeKey({ id: own?.id ?? "" }))).failure,
       "invalid_request",

@@ -86,7 +86,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       "level",
       "input_tokens",
       "cached_tokens",
-    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason"]),
+    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason", "model_calls"]),
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.id,
@@ -104,6 +104,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       row.latencyMs,
       endOf(row),
       wordOf(FinishReasonSchema, row.finishReason),
+      row.modelCalls ?? "",
     ]),
   ]);
   return isCut

@@ -41,6 +41,7 @@ export function GenerationDrawer({ generation: row, close }: { generation: Gener
           {words(wordOf(AnswerShapeSchema, row.shape))}
           {row.streamed && ", streamed"}
         </Detail>
+        {row.modelCalls !== undefined && <Detail name="Calls of models">{count(row.modelCalls)}</Detail>}
         <Detail name="Input tokens">
           {count(row.inputTokens)}
           {row.cachedTokens > 0n && <span class="soft"> ({count(row.cachedTokens)} cached)</span>}

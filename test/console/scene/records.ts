@@ -71,6 +71,7 @@ export const generations: MessageInitShape<typeof GenerationSchema>[] = Array.fr
     latencyMs: Math.round(300 + 6000 * noise(i + 4)),
     outcome,
     finishReason: outcome === Outcome.OK ? FinishReason.STOP : FinishReason.UNSPECIFIED,
+    ...(i === 11 ? {} : { modelCalls: [1, 1, 3, 6][i % 4] ?? 1 }),
     failureCode: failed ? "upstream_failed" : "",
   };
 });

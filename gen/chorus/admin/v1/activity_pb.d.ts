@@ -136,6 +136,13 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
    * @generated from field: string failure_code = 17;
    */
   failureCode: string;
+
+  /**
+   * Calls of models for the answer, retries included. Not set if it is not known.
+   *
+   * @generated from field: optional int32 model_calls = 18;
+   */
+  modelCalls?: number | undefined;
 };
 
 /**
