@@ -52,8 +52,8 @@ const SIGN_IN: SignInText = {
   placeholder: "ow_…",
   help: (
     <>
-      The operator of this service creates it with <code>chorus owners create</code>. An API key (<code>ck_…</code>)
-      does not work here.
+      The operator of this service creates it with <code>chorus owners create</code>. Or paste the sign-in link that the
+      service prints when it starts. An API key (<code>ck_…</code>) does not work here.
     </>
   ),
   wrong: "This token is not valid. It may be mistyped, replaced by a newer one, or expired.",

@@ -48,6 +48,26 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
     await other.context().close();
   });
 
+  test("opens with a sign-in link in a tab that shows the sign-in form", async ({
+    console,
+    visit: { page, workspaces },
+  }) => {
+    const link = async () => {
+      const { path } = await workspaces.createSignInLink({ workspace: "default" });
+      return new URL(path, console.service.url).href;
+    };
+    await page.goto("/console");
+    await page.getByLabel("Owner token").waitFor();
+    // Only the fragment of the address changes, so the browser loads no page.
+    await page.goto(await link());
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Owner token").fill(await link());
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    assert.equal(new URL(page.url()).hash, "");
+  });
+
   test("supports keyboard-only use", async ({ visit: { page, token } }) => {
     await page.goto("/console/keys");
     const focused = () => page.evaluate<string>("document.activeElement.textContent");

@@ -73,3 +73,8 @@ async function refusal(response: Response): Promise<SignInError> {
   const wait = Number(response.headers.get("retry-after"));
   return new SignInError(response.status, message, wait > 0 ? wait : undefined);
 }
+
+/** The secret of a sign-in link; undefined for any other text. */
+export function secretOfLink(text: string): string | undefined {
+  return /#sign-in=(.+)$/.exec(text)?.[1];
+}

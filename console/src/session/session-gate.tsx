@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { FailureNote } from "../parts/failure-note.tsx";
-import type { SessionClient } from "./session-client.ts";
+import { type SessionClient, secretOfLink } from "./session-client.ts";
 import { SignIn, type SignInText } from "./sign-in.tsx";
 
 interface Props<T> {
@@ -32,6 +32,12 @@ export function SessionGate<T>({ client, find, text, ended, children }: Props<T>
     );
   };
   useEffect(start, []);
+  // A sign-in link that is opened in this tab changes only the fragment of the address, and loads no page.
+  useEffect(() => {
+    const open = () => secretOfLink(location.hash) && start();
+    addEventListener("hashchange", open);
+    return () => removeEventListener("hashchange", open);
+  }, []);
   const expire = () => setState((now) => (now.at === "in" ? { at: "out", notice: ended } : now));
   useEffect(() => client.onEnd(expire), []);
 

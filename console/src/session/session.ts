@@ -1,4 +1,4 @@
-import { SessionClient } from "./session-client.ts";
+import { SessionClient, secretOfLink } from "./session-client.ts";
 
 /** The session of a signed-in owner. */
 export interface Session {
@@ -27,9 +27,9 @@ export function currentWorkspace(): string {
  *   fails
  */
 export async function currentSession(): Promise<Session | undefined> {
-  const [, link] = /^#sign-in=(.+)$/.exec(location.hash) ?? [];
-  if (!link) return owners.current();
+  const secret = secretOfLink(location.hash);
+  if (!secret) return owners.current();
   // The link is used up, so neither the address nor the history keeps it.
   history.replaceState(history.state, "", location.pathname);
-  return owners.signIn(link).catch(async (error: unknown) => (await owners.current()) ?? Promise.reject(error));
+  return owners.signIn(secret).catch(async (error: unknown) => (await owners.current()) ?? Promise.reject(error));
 }

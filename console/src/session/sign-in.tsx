@@ -5,7 +5,7 @@ import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
 import { Mark } from "../shell/mark.tsx";
 import { ThemeSwitch } from "../shell/theme-switch.tsx";
-import { type SessionClient, SignInError } from "./session-client.ts";
+import { type SessionClient, SignInError, secretOfLink } from "./session-client.ts";
 
 /** What the form says. */
 export interface SignInText {
@@ -44,7 +44,8 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
     setBusy(true);
     setError(undefined);
     try {
-      enter(await client.signIn(token.trim()));
+      const entered = token.trim();
+      enter(await client.signIn(secretOfLink(entered) ?? entered));
     } catch (failure) {
       setError(failure);
       setBusy(false);
