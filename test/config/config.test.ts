@@ -8,9 +8,10 @@ import { ConfigError, envToConfig } from "../../src/config/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "chorus-config-"));
 // Outside the repository, because a developer's catalogue file there would be read.
+const before = process.cwd();
 process.chdir(folder);
 afterAll(() => {
-  process.chdir("/");
+  process.chdir(before);
   rmSync(folder, { recursive: true });
 });
 

@@ -7,9 +7,10 @@ import { envToConfig } from "../../src/config/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "chorus-files-"));
 // Outside the repository, because a developer's catalogue file there would be read.
+const before = process.cwd();
 process.chdir(folder);
 afterAll(() => {
-  process.chdir("/");
+  process.chdir(before);
   rmSync(folder, { recursive: true });
 });
 

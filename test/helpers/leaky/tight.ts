@@ -1,0 +1,3 @@
+import { test } from "vitest";
+
+test("leaves nothing open in a file", () => undefined);
