@@ -12,7 +12,7 @@ export function addCalibrate(program: Command): void {
     .option("--out <file>", 'file to write; default: the catalogue\'s "accuracies", else chorus.accuracies.json')
     .option("--yes", "do not ask before the calls, which your vendors charge")
     .action(async (options: CalibrationOptions, command: Command) => {
-      // No other command needs models: loading them takes 0.13 s.
+      // No other command needs models: loading them takes 0.05 s.
       const { runCalibration } = await import("./run-calibration.ts");
       await runCalibration(options, wantsJson(command));
     });
