@@ -146,6 +146,27 @@ test("frees the key of a request whose grant a crash of the database has set bac
   await checkBooks(pool);
 });
 
+test("keeps the answer for its key when the statement that admitted it is executed again", async (t) => {
+  const { pool, clock } = await setUp(t);
+  const sent: [string, readonly unknown[] | undefined][] = [];
+  const recorded: Pool = {
+    ...pool,
+    query: async (text, values) => {
+      sent.push([text, values]);
+      return (await pool.query(text, values)) as never;
+    },
+  };
+  const replica = await makeReplica(t, recorded, { clock: () => clock.now });
+  const lease = await replica.take(keyed());
+  const [first] = sent;
+  await lease.settle(withAnswer("one"));
+  await pool.query("delete from grants");
+  if (first) await pool.query(...first);
+  await pool.query("delete from grants");
+  assert.ok("replay" in (await replica.admission.open(keyed())));
+  assert.equal((await accountOf(pool, "ws_1")).granted, 9n * COST);
+});
+
 test("charges only the second run when the grant of the first one has ended", async (t) => {
   for (const order of ["first ends last", "first ends first"]) {
     const { pool, clock, replica } = await setUp(t);

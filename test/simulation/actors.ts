@@ -16,6 +16,8 @@ export interface Request extends Ask {
   isLate: boolean;
   /** Neither the database nor the journal has confirmed it. Both may have it. */
   isUnknown: boolean;
+  /** When it was refused, or its end was. */
+  failedAt: number;
   /** Its settlement has a response to keep for the idempotency key. */
   hasResponse: boolean;
 }

@@ -103,7 +103,7 @@ export class Checks {
     if (item.grant !== 0) checkUse(replica, item, before);
     for (const [i, { refusal, calledBack }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
-      if (ask && refusal?.refusal === "idempotency_key_in_use") this.#checkInUse(account, replica, item, ask);
+      if (ask && refusal?.refusal === "idempotency_key_in_use") this.#checkInUse(account, replica, ask);
       if (refusal?.refusal.startsWith("idempotency_key")) continue;
       if (ask && refusal && !calledBack) this.#checkRefusal(account, replica, item, ask);
     }
@@ -176,7 +176,7 @@ export class Checks {
   }
 
   /** A key is in use while its request runs: until its replica has told the database that it does not. */
-  #checkInUse(account: Account, refused: Replica, item: Item, { key = "", requestId }: Ask): void {
+  #checkInUse(account: Account, refused: Replica, { key = "", requestId }: Ask): void {
     const use = account.keys.get(key);
     const user = this.#world.requests.get(use?.requestId ?? "");
     if (!user || (user.state !== "refused" && user.state !== "denied")) return;
@@ -184,7 +184,7 @@ export class Checks {
     const share = replica.escrow.shares.get(workspace);
     if (!share || share.grant !== use?.grant) return;
     const isOwn = replica === refused;
-    if (isOwn && [...item.asks, ...item.posts].some((told) => told.requestId === user.requestId)) return;
+    if (isOwn && (share.flight?.sentAt ?? 0) <= user.failedAt) return;
     const isBusy =
       replica.state !== "up" || replica.awaited > 0 || share.flight || this.#world.now < replica.cutOffUntil;
     if (!isOwn && (isBusy || replica.escrow.wakeAt !== undefined)) return;

@@ -37,6 +37,8 @@ export interface Defects {
   missesNewKeys?: boolean;
   /** Charges an answer of a journal although another request has used its key. */
   chargesKeysAgain?: boolean;
+  /** Drops the response of a request when a late copy of an exchange asks for the request again. */
+  dropsResponse?: boolean;
   /** Leaves the key of a request in use that was refused because an answer was lost. */
   freesNoKey?: boolean;
   /** Continues a grant that its replica does not know. */
@@ -181,7 +183,7 @@ export class Database {
     const isSeen = known !== undefined || !this.#defects.missesNewKeys;
     const verdicts = item.asks.map((ask) => {
       const grants = [...account.grants.values()].map((grant) => grant.id).filter((of) => isSeen || of !== id);
-      return earlierUse(account, ask, grants) ?? this.#verdict(account, replica, ask);
+      return earlierUse(account, ask, grants, !this.#defects.dropsResponse) ?? this.#verdict(account, replica, ask);
     });
     const kept = Object.values(item.keep).some((size) => size > 0);
     const isNeeded = kept || item.asks.length > 0 || item.spare.n > 0;

@@ -21,16 +21,19 @@ export interface KeyedRow {
 /**
  * The rule of earlier_use.sql: what the key means for a request; undefined: nothing.
  * @param grants numbers of the grants that count
+ * @param isKept whether the response of the same request counts, if it is asked for again
  */
-export function earlierUse({ keys }: Account, ask: Ask, grants: readonly number[]): Verdict | undefined {
+export function earlierUse({ keys }: Account, ask: Ask, grants: readonly number[], isKept = true): Verdict | undefined {
   const earlier = ask.key === undefined ? undefined : keys.get(ask.key);
-  if (!earlier || earlier.requestId === ask.requestId) return undefined;
-  const { grant, response } = earlier;
+  if (!earlier) return undefined;
+  const { grant, response, requestId } = earlier;
+  if (requestId === ask.requestId && (response === undefined || !isKept)) return undefined;
   if (response === undefined && (grant === undefined || !grants.includes(grant))) return undefined;
   if (earlier.body !== ask.body) return { refusal: { refusal: "idempotency_key_reused" } };
   return response === undefined ? { refusal: { refusal: "idempotency_key_in_use" } } : { response };
 }
 
+/** The request that is admitted uses its key. */
 export function useKey({ keys }: Account, { key, body = "", requestId }: Ask, grant: number): void {
   if (key !== undefined) keys.set(key, { requestId, body, grant, response: undefined });
 }

@@ -33,6 +33,7 @@ for (const [invariant, what, seed, mutation] of [
   [3, "admits a key twice in the exchange that opens a grant", 29, { missesNewKeys: true }],
   [3, "charges an answer of a journal although another request has used its key", 708, { chargesKeysAgain: true }],
   [3, "does not take the key of a delivered answer again that a crash has lost", 383, { forgetsKeys: true }],
+  [3, "drops the response of a request that a late copy asks for again", 31813, { dropsResponse: true }],
   [4, "lets the end of an answer leave before its settlement is durable", 1, { opensGate: true }],
   [4, "answers a statement that posts settlements before it is flushed", 8, { neverFlushes: true }],
   [4, "executes an exchange again that is repeated", 57, { executesAgain: true }],

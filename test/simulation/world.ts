@@ -81,7 +81,7 @@ export class World {
   request(replica: Replica, workspace: string, size: Omit<Ask, "requestId">): void {
     const requestId = `q${this.#count++}`;
     const ask = { requestId, ...size };
-    const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false };
+    const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false, failedAt: 0 };
     this.requests.set(requestId, { ...ask, ...isNew, state: "asked", workspace, replica });
     this.checks.isLocal = true;
     this.tell(replica, { type: "request", workspace, ...ask });
@@ -153,7 +153,7 @@ export class World {
     if (!request) return;
     if (command.type === "confirm") this.#delivered(request);
     else if (command.type === "deny") this.#denied(request);
-    else if (command.type === "refuse") request.state = "refused";
+    else if (command.type === "refuse") this.#refused(request);
     else this.#admitted(replica, request);
   }
 
@@ -164,8 +164,14 @@ export class World {
     this.checks.replayed(request, of);
   }
 
+  #refused(request: Request): void {
+    request.state = "refused";
+    request.failedAt = this.now;
+  }
+
   #denied(request: Request): void {
     request.state = "denied";
+    request.failedAt = this.now;
     this.checks.denied(request);
   }
 

@@ -1,5 +1,6 @@
 -- What an earlier request with the same idempotency key means for a request: null: nothing, it is admitted as any
 -- other; else a verdict of exchange().
+-- A late copy of an exchange can ask for a request again that has ended. Its response stays.
 -- key_hex, body_hex: hashes. grant_id: of the replica that asks; it may not be in the table yet.
 create or replace function earlier_use(w text, key_hex text, body_hex text, id text, grant_id bigint, at timestamptz)
 returns jsonb
@@ -10,7 +11,7 @@ begin
   -- Compares the expiry after the query: in the query it could make the planner use the index on expiries, across
   -- all workspaces.
   select * into earlier from idempotency i where i.workspace_id = w and i.key = decode(key_hex, 'hex');
-  if not found or earlier.expires_at <= at or earlier.request_id = id then
+  if not found or earlier.expires_at <= at or earlier.request_id = id and earlier.response is null then
     return null;
   end if;
   if earlier.response is null and earlier.grant_id is distinct from earlier_use.grant_id
