@@ -1,6 +1,6 @@
 import { Failure } from "../failure.ts";
 
-interface Waiting<Item, Result> {
+interface Queued<Item, Result> {
   item: Item;
   /** `performance.now()` at its arrival. */
   since: number;
@@ -23,10 +23,10 @@ export function createBatcher<Item, Result>(
   { maxItems, maxWaiting }: { maxItems: number; maxWaiting: number },
   onBatch?: (waitedMs: readonly number[]) => void,
 ): (key: string, item: Item) => Promise<Result> {
-  const queues = new Map<string, Waiting<Item, Result>[]>();
+  const queues = new Map<string, Queued<Item, Result>[]>();
   let waiting = 0;
 
-  async function runQueue(key: string, queue: Waiting<Item, Result>[]): Promise<void> {
+  async function runQueue(key: string, queue: Queued<Item, Result>[]): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.splice(0, maxItems);
       waiting -= batch.length;

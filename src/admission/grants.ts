@@ -34,7 +34,8 @@ export interface GrantsParts {
   callBackMs?: number | undefined;
 }
 
-interface Waiting<T> {
+/** The promise of `admit` or `settle`, until the rules answer. */
+interface Pending<T> {
   since: number;
   resolve(result: T): void;
   reject(error: unknown): void;
@@ -47,8 +48,8 @@ interface Waiting<T> {
 export class Grants {
   readonly #parts: GrantsParts;
   readonly #escrow: Escrow;
-  readonly #asks = new Map<string, Waiting<string | undefined>>();
-  readonly #ends = new Map<string, Waiting<number>>();
+  readonly #asks = new Map<string, Pending<string | undefined>>();
+  readonly #ends = new Map<string, Pending<number>>();
   #live = 1;
   #ticks: NodeJS.Timeout | undefined;
   /** Wakes the rules before the next tick, at `#wakesAt` on the clock of `performance.now()`. */
@@ -238,7 +239,7 @@ export class Grants {
   }
 }
 
-function take<T>(waiting: Map<string, Waiting<T>>, requestId: string): Waiting<T> | undefined {
+function take<T>(waiting: Map<string, Pending<T>>, requestId: string): Pending<T> | undefined {
   const found = waiting.get(requestId);
   waiting.delete(requestId);
   return found;

@@ -1,6 +1,7 @@
 import type { Command, Event } from "./events.ts";
-import type { Ask, Item, Post, Reply, Verdict } from "./exchange.ts";
-import { type Running, Share, type Unposted, type Waiting } from "./share.ts";
+import type { Ask, Post, Reply, Verdict } from "./exchange.ts";
+import { Sender } from "./sender.ts";
+import { type QueuedAsk, type Running, Share, type Unposted } from "./share.ts";
 
 /** Time after the last heartbeat in which requests are admitted, in ms. Replicas declare others dead after 10 s. */
 const SAFE_MS = 8_000;
@@ -11,37 +12,19 @@ const CALL_BACK_MS = 100;
 /** Wait before an ask is repeated, in milliseconds. */
 const RETRY_MS = 10;
 
-/** Wait before an exchange is repeated that has failed, in milliseconds. It doubles with each failure. */
-const RESEND_MS = { first: 10, longest: 500 };
-
-/** Largest number of items in one exchange, and of asks and posts from which it takes no further item. */
-const MAX_ITEMS = 256;
-const MAX_ROWS = 512;
-
 /**
  * The rules of one replica: an event in, commands out. It reads no clock and waits for nothing; each event comes with
- * the time of a monotonic clock in ms. At most one `send` is open at a time. One that fails is sent again unchanged
- * until it is answered, because it may have been applied (docs/decisions/grants.md).
+ * the time of a monotonic clock in ms (docs/decisions/grants.md).
  */
 export class Escrow {
   readonly shares = new Map<string, Share>();
   readonly #running = new Map<string, Running>();
   readonly #replica: string;
   readonly #callBackMs: number;
-  #flight: { share: Share; item: Item }[] = [];
-  /** The last exchange has failed. */
-  #isAway = false;
-  #resendMs = RESEND_MS.first;
-  /** When the exchange in flight is sent again; undefined: its answer is awaited. */
-  #resendAt: number | undefined;
+  readonly #sender = new Sender();
   /** Settlements on their way to the journal. */
   readonly #writing = new Map<string, Unposted>();
-  /** Call-backs may be lost, so nothing is reserved in advance. */
-  #isDeaf = false;
   #safeUntil = Number.NEGATIVE_INFINITY;
-  #lastSeq = 0;
-  /** Shares that may have something to send. */
-  readonly #dirty = new Set<Share>();
 
   /** @param callBackMs longest wait for headroom that another replica was told to return, in milliseconds */
   constructor(replica: string, callBackMs = CALL_BACK_MS) {
@@ -51,9 +34,7 @@ export class Escrow {
 
   /** When a `tick` can have an effect, in ms, besides the return of idle headroom; undefined: not before an event. */
   get wakeAt(): number | undefined {
-    if (this.#flight.length > 0) return this.#resendAt;
-    const times = [...this.#dirty].flatMap(({ asks }) => asks.map(({ retryAt }) => retryAt));
-    return times.length > 0 ? Math.min(...times) : undefined;
+    return this.#sender.wakeAt;
   }
 
   /** Whether an answer is awaited, or something is reserved that no request holds. */
@@ -72,7 +53,8 @@ export class Escrow {
   handle(event: Event, now: number): Command[] {
     const commands: Command[] = [];
     this.#apply(event, now, commands);
-    this.#send(now, commands);
+    const items = this.#sender.next(now, ({ workspace }) => this.shares.delete(workspace));
+    if (items) commands.push({ type: "send", items });
     return commands;
   }
 
@@ -109,7 +91,7 @@ export class Escrow {
         this.#beat(event.sentAt, event.isDeaf, now);
         return;
       case "tick":
-        for (const share of this.shares.values()) this.#dirty.add(share);
+        for (const share of this.shares.values()) this.#sender.add(share);
         return;
       case "stop":
         for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
@@ -126,7 +108,7 @@ export class Escrow {
     // A key is claimed in the database. A request does not overtake those that wait for headroom.
     if (ask.key === undefined && share.asks.length === 0 && share.admit(ask, now)) {
       this.#admit(share, requestId, commands);
-    } else if (this.#isAway || share.isPaused(now)) {
+    } else if (this.#sender.isAway || share.isPaused(now)) {
       commands.push({ type: "refuse", requestId, refusal: undefined });
     } else {
       share.asks.push({ ...ask, retryAt: now });
@@ -150,18 +132,14 @@ export class Escrow {
     const charge = Math.min(post.charge, running.hold);
     const unposted: Unposted = { ...post, charge, ...(key === undefined ? {} : { key }) };
     running.share.settle(running, unposted, now);
-    this.#dirty.add(running.share);
-    if (this.#isAway || running.share.isPaused(now)) this.#journal(running.share.workspace, [unposted], commands);
+    this.#sender.add(running.share);
+    if (this.#sender.isAway || running.share.isPaused(now))
+      this.#journal(running.share.workspace, [unposted], commands);
   }
 
   #receive(replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
-    const flight = this.#flight;
-    this.#flight = [];
-    this.#isAway = false;
-    this.#resendMs = RESEND_MS.first;
-    for (const [i, { share }] of flight.entries()) {
+    for (const [i, share] of this.#sender.answered().entries()) {
       const reply = replies[i];
-      this.#dirty.add(share);
       if (reply?.state === "locked") {
         this.#giveUp(share, commands);
         share.park(now);
@@ -185,7 +163,7 @@ export class Escrow {
     }
   }
 
-  #answer(share: Share, ask: Waiting, verdict: Verdict, now: number, commands: Command[]): void {
+  #answer(share: Share, ask: QueuedAsk, verdict: Verdict, now: number, commands: Command[]): void {
     const { requestId, askedAt = now } = ask;
     if (verdict.response !== undefined) commands.push({ type: "replay", requestId, response: verdict.response });
     else if (!verdict.refusal) this.#admit(share, requestId, commands);
@@ -199,7 +177,7 @@ export class Escrow {
   #end(share: Share, commands: Command[]): void {
     share.takeBack();
     this.shares.delete(share.workspace);
-    this.#dirty.delete(share);
+    this.#sender.remove(share);
     for (const id of share.running.keys()) this.#running.delete(id);
     const next = this.#share(share.workspace);
     next.asks = share.asks;
@@ -226,9 +204,7 @@ export class Escrow {
 
   /** The database is unavailable: settlements go to the journal, and nothing is asked. */
   #fail(now: number, commands: Command[]): void {
-    this.#isAway = true;
-    this.#resendAt = now + this.#resendMs;
-    this.#resendMs = Math.min(2 * this.#resendMs, RESEND_MS.longest);
+    this.#sender.failed(now);
     for (const share of this.shares.values()) this.#giveUp(share, commands);
   }
 
@@ -263,7 +239,7 @@ export class Escrow {
     }
     for (const share of this.shares.values()) {
       share.drop(requestId);
-      this.#dirty.add(share);
+      this.#sender.add(share);
     }
     commands.push({ type: "deny", requestId });
   }
@@ -275,7 +251,7 @@ export class Escrow {
   }
 
   #beat(sentAt: number, isDeaf: boolean, now: number): void {
-    this.#isDeaf = isDeaf;
+    this.#sender.isDeaf = isDeaf;
     // Other replicas may have ended the grants in the meantime. Each is confirmed before it is used again.
     if (isDeaf || now >= this.#safeUntil) for (const workspace of this.shares.keys()) this.#callBack(workspace, now);
     this.#safeUntil = Math.max(this.#safeUntil, sentAt + SAFE_MS);
@@ -285,14 +261,14 @@ export class Escrow {
     const share = this.shares.get(workspace);
     if (!share) return;
     share.callBack(now);
-    this.#dirty.add(share);
+    this.#sender.add(share);
   }
 
   #report(workspace: string): void {
     const share = this.shares.get(workspace);
     if (!share || share.used.requests === 0) return;
     share.mustReport = true;
-    this.#dirty.add(share);
+    this.#sender.add(share);
   }
 
   #share(workspace: string): Share {
@@ -301,30 +277,7 @@ export class Escrow {
       share = new Share(workspace);
       this.shares.set(workspace, share);
     }
-    this.#dirty.add(share);
+    this.#sender.add(share);
     return share;
-  }
-
-  #send(now: number, commands: Command[]): void {
-    if (this.#flight.length > 0) {
-      if (this.#resendAt === undefined || now < this.#resendAt) return;
-      this.#resendAt = undefined;
-      commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
-      return;
-    }
-    let rows = 0;
-    for (const share of this.#dirty) {
-      if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
-      const item =
-        share.resume(now) ?? (share.needsItem(now) ? share.send(++this.#lastSeq, now, this.#isDeaf) : undefined);
-      if (item) {
-        this.#flight.push({ share, item });
-        rows += item.asks.length + item.posts.length;
-      } else if (share.isIdle(now)) {
-        this.shares.delete(share.workspace);
-      }
-      if (share.asks.length + share.posts.length === 0) this.#dirty.delete(share);
-    }
-    if (this.#flight.length > 0) commands.push({ type: "send", items: this.#flight.map(({ item }) => item) });
   }
 }

@@ -1,5 +1,6 @@
 import { DemandMeter } from "./demand.ts";
-import { type Ask, type Freed, type Headroom, type Item, NOTHING, type Post, type Reply } from "./exchange.ts";
+import type { Ask, Freed, Item, Post, Reply } from "./exchange.ts";
+import { Unused } from "./unused.ts";
 
 /** Time without a new request after which unused headroom is returned, in milliseconds. */
 const IDLE_MS = 2_000;
@@ -24,7 +25,7 @@ export interface Running extends Ask {
 }
 
 /** A request that waits for the database. */
-export interface Waiting extends Ask {
+export interface QueuedAsk extends Ask {
   /** When it was first asked for; undefined: not yet. */
   askedAt?: number;
   /** When it may be asked for again. */
@@ -43,26 +44,21 @@ export interface Unposted extends Post {
 
 /** An item whose answer has not arrived. */
 interface Flight {
-  item: Omit<Item, "asks" | "posts"> & { asks: Waiting[]; posts: Unposted[] };
+  item: Omit<Item, "asks" | "posts"> & { asks: QueuedAsk[]; posts: Unposted[] };
   sentAt: number;
 }
-
-type Part = Exclude<keyof Headroom, "credit">;
-const PARTS: readonly Part[] = ["running", "requests", "input", "output"];
-const OF_MINUTE: readonly Part[] = ["requests", "input", "output"];
 
 /** The grant of one workspace on one replica: what is reserved for it, and what its requests hold. */
 export class Share {
   readonly workspace: string;
-  /** Reserved and not used. */
-  free: Headroom = { ...NOTHING };
+  readonly free = new Unused();
   readonly running = new Map<string, Running>();
   /** Sum of the holds of `running`. */
   held = 0;
   /** Charges of settlements that are not posted, those in flight included. */
   owed = 0;
   used = { requests: 0, input: 0 };
-  asks: Waiting[] = [];
+  asks: QueuedAsk[] = [];
   posts: Unposted[] = [];
   #freed: readonly Freed[] = [];
   flight: Flight | undefined;
@@ -70,8 +66,6 @@ export class Share {
   grant = 0;
   /** Number of the last item that was answered under this grant; 0: none. */
   #after = 0;
-  minute = 0;
-  minuteEnds = Number.NEGATIVE_INFINITY;
   /** Another replica needs what is not used, or limits have changed. */
   mustReturn = false;
   /** The database has to be told what was admitted. */
@@ -90,14 +84,7 @@ export class Share {
 
   /** Admits a request from the unused headroom: all parts or none. @returns whether it fits */
   admit(ask: Ask, now: number): boolean {
-    this.#endMinute(now);
-    const { free } = this;
-    if (this.mustReturn || free.credit < ask.hold || free.running < 1 || free.requests < 1) return false;
-    if (free.input < ask.input || free.output <= 0) return false;
-    free.credit -= ask.hold;
-    free.running -= 1;
-    free.requests -= 1;
-    free.input -= ask.input;
+    if (this.mustReturn || !this.free.take(ask, now)) return false;
     this.used.requests += 1;
     this.used.input += ask.input;
     this.#run(ask, now);
@@ -126,7 +113,7 @@ export class Share {
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.grant === 0) return false;
     if (this.#freed.length > 0) return true;
-    const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free).some(isCounted);
+    const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (now - this.#sentAt < IDLE_MS) return false;
     return this.running.size === 0 || this.used.requests > 0 || hasPart((size) => size > 0 && size < LIMITLESS);
@@ -159,7 +146,7 @@ export class Share {
 
   /** Makes the next item and puts it in flight. `isDeaf`: without headroom in advance. */
   send(seq: number, now: number, isDeaf: boolean): Item {
-    this.#endMinute(now);
+    this.free.endMinute(now);
     const demand = this.#demand.read(now);
     const isRare = now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
     const isQuiet = isDeaf || isRare || this.mustReturn || now < this.#quietUntil;
@@ -167,22 +154,22 @@ export class Share {
     const ready = this.asks.filter(({ retryAt }) => retryAt <= now).slice(0, MAX_ITEMS);
     this.asks = this.asks.filter((ask) => !ready.includes(ask));
     for (const ask of ready) ask.askedAt ??= now;
-    if (isQuiet) this.free = { ...NOTHING };
-    else this.#keepAtMost(2 * demand.n, demand);
+    if (isQuiet) this.free.keepNothing();
+    else this.free.keepAtMost(2 * demand.n, demand);
     const credit = this.held + this.owed - chargesOf(posts);
     const item = {
       workspace: this.workspace,
       seq,
       grant: this.grant,
       after: this.#after,
-      minute: this.minute,
-      keep: { ...this.free },
+      minute: this.free.minute,
+      keep: this.free.parts,
       held: { credit, running: this.running.size },
       used: this.used,
       asks: ready,
       posts,
       freed: this.#freed,
-      spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.#fits(demand)) },
+      spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.free.fits(demand)) },
       close: isQuiet && ready.length === 0 && this.posts.length === 0 && this.running.size === 0,
     };
     this.used = { requests: 0, input: 0 };
@@ -201,10 +188,8 @@ export class Share {
   receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
     const { item, sentAt } = this.#land();
     this.#pauseMs = PAUSE_MS.first;
-    for (const part of PARTS) this.#add(part, reply.extra[part], item);
-    this.free.credit += reply.extra.credit;
-    this.minute = reply.minute;
-    this.minuteEnds = sentAt + reply.msLeft;
+    this.free.add(reply.extra, { ...this.used, running: this.running.size - item.held.running, output: 0 });
+    this.free.startMinute(reply.minute, sentAt + reply.msLeft);
     this.owed -= chargesOf(item.posts);
     this.grant = item.close ? 0 : reply.grant;
     this.#after = item.close ? 0 : item.seq;
@@ -230,7 +215,7 @@ export class Share {
     this.used.input += item.used.input;
     this.#freed = [...item.freed, ...this.#freed];
     this.mustReport = true;
-    this.minuteEnds = Number.NEGATIVE_INFINITY;
+    this.free.expire();
   }
 
   /** Removes an ask that the database rejects, or a settlement that nothing could record. */
@@ -277,48 +262,6 @@ export class Share {
     if (!flight) throw new Error(`no item of ${this.workspace} is in flight`);
     this.flight = undefined;
     return flight;
-  }
-
-  #add(part: Part, extra: number, { held }: Flight["item"]): void {
-    if (extra === LIMITLESS || this.free[part] < LIMITLESS) {
-      this.free[part] += extra;
-      return;
-    }
-    // The limit is new. What was admitted meanwhile counts against it.
-    const meanwhile = { ...this.used, running: this.running.size - held.running, output: 0 };
-    this.free[part] = extra - meanwhile[part];
-  }
-
-  /** After the minute, requests and tokens need a new grant. */
-  #endMinute(now: number): void {
-    if (now < this.minuteEnds) return;
-    for (const part of OF_MINUTE) if (this.free[part] < LIMITLESS) this.free[part] = 0;
-  }
-
-  /** Number of requests of the mean size for which the unused headroom suffices. */
-  #fits(size: { credit: number; input: number; output: number }): number {
-    const { free } = this;
-    const of = (part: number, each: number): number => (each > 0 ? Math.floor(part / each) : LIMITLESS);
-    return Math.min(
-      of(free.credit, size.credit),
-      free.running,
-      free.requests,
-      of(free.input, size.input),
-      of(free.output, size.output),
-    );
-  }
-
-  #keepAtMost(n: number, size: { credit: number; input: number; output: number }): void {
-    const { free } = this;
-    const most = (part: Part | "credit", each: number): void => {
-      // Below 0 when a limit is new. What runs is reported as held.
-      if (free[part] < LIMITLESS) free[part] = Math.max(0, Math.min(free[part], n * each));
-    };
-    most("credit", size.credit);
-    most("running", 1);
-    most("requests", 1);
-    most("input", size.input);
-    most("output", size.output);
   }
 }
 
