@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { test } from "vitest";
+import { execute } from "../../src/admission/escrow/execute.ts";
 import { Grants } from "../../src/admission/grants.ts";
 import { openJournal } from "../../src/admission/journal.ts";
 import { PostJournal, type SettlementRow } from "../../src/admission/post-journal.ts";
 import { Failure } from "../../src/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
-import { makeAccount, makeFolder, QUIET } from "../helpers/books.ts";
+import { checkBooks, makeAccount, makeFolder, QUIET } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { checkEdge, EDGES } from "../helpers/edges.ts";
+import { itemOf, postOf } from "../helpers/exchange.ts";
 import { admit, makeGrants, settle } from "../helpers/grants.ts";
 import { until } from "../helpers/until.ts";
 
@@ -176,6 +178,22 @@ test("goes on with other workspaces while a transaction locks one", async (t) =>
   locking.resolve();
   await lock;
   await until(async () => isDeepStrictEqual(await balanceOf("ws_1"), { micro: 9_900n }));
+});
+
+test("charges an answer of an ended grant nothing that the next grant of its replica holds", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { granted: 2_000 });
+  const at = Date.now();
+  const asks = [{ requestId: "req_1", hold: 1_500, input: 1 }];
+  const [opened] = await execute(pool, "r1", 1, [{ ...itemOf("ws_1"), asks }], at);
+  assert.ok(opened?.state === "done");
+  const late = { ...postOf("req_late", { charge: 1_000 }, new Date(at)), admittedBy: "r1" };
+  const { grant } = opened;
+  const next = { ...itemOf("ws_1"), grant, held: { credit: 1_500, running: 1 }, posts: [late] };
+  const [posted] = await execute(pool, "r1", 1, [next], at);
+  assert.deepEqual(posted?.state === "done" && posted.charges, { req_late: 500 });
+  assert.equal(await balance(pool), 1_500);
+  await checkBooks(pool);
 });
 
 test("refuses only the settlement that the database rejects", async (t) => {

@@ -70,7 +70,7 @@ async function send(pool: Queries, item: Item, replica: string, at: Date | undef
 }
 
 /** An item that keeps nothing, and closes the grant if nothing is held. */
-function itemOf(workspace: string): Item {
+export function itemOf(workspace: string): Item {
   return {
     workspace,
     seq: ++seq,

@@ -79,8 +79,9 @@ export class Database {
     const isOld = RATES.some((part) => item.keep[part] > 0 && item.keep[part] < LIMITLESS);
     if (isOld && before.minute !== item.minute) return unchanged("again");
     this.#advance(account, reading);
-    this.#count(account, row, item);
-    const charges = this.#post(account, item);
+    if (item.grant === 0 && !this.#defects.keepsUnknown) account.grants.delete(replica);
+    this.#count(account, account.grants.get(replica), item);
+    const charges = this.#post(account, item, replica);
     if (!this.#defects.freesNoKey) freeKeys(account, item.freed);
     return this.#reserve(account, replica, item, live, charges);
   }
@@ -123,7 +124,7 @@ export class Database {
     }
   }
 
-  #post(account: Account, item: Item): Record<string, number> {
+  #post(account: Account, item: Item, replica: string): Record<string, number> {
     const charges: Record<string, number> = {};
     for (const post of item.posts) {
       const { requestId, charge: price, output, admittedBy } = post;
@@ -132,7 +133,10 @@ export class Database {
         if (earlier !== price) charges[requestId] = earlier;
         continue;
       }
-      const charge = admittedBy === undefined ? price : this.#lateCharge(account, post, admittedBy);
+      const charge =
+        admittedBy === undefined
+          ? price
+          : this.#lateCharge(account, post, admittedBy === replica ? undefined : admittedBy);
       if (charge !== price) charges[requestId] = charge;
       const granted = Math.min(charge, Math.max(0, account.granted));
       account.granted -= granted;
@@ -148,9 +152,9 @@ export class Database {
   }
 
   /** What a settlement of an earlier grant can be charged: the rest of that grant, and what nobody has reserved. */
-  #lateCharge(account: Account, post: Post, admittedBy: string): number {
+  #lateCharge(account: Account, post: Post, other: string | undefined): number {
     const price = isUsedByOther(account, post) && !this.#defects.chargesKeysAgain ? 0 : post.charge;
-    const origin = account.grants.get(admittedBy);
+    const origin = other === undefined ? undefined : account.grants.get(other);
     const rest = origin?.credit ?? 0;
     const charge = Math.min(price, rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit));
     if (origin) {
@@ -163,8 +167,7 @@ export class Database {
 
   #reserve(account: Account, replica: string, item: Item, live: number, charges: Record<string, number>): Result {
     const finite = (part: keyof Headroom): number => (limitOf(account, part) ? finiteOr0(item.keep[part]) : 0);
-    const isUnknown = item.grant === 0 && !this.#defects.keepsUnknown;
-    const known = isUnknown ? undefined : account.grants.get(replica)?.id;
+    const known = account.grants.get(replica)?.id;
     const id = known ?? ++this.grants;
     const grant: Grant = {
       id,

@@ -59,7 +59,11 @@ begin
         and i.minute <> extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000 then
       reply := '{"state": "again"}';
     else
-      if g.id is not null then
+      if g.id is not null and i."grant" = 0 then
+        -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
+        delete from grants where workspace_id = i.workspace and replica = by_replica;
+        g := null;
+      elsif g.id is not null then
         for u in 1..case when i.used_requests > 0 then 4 else 0 end loop
           continue when g.at < date_trunc((array['minute', 'day', 'week', 'month'])[u], p.at, 'UTC');
           p.requests[u] := p.requests[u] + i.used_requests;
@@ -68,17 +72,11 @@ begin
       end if;
       charges := '{}';
       if i.posts <> '[]' then
-        select * into result from post_settlements(a, p, i.posts);
+        select * into result from post_settlements(a, p, i.posts, by_replica);
         a := result.a;  p := result.p;  charges := result.charges;
-        select * into g from grants where workspace_id = i.workspace and replica = by_replica;
       end if;
       if i.freed <> '[]' then
         perform keep_responses(i.workspace, i.freed);
-      end if;
-      if g.id is not null and i."grant" = 0 then
-        -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
-        delete from grants where workspace_id = i.workspace and replica = by_replica;
-        g := null;
       end if;
       -- What the item keeps replaces the grant.
       g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;

@@ -1,8 +1,9 @@
 -- Posts the settlements of one workspace: charges, records and usage sums. One that is posted already changes nothing.
--- posts: as in exchange(). a, p: the account, which the caller has locked, and the counters. Returns both as they are
--- afterwards, and {request_id: charge} for the settlements whose charge differs from the one in posts.
--- The caller writes p.
-create or replace function post_settlements(inout a accounts, inout p periods, posts jsonb, out charges jsonb)
+-- posts: as in exchange(), of by_replica. a, p: the account, which the caller has locked, and the counters.
+-- Returns both as they are afterwards, and {request_id: charge} for the settlements whose charge differs from the one
+-- in posts. The caller writes p.
+create or replace function post_settlements(inout a accounts, inout p periods, posts jsonb, by_replica text,
+  out charges jsonb)
 language plpgsql as $$
 declare
   charged bigint;  from_granted bigint;  output bigint;
@@ -12,7 +13,7 @@ declare
 begin
   charges := '{}';
   if jsonb_path_exists(posts, '$[*].admitted_by') then
-    select l.posts, l.charges into posts, charges from late_charges(a, p, posts) l;
+    select l.posts, l.charges into posts, charges from late_charges(a, p, posts, by_replica) l;
   end if;
   with item as materialized (
     select * from jsonb_populate_recordset(null::generations, posts) with ordinality
