@@ -72,6 +72,7 @@ export class Sender {
 
   #collect(now: number, onIdle: (share: Share) => void): void {
     let rows = 0;
+    const left: Share[] = [];
     for (const share of this.#ready) {
       if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
       const item =
@@ -80,7 +81,10 @@ export class Sender {
         this.#flight.push({ share, item });
         rows += item.asks.length + item.posts.length;
       } else if (share.isIdle(now)) onIdle(share);
-      if (share.asks.length + share.posts.length === 0) this.#ready.delete(share);
+      this.#ready.delete(share);
+      if (share.asks.length + share.posts.length > 0) left.push(share);
     }
+    // Behind those that were not reached.
+    for (const share of left) this.#ready.add(share);
   }
 }

@@ -151,9 +151,7 @@ export class Share {
     const isRare = now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
     const isQuiet = isDeaf || isRare || this.mustReturn || now < this.#quietUntil;
     const posts = this.posts.splice(0, MAX_ITEMS);
-    const ready = this.asks.filter(({ retryAt }) => retryAt <= now).slice(0, MAX_ITEMS);
-    this.asks = this.asks.filter((ask) => !ready.includes(ask));
-    for (const ask of ready) ask.askedAt ??= now;
+    const asks = this.#takeAsks(now);
     if (isQuiet) this.free.keepNothing();
     else this.free.keepAtMost(2 * demand.n, demand);
     const credit = this.held + this.owed - chargesOf(posts);
@@ -166,11 +164,11 @@ export class Share {
       keep: this.free.parts,
       held: { credit, running: this.running.size },
       used: this.used,
-      asks: ready,
+      asks,
       posts,
       freed: this.#freed,
       spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.free.fits(demand)) },
-      close: isQuiet && ready.length === 0 && this.posts.length === 0 && this.running.size === 0,
+      close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
     };
     this.used = { requests: 0, input: 0 };
     this.#freed = [];
@@ -231,6 +229,16 @@ export class Share {
       // In flight, its charge is not part of what stays reserved.
       if (posts === this.posts) this.free.credit += post.charge;
     }
+  }
+
+  /** Takes the first asks that are due. */
+  #takeAsks(now: number): QueuedAsk[] {
+    const due: QueuedAsk[] = [];
+    const rest: QueuedAsk[] = [];
+    for (const ask of this.asks) (ask.retryAt <= now && due.length < MAX_ITEMS ? due : rest).push(ask);
+    this.asks = rest;
+    for (const ask of due) ask.askedAt ??= now;
+    return due;
   }
 
   #run(ask: Ask, now: number): void {

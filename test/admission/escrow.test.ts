@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { Escrow } from "../../src/admission/escrow/escrow.ts";
+import type { Command } from "../../src/admission/escrow/events.ts";
+import { type Item, NOTHING, type Reply } from "../../src/admission/escrow/exchange.ts";
+
+test("asks for a request although two other workspaces always have more requests than an exchange takes", () => {
+  const escrow = new Escrow("r1");
+  let count = 0;
+  const request = (workspace: string) =>
+    escrow.handle({ type: "request", workspace, requestId: `req_${count++}`, hold: 1, input: 1 }, 0);
+  const flood = () => ["ws_1", "ws_2"].flatMap((workspace) => Array.from({ length: 600 }, () => request(workspace)));
+  escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
+  let items = itemsOf(flood().flat());
+  request("ws_3");
+  for (let i = 0; i < 4 && !items.some(({ workspace }) => workspace === "ws_3"); i++) {
+    flood();
+    items = itemsOf(escrow.handle({ type: "receive", replies: items.map(refuseAll) }, 0));
+  }
+  assert.ok(items.some(({ workspace }) => workspace === "ws_3"));
+});
+
+function itemsOf(commands: readonly Command[]): readonly Item[] {
+  return commands.flatMap((command) => (command.type === "send" ? command.items : []));
+}
+
+function refuseAll({ asks }: Item): Reply {
+  const verdicts = asks.map(() => ({ refusal: { refusal: "rate_limited" } as const }));
+  const none = { grant: 1, charges: {}, extra: NOTHING, minute: 0, msLeft: 60_000, isOver: false };
+  return { state: "done", verdicts, ...none };
+}
