@@ -30,9 +30,9 @@ export function roundAmount(value: string | number): string {
 
 /** An amount for a table column, with aligned decimal points. @param decimals 4, or 6 for exact amounts */
 export function columnAmount(value: string | number, decimals: 4 | 6 = 4): string {
-  return new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(
-    Number(value),
-  );
+  return new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
+    .format(Number(value))
+    .replace("-", "−");
 }
 
 /** A duration. @param ms milliseconds */
@@ -52,16 +52,17 @@ export function timeText(at: Timestamp | Date | undefined): string {
   return at === undefined ? "" : iso(at).slice(0, 19).replace("T", " ");
 }
 
-/** How long ago a time was, such as "3 hours ago". */
+/** How long ago a time was, such as "3 hours ago"; "just now" within a minute. */
 export function ago(at: Timestamp): string {
   const minutes = (Date.now() - timestampDate(at).getTime()) / 60_000;
+  if (minutes < 1) return "just now";
   const [value, unit] =
     minutes < 90
       ? [minutes, "minute" as const]
       : minutes < 2880
         ? [minutes / 60, "hour" as const]
         : [minutes / 1440, "day" as const];
-  return AGO.format(-Math.max(0, Math.round(value)), unit);
+  return AGO.format(-Math.round(value), unit);
 }
 
 const AGO = new Intl.RelativeTimeFormat("en");

@@ -115,10 +115,10 @@ base("writes an event as a figure and its threshold", () => {
   );
   assert.equal(
     text("alert.cleared", { alert: "failure_share", value: 1 / 7, threshold: 0.2 }),
-    "Cleared 14.3 % of requests failed, threshold 20 %",
+    "Cleared 14.3\u00a0% of requests failed, threshold 20\u00a0%",
   );
   assert.equal(
     text("alert.raised", { alert: "spend_share", value: 0.8, threshold: 0.07 }),
-    "Raised 80 % of a spend limit used, threshold 7 %",
+    "Raised 80\u00a0% of a spend limit used, threshold 7\u00a0%",
   );
 });

@@ -27,9 +27,13 @@ test("shows the owner who changed what, and exports it", async (t) => {
 });
 
 test("writes the details of a change as names and values", () => {
-  assert.deepEqual(changesOf('{"name":"","scopes":["a","b"],"limit":{"from":1,"to":null}}'), [
-    ["name", "none"],
-    ["scopes", "a, b"],
-    ["limit", "from 1, to none"],
-  ]);
+  assert.deepEqual(
+    changesOf('{"name":"","scopes":["a","b"],"limit":{"from":1,"to":null},"expires_at":"2026-11-22T13:20:52.156Z"}'),
+    [
+      ["name", "none"],
+      ["scopes", "a, b"],
+      ["limit", "from 1, to none"],
+      ["expires_at", "2026-11-22 13:20:52"],
+    ],
+  );
 });

@@ -31,4 +31,5 @@ test("marks words, strings, numbers and comments, and no address as a comment", 
   ])
     assert.ok(html.includes(`<span class="code-${kind}">${text}</span>`), `${kind} ${text}: ${html}`);
   assert.ok(html.includes("http://a.b"));
+  assert.equal(highlight("http://127.0.0.1:8080/v1"), "http://127.0.0.1:8080/v1");
 });

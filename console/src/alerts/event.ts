@@ -26,7 +26,7 @@ function textOf({ alert, value, threshold }: { alert?: string; value?: number; t
   if (alert === undefined || value === undefined || threshold === undefined) return "";
   if (alert === "credit_left") return `${amount(value)} credits left, threshold ${amount(threshold)}`;
   const figure = alert === "spend_share" ? "of a spend limit used" : "of requests failed";
-  return `${percentOf(Number(value.toFixed(3)))} % ${figure}, threshold ${percentOf(threshold)} %`;
+  return `${percentOf(Number(value.toFixed(3)))}\u00a0% ${figure}, threshold ${percentOf(threshold)}\u00a0%`;
 }
 
 /** A share as a percentage with at most four decimals: 0.8 becomes "80". */

@@ -1,3 +1,8 @@
+import { timeText } from "../format.ts";
+
+/** A time in UTC as JSON has it. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
 /**
  * The members of the details of an audit entry, as text.
  * @param details JSON text of an object; names in it are untrusted
@@ -9,6 +14,7 @@ export function changesOf(details: string): [name: string, value: string][] {
 function textOf(value: unknown): string {
   if (value === null || value === "") return "none";
   if (Array.isArray(value)) return value.map(textOf).join(", ");
+  if (typeof value === "string" && TIME.test(value)) return timeText(new Date(value));
   if (typeof value !== "object") return String(value);
   return Object.entries(value)
     .map(([name, one]) => `${name} ${textOf(one)}`)

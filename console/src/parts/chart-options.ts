@@ -80,9 +80,15 @@ function seriesOf({ series, kind }: ChartProps, element: HTMLElement): Options["
       const stroke = colour(element, `--chart-${tone}`);
       return kind === "bars" && bars
         ? { label, fill: stroke, width: 0, paths: bars, points: { show: false } }
-        : { label, stroke, width: 2, points: { show: false }, spanGaps: true };
+        : { label, stroke, width: 2, points: { show: true, size: 6, fill: stroke, filter: lonePoint }, spanGaps: true };
     }),
   ];
+}
+
+/** The only point of a line, which is drawn as a dot because no line leads to it; of longer lines, no point. */
+function lonePoint({ data }: UPlot, line: number): number[] {
+  const known = [...(data[line] ?? []).entries()].filter(([, value]) => typeof value === "number");
+  return known.length === 1 ? known.map(([i]) => i) : [];
 }
 
 /** The point under the pointer. A point extends to the right of its start, so the nearest start may be the next one. */

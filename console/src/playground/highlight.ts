@@ -9,7 +9,7 @@ const TOKENS = new RegExp(
   [
     String.raw`(?<note>(?<![:\w])//[^\n]*|/\*[^]*?(?:\*/|$)|(?<=^|\s)#(?=[\s!])[^\n]*)`,
     String.raw`(?<text>"""[^]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${"`"}(?:[^${"`"}\\]|\\[^])*${"`"})`,
-    String.raw`(?<number>\$\{?\w+|\b\d[\w.]*)`,
+    String.raw`(?<number>\$\{?\w+|(?<![\w./]|\d:)\d[\w.]*)`,
     String.raw`(?<word>\b(?:${WORDS})\b)`,
   ].join("|"),
   "gm",
