@@ -51,9 +51,11 @@ const COLUMNS: Column<AuditEntry>[] = [
 ];
 
 function Changes({ details }: { details: string }) {
+  const changes = changesOf(details);
+  if (changes.length === 0) return null;
   return (
     <ul class="changes">
-      {changesOf(details).map(([name, value]) => (
+      {changes.map(([name, value]) => (
         <li key={name}>
           <span class="soft">{words(name)}</span> {value}
         </li>

@@ -18,7 +18,7 @@ export function QuotaMeters({ quotas }: { quotas: QuotasResponse }) {
   return (
     <section class="part">
       <h2>Rate limits</h2>
-      <div class="cards">
+      <div class="cards four">
         {GROUPS.map(([anchor, title]) => {
           const own = rows.filter((row) => row.anchor === anchor);
           return (
