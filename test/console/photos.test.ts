@@ -52,6 +52,7 @@ const PAGES: Record<string, Scene> = {
   "operator-workspaces": { path: "/console/operator" },
   "operator-models": { path: "/console/operator/models" },
   "operator-replicas": { path: "/console/operator/replicas" },
+  "operator-alerts": { path: "/console/operator/alerts" },
 };
 
 /** States of pages, once of middle width and light, once narrow and dark. Compared with `isAll` only. */
@@ -104,6 +105,8 @@ const STATES: Record<string, Scene> = {
     path: "/console/operator",
     act: (page) => page.getByRole("button", { name: "globex" }).click(),
   },
+  "operator-audit": { path: "/console/operator/audit" },
+  "operator-sign-in": { path: "/console/operator", signedIn: false },
   "gallery-drawer": {
     path: "/console/gallery",
     act: (page) => page.getByRole("button", { name: "Open a drawer" }).click(),

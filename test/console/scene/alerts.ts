@@ -20,14 +20,14 @@ export const set: MessageInitShape<typeof SetAlertsResponseSchema> = {
 
 const { WAITING, DELIVERED, FAILED } = AlertDeliveryState;
 
-const event = (type: string, alert?: string, value?: number, threshold?: number) =>
-  JSON.stringify({ type: `alert.${type}`, data: alert ? { alert, workspace: "acme", value, threshold } : {} });
+const event = (type: string, alert?: string, value?: number, threshold?: number, workspace = "acme") =>
+  JSON.stringify({ type: `alert.${type}`, data: alert ? { alert, workspace, value, threshold } : {} });
 
 /** Deliveries of every state, newest first. */
 export const deliveries: MessageInitShape<typeof AlertDeliverySchema>[] = [
   { event: event("test"), state: WAITING },
   {
-    event: event("raised", "failure_share", 0.2317, 0.2),
+    event: event("raised", "failure_share", 0.2317, 0.2, "globex"),
     state: WAITING,
     attempts: 3,
     nextAttemptAt: later(71_000),
