@@ -34,7 +34,8 @@ export default defineConfig({
     emptyOutDir: true,
     // One style sheet: pages that are loaded later then need no code that loads theirs.
     cssCodeSplit: false,
-    modulePreload: false,
+    // Only links in the pages: the polyfill for old browsers would be inline code.
+    modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
 });

@@ -30,15 +30,18 @@ const PAGES = {
 
 /** Pages with large libraries are loaded when they are opened. The gallery is not in the navigation. */
 const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
-  "": later(async () => (await import("./overview/overview-page.tsx")).OverviewPage),
+  "": later(pathOf(""), async () => (await import("./overview/overview-page.tsx")).OverviewPage),
   activity: ActivityPage,
-  playground: later(async () => (await import("./playground/playground-page.tsx")).PlaygroundPage),
+  playground: later(
+    pathOf("playground"),
+    async () => (await import("./playground/playground-page.tsx")).PlaygroundPage,
+  ),
   keys: KeysPage,
   limits: LimitsPage,
   alerts: () => <AlertsPage calls={alerts} />,
   ledger: LedgerPage,
   audit: AuditPage,
-  gallery: later(async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),
+  gallery: later(pathOf("gallery"), async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),
 };
 
 const ENDED =

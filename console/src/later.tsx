@@ -3,13 +3,22 @@ import { useEffect, useState } from "preact/hooks";
 import { FailureNote } from "./parts/failure-note.tsx";
 import { Skeleton } from "./parts/skeleton.tsx";
 
-/** A component whose code is loaded when it is first shown. */
-export function later(load: () => Promise<FunctionComponent>): FunctionComponent {
+/**
+ * A page whose code is loaded when it is first shown.
+ * @param address path of the page. If the browser opens it, the code is loaded at once, while the session is looked up
+ */
+export function later(address: string, load: () => Promise<FunctionComponent>): FunctionComponent {
   let loaded: FunctionComponent | undefined;
+  const early = withoutSlash(location.pathname) === withoutSlash(address) ? load() : undefined;
+  // An error is shown with the page.
+  early?.then(
+    (Page) => (loaded = Page),
+    () => undefined,
+  );
   return function Later() {
     const [state, setState] = useState<{ Page: FunctionComponent | undefined; error?: unknown }>({ Page: loaded });
     const start = () => {
-      load().then(
+      (early ?? load()).then(
         (Page) => {
           loaded = Page;
           setState({ Page });
@@ -18,7 +27,7 @@ export function later(load: () => Promise<FunctionComponent>): FunctionComponent
       );
     };
     useEffect(() => {
-      if (!loaded) start();
+      if (!state.Page) start();
     }, []);
     const { Page, error } = state;
     if (Page) return <Page />;
@@ -29,4 +38,8 @@ export function later(load: () => Promise<FunctionComponent>): FunctionComponent
       </div>
     );
   };
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/+$/, "");
 }
