@@ -69,8 +69,9 @@ async function startTemporary(): Promise<{ url: string; stop(): Promise<void> }>
   const folder = await mkdtemp(join(tmpdir(), "chorus-test-"));
   await chmod(folder, 0o711);
   const server = await startEmbedded(folder, () => undefined);
-  // Test databases need no durability, and creating them is faster without fsync.
-  await administer(server.url, "alter system set fsync = off", "select pg_reload_conf()");
+  // Test databases need no durability. Without it creating one takes a third of the processor time.
+  const settings = ["fsync", "full_page_writes"].map((name) => `alter system set ${name} = off`);
+  await administer(server.url, ...settings, "select pg_reload_conf()");
   return {
     url: server.url,
     async stop() {
