@@ -1,55 +1,31 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
 import { describe } from "vitest";
 import { openBrowser } from "../helpers/browser.ts";
+import { runCli } from "../helpers/cli.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
 
-const CLI = resolve(import.meta.dirname, "../../src/cli/main.ts");
-
-interface Run {
-  code: number;
-  out: string;
-  err: string;
-}
-
-/** Runs the command line as an operator in the data folder of the service. */
-function run(service: TestService, args: string[], env: Record<string, string> = {}): Promise<Run> {
-  return new Promise((done) => {
-    execFile(
-      process.execPath,
-      [CLI, ...args],
-      {
-        cwd: service.dataDir,
-        env: {
-          PATH: process.env.PATH ?? "",
-          CHORUS_RPC_URL: service.rpcUrl,
-          OPERATOR_TOKEN: service.operatorToken,
-          ...env,
-        },
-      },
-      (error, out, err) => done({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
-    );
-  });
+/** Runs the command line as an operator. */
+function run({ rpcUrl, operatorToken }: TestService, args: string[], env: Record<string, string> = {}) {
+  return runCli(args, { CHORUS_RPC_URL: rpcUrl, OPERATOR_TOKEN: operatorToken, ...env });
 }
 
 const test = base
   .extend("env", { scope: "file" }, { ...OFFLINE, CHORUS_TIERS: "" })
   .extend("cli", ({ service }) => {
     const ok = async (args: string, env?: Record<string, string>): Promise<string> => {
-      const { code, out, err } = await run(service, args.split(" "), env);
-      assert.equal(code, 0, `${args}: ${err}`);
-      assert.equal(err, "");
-      return out;
+      const { code, stdout, stderr } = await run(service, args.split(" "), env);
+      assert.equal(code, 0, `${args}: ${stderr}`);
+      assert.equal(stderr, "");
+      return stdout;
     };
     const json = async (args: string, env?: Record<string, string>) => JSON.parse(await ok(`--json ${args}`, env));
     const wrong = async (args: string[], message: RegExp, env?: Record<string, string>): Promise<void> => {
-      const { code, out, err } = await run(service, args, env);
+      const { code, stdout, stderr } = await run(service, args, env);
       assert.equal(code, 1, args.join(" "));
-      assert.equal(out, "");
-      assert.match(err, message);
+      assert.equal(stdout, "");
+      assert.match(stderr, message);
     };
     return { ok, json, wrong };
   })
@@ -199,11 +175,11 @@ describe("the command line covers all operator and owner actions", () => {
   });
 
   test("prints no terminal control characters", async ({ service, acme }) => {
-    const { code, err } = await run(service, ["keys", "create", "--workspace", acme, "--name", "a\u001b]0;b\u0007"]);
+    const { code, stderr } = await run(service, ["keys", "create", "--workspace", acme, "--name", "a\u001b]0;b\u0007"]);
     assert.equal(code, 1);
-    assert.match(err, /name may have up to 200 characters, and no control characters/);
+    assert.match(stderr, /name may have up to 200 characters, and no control characters/);
     const named = await run(service, ["keys", "create", "--workspace", acme, "--name", "\u202egnp.exe"]);
-    assert.match(named.out, /\\u202egnp\.exe/);
-    assert.ok(!named.out.includes("\u202e"));
+    assert.match(named.stdout, /\\u202egnp\.exe/);
+    assert.ok(!named.stdout.includes("\u202e"));
   });
 });
