@@ -180,14 +180,15 @@ test("replicas that start concurrently on an empty database share keys and revoc
   const revoked = performance.now();
   const ms = Math.max(0, (await refusedAt) - revoked);
   await t.annotate(`a revoked key was refused by another replica after ${Math.round(ms)} ms`);
-  assert.ok(ms < 1_000);
+  // Without a message between the replicas it takes half a minute.
+  assert.ok(ms < 10_000);
 
   const { secret: brief } = JSON.parse((await chorus("keys", "create", "--workspace", "default")).stdout);
   assert.equal((await other.get("/v1/quotas", { "x-api-key": brief })).status, 200);
   await pool.query("update api_keys set expires_at = now() where revoked_at is null and name = ''");
   const expired = performance.now();
   await until(async () => (await other.get("/v1/quotas", { "x-api-key": brief })).status !== 200);
-  assert.ok(performance.now() - expired < 1_000);
+  assert.ok(performance.now() - expired < 10_000);
 });
 
 test("SIGTERM: keeps its heartbeat while requests run, so that no other replica ends its grants", async (t) => {
@@ -277,7 +278,7 @@ test("SIGTERM: reports not ready, lets requests finish, and aborts the rest with
   assert.equal((await silentRpc).detail?.code, "overloaded");
   assert.equal(await exit, 0);
   const took = performance.now() - began;
-  assert.ok(took > drainMs - 50 && took < drainMs + 2_000, `${took} ms`);
+  assert.ok(took > drainMs - 50 && took < drainMs + 20_000, `${took} ms`);
   await watch;
   assert.deepEqual(watched, [Status.SERVING, Status.NOT_SERVING]);
   assert.deepEqual(
@@ -407,7 +408,7 @@ test("a rejected promise that nothing awaits is logged and counted, and requests
     const text = await (await fetch(`${service.rpcUrl}/metrics`)).text();
     return /^chorus_internal_errors_total\{where="promise"\} (\d+)$/m.exec(text)?.[1];
   };
-  while ((await count()) !== "1") await sleep(10);
+  await until(async () => (await count()) === "1");
   assert.equal((await service.post("/v1/generate", { prompt: "What is 2 + 2?" })).status, 200);
   assert.equal(await service.stop(), 0);
   assert.match(service.output(), /^\{"level":50,.*"where":"promise","errors":1,"cause":\{"name":"TypeError"/m);

@@ -71,15 +71,15 @@ test("waits as long as the vendor asks for, else a random time up to a doubling 
   assert.ok(hinted >= 58, `${hinted}`);
   const full = await timed(fakeModel(fail(500), fail(500), ok), { backoffMs: 20, random: () => 1 });
   assert.ok(full >= 58, `20 and 40: ${full}`);
-  const none = await timed(fakeModel(fail(500), fail(500), ok), { backoffMs: 1_000, random: () => 0 });
-  assert.ok(none < 500, `${none}`);
+  const none = await timed(fakeModel(fail(500), fail(500), ok), { backoffMs: 60_000, random: () => 0 });
+  assert.ok(none < 30_000, `${none}`);
 });
 
 test("fails at once when the vendor asks for too long a wait", async () => {
   const model = fakeModel(fail(429, 30_000), ok);
   const start = performance.now();
   await assert.rejects(whole(resilient(model, options())), { status: 429, retryAfterMs: 30_000 });
-  assert.ok(performance.now() - start < 500);
+  assert.ok(performance.now() - start < 15_000);
   assert.equal(model.calls.length, 1);
 });
 
@@ -172,7 +172,7 @@ test("gives a whole completion 20 ms more for each token of its ceiling", async 
   const timeouts = { ...TIMEOUTS, firstTokenMs: 30 };
   await assert.rejects(whole(resilient(model, options({ timeouts })), { maxTokens: 2 }), SILENT);
   const took = performance.now() - start;
-  assert.ok(took >= 68 && took < 1_000, `30 + 2 * 20: ${took}`);
+  assert.ok(took >= 68 && took < 5_000, `30 + 2 * 20: ${took}`);
   assert.equal(model.calls.length, 1, "no time is left for a retry");
 });
 
@@ -181,7 +181,7 @@ test("gives a stream firstTokenMs for its first text", async () => {
   const timeouts = { ...TIMEOUTS, firstTokenMs: 40 };
   const start = performance.now();
   await assert.rejects(read(resilient(model, options({ timeouts })), { maxTokens: 1_000 }), SILENT);
-  assert.ok(performance.now() - start < 1_000, "a stream's ceiling does not extend the wait");
+  assert.ok(performance.now() - start < 10_000, "a stream's ceiling does not extend the wait");
 });
 
 test("gives a stream the time of the call where that is shorter", async () => {
@@ -191,13 +191,13 @@ test("gives a stream the time of the call where that is shorter", async () => {
 
 test("starts the silence anew with each progress", async () => {
   async function* thinks(): AsyncGenerator<Piece> {
-    for (let i = 0; i < 5; i++) {
-      await sleep(30);
+    for (let i = 0; i < 8; i++) {
+      await sleep(150);
       yield { type: "progress" };
     }
     yield* pieces("a");
   }
-  const timeouts = { ...TIMEOUTS, firstTokenMs: 100 };
+  const timeouts = { ...TIMEOUTS, firstTokenMs: 1_000 };
   assert.equal(textOf(await read(resilient(fakeModel(thinks), options({ timeouts })))), "a");
 });
 
@@ -205,7 +205,7 @@ test("gives a stream betweenChunksMs after its first text", async () => {
   const timeouts = { ...TIMEOUTS, betweenChunksMs: 40 };
   const start = performance.now();
   await assert.rejects(read(resilient(fakeModel(hang(text("a"))), options({ timeouts }))), SILENT);
-  assert.ok(performance.now() - start < 1_000);
+  assert.ok(performance.now() - start < 5_000);
 });
 
 test("does not count the time that the reader takes", async () => {

@@ -11,7 +11,8 @@ const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.doc
 const PDF = "application/pdf";
 const BUDGET = { question: "", tokens: 10_000, owner: "ws_1" };
 
-const reader = createReader();
+// A busy machine takes longer than the default.
+const reader = createReader({ milliseconds: 60_000 });
 afterAll(() => reader.close());
 
 function file(mediaType: string, data: string | Uint8Array, name = "file"): Attachment {
@@ -180,7 +181,8 @@ describe("threads", () => {
   const script = new URL("./stuck-worker.ts", import.meta.url);
 
   it("are ended when a file takes too long, and the next file is read", async () => {
-    await using slow = closing(createReader({ script, threads: 1, milliseconds: 1500 }));
+    // Long enough for the start of the thread on a busy machine.
+    await using slow = closing(createReader({ script, threads: 1, milliseconds: 5_000 }));
     await refused([file(PDF, "ok"), file(PDF, "hang")], "attachments[1].data", /too long/, slow.reader);
     assert.equal((await read([file(PDF, "ok")], BUDGET, slow.reader)).texts[0]?.text, "ok");
   });

@@ -202,14 +202,14 @@ describe("checkSchema refuses", () => {
   });
 
   it("hostile schemas quickly, with a short message", () => {
-    const start = performance.now();
+    const start = process.cpuUsage();
     refuses(`${'{"type":"object","properties":{"a":'.repeat(100_000)}`, ROOT, /too large/);
     refuses(`{"type":"object","default":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, ROOT, /deeper than 512/);
     const keys = Array.from({ length: 4000 }, (_, i) => `"k${i}":1`).join(",");
     refuses(`{"type":"object",${keys}}`, ROOT, /too large|not supported/);
     refuses(`{"type":"object","${"x".repeat(30_000)}":1}`, ROOT, /^.{1,300}$/);
     refuses(`{"type":"object","title":"${"x".repeat(5_000_000)}"}`, ROOT, /too large/);
-    assert.ok(performance.now() - start < 1000);
+    assert.ok(process.cpuUsage(start).user < 1_000_000);
   });
 });
 

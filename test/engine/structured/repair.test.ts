@@ -128,13 +128,13 @@ describe("repairJson", () => {
 
   it("reads hostile text in linear time", () => {
     const parts = ["{", '{"', '{"a":', "[{", 'x" ', '" ,', "{'a", "/* x */", "\\", '{"a":1,} ', "it's ", "1,", "{ "];
-    const start = performance.now();
+    const start = process.cpuUsage();
     for (const part of parts) {
       const rest = part.repeat(128_000 / part.length);
       for (const answer of [rest, `{"a":"${rest}`, `{"a":[${rest}]}`, `{'a':'${rest}',}`]) repairJson(answer);
     }
     // 52 texts of 128 KB in 0.5 s; a quadratic reader takes seconds for one.
-    assert.ok(performance.now() - start < 5000);
+    assert.ok(process.cpuUsage(start).user < 5_000_000);
   });
 });
 
