@@ -61,7 +61,9 @@ const test = isOnline ? tests : tests.skip;
 
 beforeAll(async () => {
   if (!isOnline) return;
-  await run(process.execPath, [join(ROOT, "tools/package.ts")], { env: CHILD_ENV });
+  // npm test has packed them. Packing builds the console and the reference, which other tests read at the same time.
+  if (process.env.npm_lifecycle_event !== "test")
+    await run(process.execPath, [join(ROOT, "tools/package.ts")], { env: CHILD_ENV });
   const { "@bufbuild/protobuf": protobuf, "@connectrpc/connect": connect } = JSON.parse(
     await readFile(join(ROOT, "package.json"), "utf8"),
   ).dependencies;
