@@ -6,7 +6,7 @@ import { chromium } from "playwright-core";
 
 /** Size and load time of the console. */
 export interface ConsoleLoad {
-  /** Scripts of the built console, gzipped, in bytes. */
+  /** Scripts of all pages of an owner, gzipped, in bytes. */
   scriptBytes: number;
   /**
    * Median time from the request of the page to its load event, with an empty cache, in milliseconds. Undefined without
@@ -22,7 +22,7 @@ const LOADS = 9;
 export async function measureConsole(port: number): Promise<ConsoleLoad> {
   const assets = fileURLToPath(new URL("../console/dist/assets", import.meta.url));
   if (!existsSync(assets)) throw new Error("The console is not built. Run npm run build:console.");
-  const scripts = readdirSync(assets).filter((name) => name.endsWith(".js"));
+  const scripts = readdirSync(assets).filter((name) => /^(?!operator-).*\.js$/.test(name));
   const scriptBytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(assets, name))).length, 0);
   if (!existsSync(CHROMIUM)) return { scriptBytes, loadMs: undefined };
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });

@@ -173,7 +173,7 @@ function admissionSection(loads: AdmissionLoad[]): string {
 
 function consoleSection(page: ConsoleLoad | undefined): string {
   if (!page) return "";
-  const size = `The scripts of the console have ${figure(page.scriptBytes)} bytes, gzipped.`;
+  const size = `The scripts of the owner's pages have ${figure(page.scriptBytes)} bytes, gzipped.`;
   const time =
     page.loadMs === undefined
       ? "Its load time was not measured, because Chromium was not found."

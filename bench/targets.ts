@@ -92,7 +92,7 @@ const GOALS: readonly Goal[] = [
     read: ({ admission }) => admission.find(({ name }) => name === STEADY)?.postgresMicros,
   },
   {
-    name: "scripts of the console, gzipped",
+    name: "scripts of the owner's pages of the console, gzipped",
     bound: { most: 150_000 },
     unit: "bytes",
     read: (results) => results.console?.scriptBytes,
