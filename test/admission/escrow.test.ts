@@ -20,6 +20,20 @@ test("asks for a request although two other workspaces always have more requests
   assert.ok(items.some(({ workspace }) => workspace === "ws_3"));
 });
 
+test("does not continue a grant that it has found in the database, because no request runs under it", () => {
+  const escrow = new Escrow("r1");
+  escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
+  escrow.handle({ type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 }, 0);
+  escrow.handle({ type: "find", workspace: "ws_2", grant: 7 }, 0);
+  escrow.handle({ type: "request", workspace: "ws_2", requestId: "req_2", hold: 1, input: 1 }, 0);
+  const ended = escrow.handle({ type: "receive", replies: [{ state: "ended" }] }, 0);
+  const sent = itemsOf(ended).map(({ workspace, grant, asks }) => [workspace, grant, asks.length]);
+  assert.deepEqual(sent.sort(), [
+    ["ws_1", 0, 1],
+    ["ws_2", 0, 1],
+  ]);
+});
+
 function itemsOf(commands: readonly Command[]): readonly Item[] {
   return commands.flatMap((command) => (command.type === "send" ? command.items : []));
 }

@@ -158,7 +158,8 @@ export class Share {
     const item = {
       workspace: this.workspace,
       seq,
-      grant: this.grant,
+      // No request runs under a grant that was found, so a new one replaces it.
+      grant: this.#after === 0 ? 0 : this.grant,
       after: this.#after,
       minute: this.free.minute,
       keep: this.free.parts,
