@@ -84,8 +84,8 @@ describe("reads the input of a request", () => {
     shared: { codes, script, calls, ask },
   }) => {
     script({});
-    const filler = Array.from({ length: 60_000 }, (_, i) => `Sentence ${i} says little.`);
-    filler[30_000] = "The heron nests at Tarn Hows.";
+    const filler = Array.from({ length: 25_000 }, (_, i) => `Sentence ${i} says little.`);
+    filler[12_500] = "The heron nests at Tarn Hows.";
     const attachments = [file("long.txt", "text/plain", filler.join(" "))];
     const answer = await ask({ prompt: "Where does the heron nest?", effort: "low", attachments });
     assert.deepEqual(codes(answer.notices), ["attachments_shortened"]);
