@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { Escrow } from "../../src/admission/escrow/escrow.ts";
 import type { Command } from "../../src/admission/escrow/events.ts";
-import { type Item, NOTHING, type Reply } from "../../src/admission/escrow/exchange.ts";
+import { type Item, NOTHING, type Reply, type Verdict } from "../../src/admission/escrow/exchange.ts";
 
 test("asks for a request although two other workspaces always have more requests than an exchange takes", () => {
   const escrow = new Escrow("r1");
@@ -34,12 +34,35 @@ test("does not continue a grant that it has found in the database, because no re
   ]);
 });
 
+test("closes a grant that it has found in the database at once", () => {
+  const escrow = new Escrow("r1");
+  escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
+  const request = { type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 } as const;
+  const items = itemsOf(escrow.handle(request, 0));
+  escrow.handle({ type: "receive", replies: items.map(admitAll) }, 0);
+  const post = { requestId: "req_1", charge: 1, output: 1, row: {} };
+  const posting = itemsOf(escrow.handle({ type: "settle", post }, 0));
+  escrow.handle({ type: "receive", replies: posting.map(admitAll) }, 0);
+  const found = itemsOf(escrow.handle({ type: "find", workspace: "ws_1", grant: 7 }, 1));
+  assert.deepEqual(
+    found.map(({ workspace, close }) => [workspace, close]),
+    [["ws_1", true]],
+  );
+});
+
 function itemsOf(commands: readonly Command[]): readonly Item[] {
   return commands.flatMap((command) => (command.type === "send" ? command.items : []));
 }
 
 function refuseAll({ asks }: Item): Reply {
-  const verdicts = asks.map(() => ({ refusal: { refusal: "rate_limited" } as const }));
+  return replyOf(asks.map(() => ({ refusal: { refusal: "rate_limited" } })));
+}
+
+function admitAll({ asks }: Item): Reply {
+  return replyOf(asks.map(() => ({})));
+}
+
+function replyOf(verdicts: readonly Verdict[]): Reply {
   const none = { grant: 1, charges: {}, extra: NOTHING, minute: 0, msLeft: 60_000, isOver: false };
   return { state: "done", verdicts, ...none };
 }

@@ -247,7 +247,9 @@ export class Escrow {
   /** A grant that is not known here is closed. */
   #find(workspace: string, grant: number): void {
     const share = this.#share(workspace);
-    if (share.grant === 0 && !share.flight) share.grant = grant;
+    if (share.grant !== 0 || share.flight) return;
+    share.grant = grant;
+    share.mustReturn = true;
   }
 
   #beat(sentAt: number, isDeaf: boolean, now: number): void {
