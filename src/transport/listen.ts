@@ -26,6 +26,12 @@ export interface Listener {
  */
 const SHARES_PORT = cluster.isWorker && platform() === "linux";
 
+/**
+ * Most connections that wait to be accepted; the system may allow fewer. With Node's default of 511, a burst of one
+ * caller fills the queue. The system then drops the connections of others, whose clients try again after a second.
+ */
+const BACKLOG = 4_096;
+
 /** Time in which a new connection must send its first bytes, in milliseconds. */
 const FIRST_BYTES_MS = 20_000;
 
@@ -138,7 +144,7 @@ function readFirstBytes(socket: Socket, done: (bytes: string) => void): void {
 async function bind(server: NetServer, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port, reusePort: SHARES_PORT }, () => {
+    server.listen({ host, port, backlog: BACKLOG, reusePort: SHARES_PORT }, () => {
       server.off("error", reject);
       resolve();
     });
