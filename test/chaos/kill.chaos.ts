@@ -105,13 +105,17 @@ test("releases holds and charges a retry once after kill -9 at each state of a r
   const [ofTaking, ofSettling, ofSettled] = await Promise.all(
     ["ws_taking", "ws_settling", "ws_settled"].map((id) => lock(server, id)),
   );
+  const untilWaiting = (count: number) =>
+    until(`${count} statements that wait`, async () => {
+      const rows = await server.pool.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'exchange'",
+      );
+      return rows.length === count;
+    });
+  // A statement waits for a lock for a second. The settlements begin together, and the third joins them.
+  await untilWaiting(2);
   clients.push(lost("taking"));
-  await until("statements that wait", async () => {
-    const rows = await server.pool.query(
-      "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'exchange'",
-    );
-    return rows.length === 3;
-  });
+  await untilWaiting(3);
   for (const { process } of Object.values(victims)) process.kill("SIGSTOP");
   await ofSettled?.();
   await until("the settlement", async () => (await charged(server, "ws_settled")).each.length === 1);
