@@ -165,8 +165,8 @@ function admissionSection(loads: AdmissionLoad[]): string {
   ]);
   const cpu = "CPU µs per request: service + Postgres";
   return section(
-    "Admission and settlement without models and transport, with every kind of limit and durable commits. Both share " +
-      "one core with Postgres:",
+    "Admission and settlement without models and transport, with every kind of limit and durable commits. Both\n" +
+      "share one core with Postgres:",
     table(["", "requests/s", "p50 ms", "p99 ms", "batch", cpu, "WAL bytes"], rows),
   );
 }
