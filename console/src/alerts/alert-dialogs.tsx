@@ -1,23 +1,15 @@
 import { useState } from "preact/hooks";
-import { Copy } from "../parts/copy.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Note } from "../parts/note.tsx";
+import { Secret } from "../parts/secret.tsx";
 
 /** Shows the new secret of the signatures, which is not available later. */
 export function AlertSecret({ secret, done }: { secret: string; done: () => void }) {
   return (
     <Dialog title="The secret of the signatures" close={done} sticky>
-      <Note tone="warn">
-        <p>
-          <strong>Store it now.</strong> It is not shown again. The program behind the webhook uses it to check that an
-          event is from this service.
-        </p>
-      </Note>
-      <pre class="secret" data-secret>
-        {secret}
-      </pre>
-      <Copy text={secret} label="Copy the secret" />
+      <Secret secret={secret}>
+        It is not shown again. The program behind the webhook uses it to check that an event is from this service.
+      </Secret>
       <div class="buttons">
         <button type="button" class="primary" onClick={done}>
           I have stored it

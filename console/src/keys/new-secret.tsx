@@ -1,5 +1,5 @@
 import { Copy } from "../parts/copy.tsx";
-import { Note } from "../parts/note.tsx";
+import { Secret } from "../parts/secret.tsx";
 
 /** Shows a new secret, which is not available later, and a command that uses it. */
 export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate: boolean }) {
@@ -9,16 +9,10 @@ export function NewSecret({ secret, mayGenerate }: { secret: string; mayGenerate
     : `curl ${location.origin}/v1/quotas -H "X-API-Key: ${secret}"`;
   return (
     <>
-      <Note tone="warn">
-        <p>
-          <strong>Store it now.</strong> The service stores only its hash and cannot show it again. Keep it on a server;
-          never put it into a browser or an app.
-        </p>
-      </Note>
-      <pre class="secret" data-secret>
-        {secret}
-      </pre>
-      <Copy text={secret} label="Copy the secret" />
+      <Secret secret={secret}>
+        The service stores only its hash and cannot show it again. Keep it on a server; never put it into a browser or
+        an app.
+      </Secret>
       <p>Try it:</p>
       <pre class="wrap">{line}</pre>
       <Copy text={line} label="Copy the command" />
