@@ -21,6 +21,7 @@ import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";
 import { openPool } from "../src/store/pool.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
+import { ask } from "../test/helpers/books.ts";
 import { type AdmissionLoad, STEADY } from "./admission.ts";
 import { serverCpuSeconds } from "./postgres-cpu.ts";
 
@@ -172,20 +173,7 @@ async function send(load: Load, seconds: number, request: (i: number) => Promise
 /** A request of workspace n, from its admission to its settlement. */
 function requester(admission: ReturnType<typeof createAdmission>): (n: number) => Promise<void> {
   return async (n) => {
-    const id = randomUUID().replaceAll("-", "");
-    const lease = await admission.open({
-      caller: { workspaceId: `ws_${n}`, workspace: `ws_${n}`, keyId: `key_${n}`, scopes: ["generate"] },
-      authenticatedAt: performance.now(),
-      requestId: `req_${id}`,
-      generationId: `gen_${id}`,
-      streamed: false,
-      shape: "text",
-      effort: "auto",
-      level: "low",
-      inputTokens: 100,
-      maxOutputTokens: 1_000,
-      rates: { input: 100, cached: 10, output: 400 },
-    });
+    const lease = await admission.open(ask(`ws_${n}`, { inputTokens: 100, maxOutputTokens: 1_000 }));
     if ("replay" in lease) throw new Error("The service replayed a request without an idempotency key.");
     const answer = { outputTokens: 200, cachedTokens: 0, latencyMs: 12, model: "openai-fast" };
     await lease.settle({ outcome: "ok", finishReason: "stop", ...answer });
