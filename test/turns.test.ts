@@ -48,3 +48,28 @@ test("starts more in each turn while more waits than can start in 32 turns", asy
   assert.equal(started, 20);
   while (started < 320) await setImmediate();
 });
+
+test("starts as many pieces in a turn as take two milliseconds together, within its bounds", async () => {
+  const turns = new Turns<string>(2, 16);
+  let started = 0;
+  /** Adds pieces of a duration, 20 at a time. @returns how many the last turn started */
+  const run = async (pieces: number, ms: number) => {
+    let latest = 0;
+    for (let added = 0; added < pieces; added += 20) {
+      for (let i = 0; i < 20; i++)
+        turns.add("a", () => {
+          started++;
+          for (const end = performance.now() + ms; performance.now() < end; );
+          return true;
+        });
+      const before = started;
+      await setImmediate();
+      latest = started - before;
+      while (started % 20 !== 0) await setImmediate();
+    }
+    return latest;
+  };
+  assert.equal(await run(20, 0), 2);
+  assert.equal(await run(2_000, 0), 16);
+  assert.equal(await run(100, 3), 2);
+});

@@ -46,7 +46,7 @@ export function failover(models: readonly Model[]): Model {
   return {
     name: models.map(({ name }) => name).join(","),
     ask: (call) =>
-      call.streamed || models.length === 1 ? new HandOver(inTurn(models, call)) : sideBySide(models, call),
+      call.streamed || models.length === 1 ? new HandOver(inTurn(models, call)) : new SideBySide(models, call),
   };
 }
 
@@ -134,23 +134,55 @@ class LastTry implements Pieces {
   }
 }
 
-async function* sideBySide(models: readonly Model[], call: ModelCall): AsyncGenerator<Piece, void, undefined> {
-  const candidates = new Candidates(models);
-  const tries: WholeCompletion[] = [];
-  try {
-    for (const { model, call: own, isLast } of candidates.next(call)) {
-      tries.push(new WholeCompletion(model, own));
-      const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
-      call.signal.throwIfAborted();
-      if (!pieces) continue;
-      for (const piece of pieces) yield piece;
-      return;
-    }
-  } finally {
-    for (const each of tries) each.end();
+/** The first whole completion of several models. Without a generator, which takes 0.5 µs for each piece. */
+class SideBySide implements Pieces {
+  readonly #models: readonly Model[];
+  readonly #call: ModelCall;
+  /** Undefined before the first `next`. */
+  #pieces: Iterator<Piece, undefined> | undefined;
+
+  constructor(models: readonly Model[], call: ModelCall) {
+    this.#models = models;
+    this.#call = call;
   }
-  throw new UpstreamError(candidates.causes);
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Piece, void>> {
+    if (!this.#pieces) {
+      // Nothing follows a failure.
+      this.#pieces = NONE;
+      this.#pieces = (await this.#ask()).values();
+    }
+    return this.#pieces.next();
+  }
+
+  async return(): Promise<IteratorResult<Piece, void>> {
+    this.#pieces = NONE;
+    return NONE.next();
+  }
+
+  async #ask(): Promise<readonly Piece[]> {
+    const call = this.#call;
+    const candidates = new Candidates(this.#models);
+    const tries: WholeCompletion[] = [];
+    try {
+      for (const { model, call: own, isLast } of candidates.next(call)) {
+        tries.push(new WholeCompletion(model, own));
+        const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
+        call.signal.throwIfAborted();
+        if (pieces) return pieces;
+      }
+    } finally {
+      for (const each of tries) each.end();
+    }
+    throw new UpstreamError(candidates.causes);
+  }
 }
+
+const NONE: Iterator<Piece, undefined> = [].values();
 
 /**
  * Created once, because creating an error with its stack costs more than the rest of an abort. It is a ModelError, so
@@ -173,9 +205,17 @@ class WholeCompletion {
     void this.#run(model.ask({ ...call, signal: this.#link.signal }));
   }
 
+  /** A completion without text counts as failed. */
   async #run(pieces: Pieces): Promise<void> {
+    const all: Piece[] = [];
     try {
-      this.result = { pieces: await collect(pieces) };
+      let hasText = false;
+      for await (const piece of pieces) {
+        if (piece.type === "text") hasText = true;
+        else if (piece.type === "end" && !hasText) demandText(piece.reason);
+        all.push(piece);
+      }
+      this.result = { pieces: all };
     } catch (error) {
       this.result = { error };
     }
@@ -187,16 +227,6 @@ class WholeCompletion {
     if (this.result) this.#link.release();
     else this.#link.abort(OVERTAKEN);
   }
-}
-
-/** @throws ModelError for a completion without text */
-async function collect(pieces: Pieces): Promise<Piece[]> {
-  const all: Piece[] = [];
-  for await (const piece of pieces) {
-    if (piece.type === "end" && !all.some(({ type }) => type === "text")) demandText(piece.reason);
-    all.push(piece);
-  }
-  return all;
 }
 
 /**

@@ -83,10 +83,10 @@ export function createGeneration(current: () => GenerationParts): Generation {
 }
 
 /**
- * Pieces of work of requests that start in one turn of the event loop; each takes 0.1 to 0.3 ms. One for the process,
+ * Pieces of work of requests that start in one turn of the event loop; each takes 0.03 to 0.3 ms. One for the process,
  * because the event loop is.
  */
-const turns = new Turns<string>(8);
+const turns = new Turns<string>(8, 64);
 
 /** The six steps of a request: check, level, input, lease, answer, settle. */
 async function* generate(
