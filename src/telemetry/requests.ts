@@ -30,13 +30,13 @@ export function requestMetrics(registry: Registry, errors: InternalErrors): Pick
   );
   return {
     requestShed: (cause) => shed.inc({ cause }),
-    request({ transport, method, outcome, seconds, ...end }) {
+    request({ transport, method, outcome, seconds, inputTokens, outputTokens, cachedTokens, credits: charged }) {
       requests.inc({ transport, method, outcome });
       requestSeconds.observe({ transport, method }, seconds);
-      if (end.inputTokens) tokens.inc({ kind: "input" }, end.inputTokens);
-      if (end.outputTokens) tokens.inc({ kind: "output" }, end.outputTokens);
-      if (end.cachedTokens) tokens.inc({ kind: "cached" }, end.cachedTokens);
-      if (end.credits) credits.inc(end.credits);
+      if (inputTokens) tokens.inc({ kind: "input" }, inputTokens);
+      if (outputTokens) tokens.inc({ kind: "output" }, outputTokens);
+      if (cachedTokens) tokens.inc({ kind: "cached" }, cachedTokens);
+      if (charged) credits.inc(charged);
     },
   };
 }

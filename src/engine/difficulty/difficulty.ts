@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Kind, kindOf } from "./kind.ts";
-import { count, type Reading, read } from "./reading.ts";
+import { type Reading, read } from "./reading.ts";
 import { DEMANDS, FEATURES } from "./signals.ts";
 
 export type { Kind } from "./kind.ts";
@@ -104,7 +104,8 @@ function score(
 ): void {
   // An iterator over the entries takes twice the time.
   for (let at = 0; at < features.length; at++) {
-    const [weight, feature] = [features[at], FEATURES[at]];
+    const weight = features[at];
+    const feature = FEATURES[at];
     if (!weight || !feature) continue;
     const distance = (feature.value(reading) - weight.mean) / weight.deviation;
     const effect = weight.weight * Math.max(-FARTHEST, Math.min(FARTHEST, distance));
@@ -112,8 +113,8 @@ function score(
   }
   // A question with options needs one short answer, even when it contains words such as "compare".
   if (reading.options > 0) return;
-  for (const { topic, high, first, further = 0, most = 0 } of DEMANDS) {
-    const marks = count(reading, topic);
+  for (const { topic, high, first, further, most } of DEMANDS) {
+    const marks = reading.marks[topic] ?? 0;
     if (marks > 0) add(first + further * Math.min(most, marks - 1), high);
   }
 }

@@ -1,5 +1,5 @@
-import { count, type Reading } from "./reading.ts";
-import type { Topic } from "./topics.ts";
+import type { Reading } from "./reading.ts";
+import { TOPIC_NUMBERS, type Topic } from "./topics.ts";
 
 /** A feature of a prompt whose weight is fitted on recorded answers. */
 interface Feature {
@@ -31,12 +31,12 @@ export const FEATURES: readonly Feature[] = [
     prior: 0.1,
     value: ({ shortWords, words }) => (shortWords + SHARE.short * SHARE.words) / (words + SHARE.words),
   },
-  { high: "conditions", prior: 0.05, value: (reading) => Math.log1p(count(reading, "conditions")) },
-  { high: "numbers in words", prior: 0.05, value: (reading) => Math.log1p(count(reading, "numbers")) },
-  { high: "statements to reason over", prior: 0.05, value: (reading) => Math.log1p(count(reading, "statements")) },
-  { high: "program code is involved", prior: 0.15, value: (reading) => some(reading, "program") },
-  { high: "a role is to be played", prior: -0.15, value: (reading) => some(reading, "role") },
-  { high: "an explanation or advice", prior: -0.05, value: (reading) => some(reading, "explain") },
+  { high: "conditions", prior: 0.05, value: extent("conditions") },
+  { high: "numbers in words", prior: 0.05, value: extent("numbers") },
+  { high: "statements to reason over", prior: 0.05, value: extent("statements") },
+  { high: "program code is involved", prior: 0.15, value: presence("program") },
+  { high: "a role is to be played", prior: -0.15, value: presence("role") },
+  { high: "an explanation or advice", prior: -0.05, value: presence("explain") },
   { high: "many options", prior: 0, value: ({ options }) => options },
 ];
 
@@ -46,16 +46,17 @@ export const FEATURES: readonly Feature[] = [
  * to high.
  */
 interface Demand {
-  topic: Topic;
+  /** Number of the topic. */
+  topic: number;
   /** Phrase for the trace. */
   high: string;
   /** Weight of the first mark, of each further one, and most further ones that count. */
   first: number;
-  further?: number;
-  most?: number;
+  further: number;
+  most: number;
 }
 
-export const DEMANDS: readonly Demand[] = [
+export const DEMANDS: readonly Demand[] = demands([
   { topic: "proof", high: "a proof or a derivation is asked for", first: 1.3 },
   { topic: "calculus", high: "calculus", first: 1.1 },
   { topic: "ode", high: "a differential equation", first: 1.6 },
@@ -78,7 +79,7 @@ export const DEMANDS: readonly Demand[] = [
   { topic: "translation", high: "a translation", first: -0.3 },
   { topic: "brevity", high: "a short text", first: -0.6 },
   { topic: "greeting", high: "small talk", first: -0.5 },
-];
+]);
 
 /** The values of `FEATURES` in a prompt, in their order. */
 export function featureValues(reading: Reading): Float64Array {
@@ -87,6 +88,24 @@ export function featureValues(reading: Reading): Float64Array {
   return values;
 }
 
-function some(reading: Reading, topic: Topic): number {
-  return count(reading, topic) > 0 ? 1 : 0;
+// These look up the number of a topic once, not for each prompt.
+
+function demands(
+  list: ReadonlyArray<{ topic: Topic; high: string; first: number; further?: number; most?: number }>,
+): Demand[] {
+  return list.map(({ topic, high, first, further = 0, most = 0 }) => {
+    return { topic: TOPIC_NUMBERS[topic], high, first, further, most };
+  });
+}
+
+/** Gives the logarithm of the number of marks of a topic. */
+function extent(topic: Topic): Feature["value"] {
+  const number = TOPIC_NUMBERS[topic];
+  return ({ marks }) => Math.log1p(marks[number] ?? 0);
+}
+
+/** Gives 1 for a prompt with a mark of a topic, otherwise 0. */
+function presence(topic: Topic): Feature["value"] {
+  const number = TOPIC_NUMBERS[topic];
+  return ({ marks }) => ((marks[number] ?? 0) > 0 ? 1 : 0);
 }

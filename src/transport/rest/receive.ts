@@ -45,7 +45,8 @@ export async function receive(
   const idempotencyKey = request.headers["idempotency-key"]?.toString();
   const isRepeatable = !form.streamed && idempotencyKey !== undefined;
   // The answer to a repeated request is free of limits.
-  if (!isRepeatable) await parts.services.generation.precheck(caller);
+  const checked = isRepeatable ? undefined : parts.services.generation.precheck(caller);
+  if (checked) await checked;
   const { decoded, hold } = await read(parts, exchange, caller, form, isRepeatable);
   try {
     const notices = unknownNotices(decoded);
