@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
 import { CallerGone } from "../service/request-context.ts";
+import { Pipeline } from "./pipeline.ts";
 import { newRequestId } from "./request-id.ts";
 import { rawResponse } from "./rest/json-response.ts";
 
@@ -25,9 +26,13 @@ export interface Connection {
   readonly closed: Signal;
   /** Whether the limit was reached when this connection was opened. Requests of callers on it are refused. */
   readonly isExcess: boolean;
-  /** Notes that a request begins. */
-  begin(response?: ServerResponse): void;
-  /** Notes that a response has been sent, and whether others wait for their turn. */
+  /**
+   * Runs a request. One of HTTP/1.1 runs after the responses to earlier requests of the connection have been sent, or
+   * never if the connection ends first.
+   * @param response over HTTP/1.1
+   */
+  begin(run: () => void, response?: ServerResponse): void;
+  /** Notes that the response to a request that ran has been sent. */
   end(): void;
   /** Notes who has sent a request. Call it before the response ends. */
   know(user: User): void;
@@ -96,7 +101,7 @@ const GONE = new CallerGone();
 const UNTRACKED: Connection = {
   closed: new AbortController().signal,
   isExcess: false,
-  begin() {},
+  begin: (run) => run(),
   end() {},
   know() {},
 };
@@ -179,13 +184,15 @@ class Tracked implements Connection {
   /** Kept, because a closed socket has none. */
   readonly address: string;
   session: ServerHttp2Session | undefined;
-  /** The latest response, over HTTP/1. */
+  /** The latest response, over HTTP/1.1. */
   response: ServerResponse | undefined;
   user: User = "unknown";
   readonly #abort = new LinkedAbort(undefined);
   readonly #table: Table;
-  /** Requests whose response has not been sent. */
+  /** Requests that run. */
   #open = 0;
+  /** Requests that wait, over HTTP/1.1. Undefined for the usual connection, on which none has ever waited. */
+  #pipeline: Pipeline | undefined;
 
   constructor(socket: Socket, isExcess: boolean, table: Table) {
     this.socket = socket;
@@ -199,16 +206,25 @@ class Tracked implements Connection {
     return this.#abort.signal;
   }
 
-  begin(response?: ServerResponse): void {
-    this.response = response;
-    if (this.#open++ === 0) this.#table.wake(this);
+  begin(run: () => void, response?: ServerResponse): void {
+    if (response && this.#isBusy) {
+      this.#pipeline ??= new Pipeline(this.socket);
+      this.#pipeline.add({ response, run });
+      return;
+    }
+    if (this.#open === 0) this.#table.wake(this);
+    this.#start(run, response);
   }
 
   end(): void {
-    // The time that a stalled reader had for the last response must not end the wait for the next one.
-    if (--this.#open > 0) {
-      if (!this.session) this.socket.setTimeout(0);
-    } else if (!this.socket.destroyed && !this.isExcess) this.#table.rest(this);
+    this.#open--;
+    if (this.#pipeline && !this.#pipeline.isEmpty) {
+      this.#pipeline.next(({ run, response }) => {
+        // The time that a stalled reader had for the last response must not end the wait for this one.
+        this.socket.setTimeout(0);
+        this.#start(run, response);
+      });
+    } else if (this.#open === 0 && !this.socket.destroyed && !this.isExcess) this.#table.rest(this);
   }
 
   know(user: User): void {
@@ -216,7 +232,18 @@ class Tracked implements Connection {
     if (this.user !== "operator" && this.#open > 0) this.user = user;
   }
 
+  get #isBusy(): boolean {
+    return this.#open > 0 || (this.#pipeline !== undefined && !this.#pipeline.isEmpty);
+  }
+
+  #start(run: () => void, response: ServerResponse | undefined): void {
+    this.#open++;
+    this.response = response;
+    run();
+  }
+
   close(): void {
+    this.#pipeline?.clear();
     this.#table.wake(this);
     this.#abort.abort(GONE);
   }

@@ -67,9 +67,11 @@ export async function listenBoth(
 ): Promise<Listener> {
   const serve: RequestListener = (request, response) => {
     const connection = connectionOf(request);
-    connection.begin(request.httpVersionMajor === 1 ? response : undefined);
-    response.once("close", () => connection.end());
-    handler(request, response);
+    const run = () => {
+      response.once("close", () => connection.end());
+      handler(request, response);
+    };
+    connection.begin(run, request.httpVersionMajor === 1 ? response : undefined);
   };
   const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true }, serve).on("checkContinue", serve);
   const onHttp2 = beginInTurns(serve as unknown as Parameters<typeof beginInTurns>[0]);

@@ -131,3 +131,31 @@ test("serves callers again when a connection has closed", async (t) => {
     return (await next.read()).status === 200;
   });
 });
+
+test("closes a connection with too many pipelined requests after the responses to those that wait", async (t) => {
+  let begun = 0;
+  const release = Promise.withResolvers<void>();
+  const listener = await listenBoth(
+    async (_, response) => {
+      begun++;
+      await release.promise;
+      response.end("served");
+    },
+    ...(["127.0.0.1", 0, { max: 10, onShed: () => undefined }] as const),
+  );
+  t.onTestFinished(async () => {
+    const closed = listener.close();
+    listener.destroy();
+    await closed;
+  });
+  const raw = await openRaw(t, listener.url);
+  // More than the service reads at a time.
+  raw.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100_000));
+  await until(() => begun === 1);
+  release.resolve();
+  for (let i = 0; i < 32; i++) assert.equal((await raw.read()).headers.connection, "keep-alive");
+  assert.equal((await raw.read()).headers.connection, "close");
+  await raw.closed;
+  await assert.rejects(raw.read(), /the connection ended/);
+  assert.equal(begun, 33);
+});

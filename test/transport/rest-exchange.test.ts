@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as tick } from "node:timers/promises";
 import { pino } from "pino";
 import { describe } from "vitest";
 import { onAbort } from "../../src/abort.ts";
@@ -247,7 +247,7 @@ test("releases the body budget when the caller leaves during the key lookup", as
   assert.equal((await stays.read()).status, 100);
 });
 
-test("aborts every request of a closed connection, including a queued one", async ({ t }) => {
+test("aborts the request of a closed connection and never runs one that waits behind it", async ({ t }) => {
   const calls: RequestContext[] = [];
   const server = await listen(t, {
     generation: {
@@ -261,10 +261,44 @@ test("aborts every request of a closed connection, including a queued one", asyn
   const raw = await openRaw(t, server.url);
   const one = `${head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 14 })}{"prompt":"a"}`;
   raw.send(one + one);
-  await until(() => calls.length === 2);
+  await until(() => calls.length === 1);
   assert.ok(calls.every(({ signal }) => !signal.aborted));
   raw.socket.destroy();
   await until(() => calls.every(({ signal }) => signal.aborted));
+  await until(async () => (await server.connections()) === 0);
+  assert.equal(calls.length, 1);
+});
+
+test("runs pipelined requests with bodies one at a time, in their order", async ({ t }) => {
+  const prompts: string[] = [];
+  let running = 0;
+  let most = 0;
+  const server = await listen(t, {
+    generation: {
+      async generateWhole(request) {
+        prompts.push("prompt" in request ? request.prompt : "");
+        most = Math.max(most, ++running);
+        await tick();
+        running--;
+        throw new Failure("insufficient_credit");
+      },
+    },
+  });
+  const raw = await openRaw(t, server.url);
+  const sent = Array.from({ length: 20 }, (_, i) => `{"prompt":"${i + 10}"}`);
+  const requests = sent.map((body) => head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 15 }) + body);
+  // The end of the last one arrives later.
+  const text = requests.join("");
+  raw.send(text.slice(0, -5));
+  for (let i = 0; i < 19; i++) assert.equal((await raw.read()).status, 402);
+  raw.send(text.slice(-5));
+  const response = await raw.read();
+  assert.deepEqual([response.status, response.headers.connection], [402, "keep-alive"]);
+  assert.deepEqual(
+    prompts,
+    sent.map((body) => JSON.parse(body).prompt),
+  );
+  assert.equal(most, 1);
 });
 
 test("answers 408 to a request that does not arrive in time, and closes its connection", async ({ t }) => {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
-import { connectionOf, refuseExcess } from "../connections.ts";
+import { type Connection, connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
 import { ownFailure } from "../failure-body.ts";
 import { isOpenaiPath, openaiFailure } from "../openai/failure.ts";
@@ -23,7 +23,7 @@ interface Parts {
   readonly stallMs: number;
 }
 
-type ServeExchange = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => Promise<void>;
+type ServeExchange = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => void;
 
 /**
  * Creates the function that serves each request: it finds the handler, runs it, and turns what it throws into a
@@ -31,9 +31,12 @@ type ServeExchange = (request: IncomingMessage, response: ServerResponse, expect
  */
 export function createServeExchange({ router, report, ready, stallMs }: Parts): ServeExchange {
   return (request, response, expectsContinue) => {
-    const requestId = newRequestId();
     const connection = connectionOf(request);
-    connection.begin(response);
+    connection.begin(() => void begin(request, response, expectsContinue, connection), response);
+  };
+
+  function begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, connection: Connection) {
+    const requestId = newRequestId();
     // First, because Node's own listener gives the socket to the next response, which may set a timeout.
     response.prependOnceListener("finish", () => connection.end());
     // While the service drains, a connection ends after its current response.
@@ -47,7 +50,7 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
     // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` does.
     if (name === undefined) return run();
     return traceRequest(name, request.headers, { "http.request.method": request.method }, run);
-  };
+  }
 
   async function serve(exchange: Exchange): Promise<void> {
     const { request, response, path } = exchange;

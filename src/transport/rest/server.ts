@@ -52,9 +52,9 @@ export function createRestServer(
     ready: services.ready,
     stallMs: config.stream.stallMs,
   });
-  server.on("request", (request, response) => void serve(request, response, false));
-  server.on("checkContinue", (request, response) => void serve(request, response, true));
+  server.on("request", (request, response) => serve(request, response, false));
+  server.on("checkContinue", (request, response) => serve(request, response, true));
   // Without this listener, Node refuses an unknown expectation with a 417 that has no body.
-  server.on("checkExpectation", (request, response) => void serve(request, response, false));
+  server.on("checkExpectation", (request, response) => serve(request, response, false));
   return server;
 }
