@@ -50,6 +50,48 @@ test("closes a grant that it has found in the database at once", () => {
   );
 });
 
+test("asks for no headroom while a workspace has a request every five seconds, and returns it after 15 s", () => {
+  const { request, settle, tick } = slowWorkspace();
+  const asked = [0, 5_000, 10_000, 15_000, 20_000].map((now, i) => {
+    const items = request(`req_${i}`, now);
+    settle(`req_${i}`, now + 50);
+    // The share is looked at every 250 ms.
+    for (let at = now + 250; at < now + 5_000; at += 250) assert.deepEqual(tick(at), []);
+    return items.flatMap(({ asks }) => asks).length;
+  });
+  assert.deepEqual(asked, [1, 1, 0, 0, 0]);
+  for (let at = 25_000; at < 35_000; at += 250) assert.deepEqual(tick(at), []);
+  assert.deepEqual(
+    tick(35_000).map(({ close }) => close),
+    [true],
+  );
+});
+
+/** A replica that has all headroom it asks for, with a heartbeat before each event. */
+function slowWorkspace() {
+  const escrow = new Escrow("r1");
+  const handle = (event: Parameters<Escrow["handle"]>[0], now: number) => {
+    escrow.handle({ type: "beat", sentAt: now, isDeaf: false }, now);
+    const items = itemsOf(escrow.handle(event, now));
+    if (items.length > 0) escrow.handle({ type: "receive", replies: items.map(grantAll) }, now);
+    return items;
+  };
+  return {
+    request: (requestId: string, now: number) =>
+      handle({ type: "request", workspace: "ws_1", requestId, hold: 10, input: 1 }, now),
+    settle: (requestId: string, now: number) =>
+      handle({ type: "settle", post: { requestId, charge: 1, output: 1, row: {} } }, now),
+    tick: (now: number) => handle({ type: "tick" }, now),
+  };
+}
+
+/** The reply with all spare headroom. */
+function grantAll({ asks, spare: { n, credit } }: Item): Reply {
+  const [running, requests, input, output] = Array(4).fill(Number.POSITIVE_INFINITY);
+  const extra = { credit: n * credit, running, requests, input, output };
+  return { ...replyOf(asks.map(() => ({}))), extra } as Reply;
+}
+
 function itemsOf(commands: readonly Command[]): readonly Item[] {
   return commands.flatMap((command) => (command.type === "send" ? command.items : []));
 }

@@ -158,7 +158,8 @@ function finish(world: World): void {
       if (grant !== undefined) world.tell(replica, { type: "find", workspace, grant });
     }
   }
-  world.advance(20_000);
+  // The longest time for which unused headroom is kept.
+  world.advance(35_000);
   world.checks.holds();
   world.checks.ended();
 }

@@ -1,7 +1,23 @@
 /** Length of a part of the time that is observed, in milliseconds. */
 const PART_MS = 1_000;
 
-/** What the requests of the last one to two seconds needed. */
+/** Time without a request after which unused headroom is returned, in milliseconds. */
+const IDLE_MS = 2_000;
+
+/** Longest time between two requests of a workspace that is used now and then, in milliseconds. */
+const MAX_GAP_MS = 10_000;
+
+/** Unused headroom of a workspace that is used now and then is returned after this number of gaps. */
+const GAPS = 3;
+
+/** Share of the longest gap that a further request leaves. */
+const FADING = 0.7;
+
+/** Fewest requests in the last seconds for which headroom is taken in advance, and those of a slow workspace. */
+const FEW = 2;
+const SLOW = 4;
+
+/** What the next requests need: those of one to two seconds, or the next ones of a workspace used now and then. */
 export interface Demand {
   /** Number of requests. */
   n: number;
@@ -23,11 +39,24 @@ const EMPTY: Readonly<Part> = { requests: 0, credit: 0, input: 0, ends: 0, outpu
 
 /** Observes the requests of one workspace on one replica. Times are in ms of a monotonic clock. */
 export class DemandMeter {
+  /** When the last request was admitted. */
+  admittedAt: number;
+  /** Longest time between the last requests, up to MAX_GAP_MS; 0: there was one request. */
+  #gap = 0;
   #part = 0;
   #now: Part = { ...EMPTY };
   #before: Part = { ...EMPTY };
+  #mean: Omit<Demand, "n"> = { credit: 0, input: 0, output: 1 };
+
+  /** @param admittedAt when an earlier meter of the workspace has seen a request */
+  constructor(admittedAt = Number.NEGATIVE_INFINITY) {
+    this.admittedAt = admittedAt;
+  }
 
   admitted(hold: number, input: number, now: number): void {
+    const gap = now - this.admittedAt;
+    this.#gap = gap > MAX_GAP_MS ? 0 : Math.max(gap, FADING * this.#gap);
+    this.admittedAt = now;
     this.#turn(now);
     this.#now.requests += 1;
     this.#now.credit += hold;
@@ -40,17 +69,21 @@ export class DemandMeter {
     this.#now.output += output;
   }
 
+  /** Whether no request has come for so long that none is expected. */
+  isIdle(now: number): boolean {
+    return now - this.admittedAt >= Math.max(IDLE_MS, GAPS * this.#gap);
+  }
+
+  /** `n` is 0 when too few requests have come to expect another one. */
   read(now: number): Demand {
     this.#turn(now);
     const sum = (key: keyof Part): number => this.#now[key] + this.#before[key];
     const n = sum("requests");
-    const of = Math.max(1, n);
-    return {
-      n,
-      credit: Math.ceil(sum("credit") / of),
-      input: Math.ceil(sum("input") / of),
-      output: Math.max(1, Math.ceil(sum("output") / Math.max(1, sum("ends")))),
-    };
+    const mean = (key: keyof Part, of: number) => Math.ceil(sum(key) / of);
+    if (n > 0) this.#mean = { ...this.#mean, credit: mean("credit", n), input: mean("input", n) };
+    if (sum("ends") > 0) this.#mean.output = Math.max(1, mean("output", sum("ends")));
+    if (this.isIdle(now)) return { n: 0, ...this.#mean };
+    return { n: GAPS * this.#gap > IDLE_MS ? Math.max(SLOW, n) : n < FEW ? 0 : n, ...this.#mean };
   }
 
   #turn(now: number): void {

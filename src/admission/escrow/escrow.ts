@@ -9,6 +9,9 @@ const SAFE_MS = 8_000;
 /** Default of `callBackMs`. */
 const CALL_BACK_MS = 100;
 
+/** Largest number of workspaces whose last request is remembered after their share is removed. About 2 MB. */
+const MAX_SEEN = 10_000;
+
 /** Wait before an ask is repeated, in milliseconds. */
 const RETRY_MS = 10;
 
@@ -22,6 +25,8 @@ export class Escrow {
   readonly #replica: string;
   readonly #callBackMs: number;
   readonly #sender = new Sender();
+  /** When the last request of workspaces without a share was admitted, in the order of removal. */
+  readonly #seen = new Map<string, number>();
   /** Settlements on their way to the journal. */
   readonly #writing = new Map<string, Unposted>();
   #safeUntil = Number.NEGATIVE_INFINITY;
@@ -53,7 +58,7 @@ export class Escrow {
   handle(event: Event, now: number): Command[] {
     const commands: Command[] = [];
     this.#apply(event, now, commands);
-    const items = this.#sender.next(now, ({ workspace }) => this.shares.delete(workspace));
+    const items = this.#sender.next(now, (share) => this.#forget(share));
     if (items) commands.push({ type: "send", items });
     return commands;
   }
@@ -273,10 +278,19 @@ export class Escrow {
     this.#sender.add(share);
   }
 
+  /** Removes a share. When its last request came is remembered, to notice workspaces that are used now and then. */
+  #forget({ workspace, admittedAt }: Share): void {
+    this.shares.delete(workspace);
+    this.#seen.set(workspace, admittedAt);
+    const [oldest] = this.#seen.size > MAX_SEEN ? this.#seen.keys() : [];
+    if (oldest !== undefined) this.#seen.delete(oldest);
+  }
+
   #share(workspace: string): Share {
     let share = this.shares.get(workspace);
     if (!share) {
-      share = new Share(workspace);
+      share = new Share(workspace, this.#seen.get(workspace));
+      this.#seen.delete(workspace);
       this.shares.set(workspace, share);
     }
     this.#sender.add(share);

@@ -1,9 +1,9 @@
-import { DemandMeter } from "./demand.ts";
+import { type Demand, DemandMeter } from "./demand.ts";
 import type { Ask, Freed, Item, Post, Reply } from "./exchange.ts";
 import { Unused } from "./unused.ts";
 
-/** Time without a new request after which unused headroom is returned, in milliseconds. */
-const IDLE_MS = 2_000;
+/** Time without an item after which the database is told what was admitted, or gets headroom back, in milliseconds. */
+const SILENT_MS = 2_000;
 
 /** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
 const QUIET_MS = 1_000;
@@ -11,8 +11,8 @@ const QUIET_MS = 1_000;
 /** Time in which nothing is sent about a workspace that another transaction locks, in milliseconds. */
 const PAUSE_MS = { first: 500, longest: 8_000 };
 
-/** Fewest requests in the last seconds for which headroom is taken in advance. */
-const FEW = 2;
+/** Headroom is taken in advance when less than this part of the expected requests fits. */
+const REFILL = 4;
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
@@ -70,16 +70,22 @@ export class Share {
   mustReturn = false;
   /** The database has to be told what was admitted. */
   mustReport = false;
-  readonly #demand = new DemandMeter();
-  #admittedAt = Number.NEGATIVE_INFINITY;
+  readonly #demand: DemandMeter;
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
   #isParked = false;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #pauseMs = PAUSE_MS.first;
 
-  constructor(workspace: string) {
+  /** @param admittedAt when an earlier share of the workspace has admitted a request, in milliseconds */
+  constructor(workspace: string, admittedAt?: number) {
     this.workspace = workspace;
+    this.#demand = new DemandMeter(admittedAt);
+  }
+
+  /** When the last request was admitted, in milliseconds. */
+  get admittedAt(): number {
+    return this.#demand.admittedAt;
   }
 
   /** Admits a request from the unused headroom: all parts or none. @returns whether it fits */
@@ -115,8 +121,9 @@ export class Share {
     if (this.#freed.length > 0) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
-    if (now - this.#sentAt < IDLE_MS) return false;
-    return this.running.size === 0 || this.used.requests > 0 || hasPart((size) => size > 0 && size < LIMITLESS);
+    if (now - this.#sentAt < SILENT_MS) return false;
+    if (this.used.requests > 0) return true;
+    return this.#demand.isIdle(now) && (this.running.size === 0 || hasPart((size) => size > 0 && size < LIMITLESS));
   }
 
   /** Keeps the item in flight, which may have been applied, for a while that doubles until the database answers. */
@@ -140,7 +147,7 @@ export class Share {
 
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
   isIdle(now: number): boolean {
-    if (this.grant !== 0 || this.flight || now - this.#admittedAt < IDLE_MS) return false;
+    if (this.grant !== 0 || this.flight || !this.#demand.isIdle(now)) return false;
     return this.running.size + this.asks.length + this.posts.length === 0;
   }
 
@@ -148,8 +155,7 @@ export class Share {
   send(seq: number, now: number, isDeaf: boolean): Item {
     this.free.endMinute(now);
     const demand = this.#demand.read(now);
-    const isRare = now - this.#admittedAt >= IDLE_MS || demand.n < FEW;
-    const isQuiet = isDeaf || isRare || this.mustReturn || now < this.#quietUntil;
+    const isQuiet = isDeaf || demand.n === 0 || this.mustReturn || now < this.#quietUntil;
     const posts = this.posts.splice(0, MAX_ITEMS);
     const asks = this.#takeAsks(now);
     if (isQuiet) this.free.keepNothing();
@@ -168,7 +174,7 @@ export class Share {
       asks,
       posts,
       freed: this.#freed,
-      spare: { ...demand, n: isQuiet ? 0 : Math.max(0, demand.n - this.free.fits(demand)) },
+      spare: { ...demand, n: isQuiet ? 0 : this.#missing(demand) },
       close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
     };
     this.used = { requests: 0, input: 0 };
@@ -232,6 +238,12 @@ export class Share {
     }
   }
 
+  /** Number of requests for which headroom is taken in advance: none while a part of what is expected is left. */
+  #missing(demand: Demand): number {
+    const left = this.free.fits(demand);
+    return left < demand.n / REFILL ? demand.n - left : 0;
+  }
+
   /** Takes the first asks that are due. */
   #takeAsks(now: number): QueuedAsk[] {
     const due: QueuedAsk[] = [];
@@ -245,7 +257,6 @@ export class Share {
   #run(ask: Ask, now: number): void {
     this.running.set(ask.requestId, { ...ask, share: this });
     this.held += ask.hold;
-    this.#admittedAt = now;
     this.#demand.admitted(ask.hold, ask.input, now);
   }
 
