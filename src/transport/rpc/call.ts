@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Signal } from "../../abort.ts";
 import { Failure } from "../../failure.ts";
 import type { RequestContext } from "../../service/request-context.ts";
 import { callerOf, contextOf, type Identity, type TrackedRequest } from "../tracked-request.ts";
@@ -10,13 +11,13 @@ export interface Call extends TrackedRequest {
   /** Members of the request in JSON that its message does not have. */
   unknown: UnknownMembers;
   /** Aborts when the connection closes, or when the caller's deadline passes with the Failure `timed_out`. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** Returns the value of the request header with a lower-case name. */
   header(name: string): string | undefined;
 }
 
 /** Creates the state of a call that has just arrived. */
-export function createCall({ headers }: IncomingMessage, requestId: string, signal: AbortSignal): Call {
+export function createCall({ headers }: IncomingMessage, requestId: string, signal: Signal): Call {
   return {
     transport: "rpc",
     method: "none",
@@ -37,6 +38,6 @@ export function callContext(call: Call): RequestContext {
 }
 
 /** Whether the call has ended because the caller's deadline has passed. */
-export function isLate({ reason }: AbortSignal): boolean {
+export function isLate({ reason }: Pick<Signal, "reason">): boolean {
   return reason instanceof Failure;
 }

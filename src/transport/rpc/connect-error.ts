@@ -3,6 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import type { Signal } from "../../abort.ts";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { failureDetail, retryAfterSeconds } from "../failure-body.ts";
@@ -17,7 +18,7 @@ const DOMAIN = "chorus";
  * Turns anything thrown into the error that the caller reads.
  * @param signal signal of the call: it tells a caller that left from one whose deadline has passed
  */
-export function toConnectError(error: unknown, requestId: string, signal?: AbortSignal): ConnectError {
+export function toConnectError(error: unknown, requestId: string, signal?: Signal): ConnectError {
   const hasLeft = error instanceof CallerGone;
   if (hasLeft && !(signal && isLate(signal))) return new ConnectError("The caller has gone.", Code.Canceled);
   const failure = hasLeft ? new Failure("timed_out") : toFailure(error);

@@ -5,7 +5,7 @@ import { errorFacts, type Log } from "../../log.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { tooLarge } from "../body-bounds.ts";
 import { MAX_SMALL_BODY } from "../body-budget.ts";
-import { assignRequestId } from "../request-id.ts";
+import { newRequestId } from "../request-id.ts";
 import { toConnectError } from "./connect-error.ts";
 import type { Method } from "./method.ts";
 import type { Protocols } from "./negotiate.ts";
@@ -27,7 +27,7 @@ export function createListener({ methods, serveMethod, protocols, handlers, stal
   const handlersByPath = new Map([...handlers].map((handler) => [handler.requestPath, handler]));
 
   async function exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = assignRequestId(response);
+    const requestId = newRequestId();
     const path = request.url?.split("?", 1)[0] ?? "";
     // An empty body is complete only after this await.
     await undefined;
@@ -35,12 +35,12 @@ export function createListener({ methods, serveMethod, protocols, handlers, stal
     if (method) return serveMethod(method, request, response, requestId);
     const aborting = new AbortController();
     response.once("close", () => aborting.abort());
-    const served: Exchange = { request, response, signal: aborting.signal, stallMs };
+    const served = { request, response, requestId, signal: aborting.signal, stallMs };
     const handler = handlersByPath.get(path);
     if (!handler) return sendReply(served, refusal(new Failure("not_found"), request, protocols, requestId));
     const isTooLarge = Number(request.headers["content-length"] ?? 0) > MAX_SMALL_BODY;
     if (isTooLarge) return sendReply(served, refusal(tooLarge(MAX_SMALL_BODY), request, protocols, requestId));
-    await serveHandler(handler, served, requestId);
+    await serveHandler(handler, served);
   }
 
   return (request, response) => {
@@ -54,12 +54,17 @@ export function createListener({ methods, serveMethod, protocols, handlers, stal
   };
 }
 
+/** Connect's handlers need a signal of the platform. */
+interface HandlerExchange extends Exchange {
+  readonly signal: AbortSignal;
+}
+
 /**
  * Serves one of Connect's handlers. It replaces Connect's own adapter, which ends the process at a request with an
  * invalid Host and waits forever for a reader that stalls.
  */
-async function serveHandler(handler: UniversalHandler, exchange: Exchange, requestId: string): Promise<void> {
-  const { request, signal } = exchange;
+async function serveHandler(handler: UniversalHandler, exchange: HandlerExchange): Promise<void> {
+  const { request, requestId, signal } = exchange;
   const header = new Headers();
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && !name.startsWith(":")) header.set(name, value.toString());

@@ -27,13 +27,12 @@ export function requireKnownHost(
   return (request, response) => {
     if (isAllowed(request, isLocal, isForeign)) return next(request, response);
     const requestId = newRequestId();
-    response.setHeader("X-Request-Id", requestId);
     const message =
       "This listener does not know the name in the header Host or Origin. If it is a name of this service, add it to " +
       "RPC_NAMES.";
     const reply = refusal(new Failure("foreign_origin", { message }), request, { grpc: true }, requestId);
     const { signal } = new AbortController();
-    sendReply({ request, response, signal, stallMs }, reply).catch(() => response.destroy());
+    sendReply({ request, response, requestId, signal, stallMs }, reply).catch(() => response.destroy());
   };
 }
 

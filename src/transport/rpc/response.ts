@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Signal } from "../../abort.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { discardBody } from "../discard-body.ts";
 import type { Reply } from "./wire.ts";
@@ -8,17 +9,19 @@ import type { Reply } from "./wire.ts";
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly requestId: string;
   /** Aborts when the connection or the HTTP/2 stream closes, or the caller's deadline passes. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
   readonly stallMs: number;
 }
 
 /** Sends the head of a response, unless it has been sent. */
-export function sendHead({ request, response }: Exchange, status: number, headers: Reply["headers"]): void {
+export function sendHead({ request, response, requestId }: Exchange, status: number, headers: Reply["headers"]): void {
   if (response.headersSent) return;
   if (!request.complete && !streamOf(response)) response.setHeader("connection", "close");
-  response.writeHead(status, headers);
+  // Set before, Node would copy the others to it.
+  response.writeHead(status, { ...headers, "x-request-id": requestId });
 }
 
 /** Ends a response with its last bytes. A body that has not been read to its end is dropped. */
@@ -27,9 +30,13 @@ export async function sendReply(exchange: Exchange, { status, headers, body, tra
   const isRefused = !request.complete;
   sendHead(exchange, status, headers);
   if (trailers) response.addTrailers(trailers as NodeJS.Dict<string>);
-  endIfStalled(response, stallMs);
-  if (!isRefused) response.end(body);
-  else await endRefused(request, response, body);
+  if (isRefused) {
+    endIfStalled(response, stallMs);
+    await endRefused(request, response, body);
+    return;
+  }
+  response.end(body);
+  if (!response.writableFinished) endIfStalled(response, stallMs);
 }
 
 async function endRefused(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { LinkedAbort } from "../../abort.ts";
 import { Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
@@ -45,21 +46,18 @@ export type ServeMethod = (
  */
 export function createServeMethod({ protocols, authenticate, bodies, stallMs, report }: ServeOptions): ServeMethod {
   return (method, request, response, requestId) => {
-    const aborting = new AbortController();
+    const aborting = new LinkedAbort(undefined);
     const { signal } = aborting;
-    let isServed = false;
-    // An abort costs more than the rest of this function, so a call that has ended is not aborted.
-    response.once("close", () => isServed || aborting.abort(GONE));
+    response.once("close", () => aborting.abort(GONE));
     const call = createCall(request, requestId, signal);
     call.method = method.rule.label;
-    const exchange: Exchange = { request, response, signal, stallMs };
-    return traceRequest(method.name, request.headers, { "rpc.method": method.name }, async () => {
-      await serve(method, exchange, call, aborting);
-      isServed = true;
-    });
+    const exchange: Exchange = { request, response, requestId, signal, stallMs };
+    return traceRequest(method.name, request.headers, { "rpc.method": method.name }, () =>
+      serve(method, exchange, call, aborting),
+    );
   };
 
-  async function serve(method: Method, exchange: Exchange, call: Call, aborting: AbortController): Promise<void> {
+  async function serve(method: Method, exchange: Exchange, call: Call, aborting: LinkedAbort): Promise<void> {
     const { request, response } = exchange;
     let wire: Wire | undefined;
     let deadline: NodeJS.Timeout | undefined;
