@@ -51,8 +51,10 @@ export class LinkedAbort implements Signal, Disposable {
   reason: unknown;
   readonly #parent: Signal | undefined;
   readonly #mapReason: ((parent: Signal) => unknown) | undefined;
-  /** A list, because a signal has one or two. */
-  #listeners: Listener[] | undefined;
+  /** Most signals have one listener, which needs no list. */
+  #first: Listener | undefined;
+  /** Later listeners, in their order. */
+  #others: Listener[] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #released = false;
 
@@ -75,13 +77,18 @@ export class LinkedAbort implements Signal, Disposable {
 
   addEventListener(_: "abort", listener: Listener): void {
     if (this.aborted) return;
-    if (this.#listeners) this.#listeners.push(listener);
-    else this.#listeners = [listener];
+    if (this.#others) this.#others.push(listener);
+    else if (this.#first) this.#others = [listener];
+    else this.#first = listener;
   }
 
   removeEventListener(_: "abort", listener: Listener): void {
-    const at = this.#listeners?.indexOf(listener) ?? -1;
-    if (at >= 0) this.#listeners?.splice(at, 1);
+    if (this.#first === listener) {
+      this.#first = undefined;
+      return;
+    }
+    const at = this.#others?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#others?.splice(at, 1);
   }
 
   /** Aborts the signal, unless it has already aborted: the first reason stays. */
@@ -91,10 +98,16 @@ export class LinkedAbort implements Signal, Disposable {
     this.aborted = true;
     this.reason = reason;
     // A listener may remove those that follow.
-    for (let next = this.#listeners?.shift(); next; next = this.#listeners?.shift()) {
+    for (let next = this.#take(); next; next = this.#take()) {
       if (typeof next === "function") next();
       else next.handleEvent();
     }
+  }
+
+  #take(): Listener | undefined {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? this.#others?.shift();
   }
 
   /**

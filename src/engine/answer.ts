@@ -40,8 +40,8 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
   );
   const stopper = createStopper(stops);
   const meter = engine.tokenizer.meter(outputCeiling(question));
-  /** Steps that have begun but not ended. */
-  const openSteps = new Map<number, Step>();
+  /** Steps that have begun but not ended. Undefined without steps. */
+  let openSteps: Map<number, Step> | undefined;
   let text = "";
   let isStopped = false;
   let end: End | undefined;
@@ -54,6 +54,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
       }
       if (piece.type === "step") {
         const { step } = piece;
+        openSteps ??= new Map();
         step.outcome ? openSteps.delete(step.id) : openSteps.set(step.id, step);
         yield piece;
       }
@@ -76,7 +77,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
     text += rest;
     yield { type: "text", text: rest };
   }
-  for (const step of openSteps.values()) yield { type: "step", step: { ...step, outcome: "ok" } };
+  for (const step of openSteps?.values() ?? []) yield { type: "step", step: { ...step, outcome: "ok" } };
   const finish: Finish = {
     type: "finish",
     reason: meter.full ? "length" : isStopped ? "stop" : endReason(end, meter.tokens, maxTokens),

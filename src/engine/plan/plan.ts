@@ -269,14 +269,14 @@ function hedged(model: Model, order: readonly AnyMember[], steps: Steps): Model 
   const { vendor, latency } = first ?? {};
   const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;
   if (!latency || afterMs === undefined) return model;
-  const otherVendorsFirst = [...others.filter((other) => other.vendor !== vendor), ...others];
-  const second = () => failover(modelsOf([...new Set(otherVendorsFirst)]));
+  const ofOtherVendor = (other: AnyMember) => other.vendor !== vendor;
+  const second = () => failover(modelsOf([...new Set([...others.filter(ofOtherVendor), ...others])]));
   return hedge({
     first: model,
     second,
     afterMs,
     mayHedge: latency.maySpend,
-    role: otherVendorsFirst[0]?.tier ?? "strong",
+    role: (others.find(ofOtherVendor) ?? others[0])?.tier ?? "strong",
     steps,
   });
 }
