@@ -23,7 +23,7 @@ import { OFFLINE } from "./notices.ts";
 import { type ReadRequest, readRequest } from "./read-request.ts";
 import { CallerGone, CutShort, type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { fold, replay, stepMessage } from "./response.ts";
-import { createSettlement } from "./settle.ts";
+import { Settlement } from "./settle.ts";
 
 export interface Generation {
   /**
@@ -115,7 +115,7 @@ async function* generate(
     const toAnswer = turns.enter(workspaceId);
     if (toAnswer) await toAnswer;
     const cost = createCost();
-    const settlement = createSettlement(admitted, lease, cost, parts.engine.tokenizer);
+    const settlement = new Settlement(admitted, lease, cost, parts.engine.tokenizer);
     try {
       for (const event of openingEvents(admitted)) yield event;
       const { conversation } = admitted.input;

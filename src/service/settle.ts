@@ -13,16 +13,6 @@ import type { Cost } from "./costs.ts";
 import { CONTENT_FILTERED, CUT_SHORT } from "./notices.ts";
 import { finishReason, finishWord, fold, structuredOf, traceMessage } from "./response.ts";
 
-/** Ends the lease of a request. Only the first end counts; later ones have no effect. */
-export interface Settlement {
-  /** Settles an answer of which the caller has at least a part: whole, or cut short. @returns the last event */
-  conclude(): Promise<StreamGenerateResponse_Done>;
-  /** Settles any other end. Admission derives from the outcome whether the request is charged. */
-  settle(outcome: Outcome): Promise<void>;
-  /** Whether an end has come. */
-  readonly hasBegun: boolean;
-}
-
 /** What an answer came to. */
 interface Settled {
   credits: number;
@@ -31,41 +21,56 @@ interface Settled {
   cost: ModelCost & { models: number };
 }
 
-/** @param cost the cost of the calls for this request */
-export function createSettlement(
-  request: AdmittedRequest,
-  lease: Lease,
-  cost: Cost,
-  tokenizer: Pick<Tokenizer, "count">,
-): Settlement {
-  const { context, input, idempotency } = request;
-  let settled: Promise<Settled> | undefined;
-  return {
-    async conclude() {
-      const reason = request.finish?.reason;
-      const isWhole = reason === "stop" || reason === "length";
-      if (!isWhole) request.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
-      return doneMessage(request, await settle(isWhole ? "ok" : "cut_short"));
-    },
-    async settle(outcome) {
-      await settle(outcome);
-    },
-    get hasBegun() {
-      return settled !== undefined;
-    },
-  };
+/**
+ * Ends the lease of a request. Only the first end counts; later ones have no effect. It is a class, because V8 keeps an
+ * object literal with a getter as a hash table.
+ */
+export class Settlement {
+  readonly #request: AdmittedRequest;
+  readonly #lease: Lease;
+  readonly #cost: Cost;
+  readonly #tokenizer: Pick<Tokenizer, "count">;
+  #settled: Promise<Settled> | undefined;
 
-  function settle(outcome: Outcome): Promise<Settled> {
-    settled ??= traced("settlement", () => settleLease(outcome));
-    return settled;
+  /** @param cost the cost of the calls for this request */
+  constructor(request: AdmittedRequest, lease: Lease, cost: Cost, tokenizer: Pick<Tokenizer, "count">) {
+    this.#request = request;
+    this.#lease = lease;
+    this.#cost = cost;
+    this.#tokenizer = tokenizer;
   }
 
-  async function settleLease(outcome: Outcome): Promise<Settled> {
-    const { finish, delivered } = request;
-    const outputTokens = finish?.outputTokens ?? tokenizer.count(delivered);
-    const total = await cost.sum();
+  /** Settles an answer of which the caller has at least a part: whole, or cut short. @returns the last event */
+  async conclude(): Promise<StreamGenerateResponse_Done> {
+    const request = this.#request;
+    const reason = request.finish?.reason;
+    const isWhole = reason === "stop" || reason === "length";
+    if (!isWhole) request.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
+    return doneMessage(request, await this.#settle(isWhole ? "ok" : "cut_short"));
+  }
+
+  /** Settles any other end. Admission derives from the outcome whether the request is charged. */
+  async settle(outcome: Outcome): Promise<void> {
+    await this.#settle(outcome);
+  }
+
+  /** Whether an end has come. */
+  get hasBegun(): boolean {
+    return this.#settled !== undefined;
+  }
+
+  #settle(outcome: Outcome): Promise<Settled> {
+    this.#settled ??= traced("settlement", () => this.#settleLease(outcome));
+    return this.#settled;
+  }
+
+  async #settleLease(outcome: Outcome): Promise<Settled> {
+    const request = this.#request;
+    const { context, input, idempotency, finish, delivered } = request;
+    const outputTokens = finish?.outputTokens ?? this.#tokenizer.count(delivered);
+    const total = await this.#cost.sum();
     const done = (credits: number) => doneMessage(request, { credits, outputTokens, cost: total });
-    const { credits } = await lease.settle({
+    const { credits } = await this.#lease.settle({
       outcome,
       outputTokens,
       cachedTokens: cachedTokens(request),

@@ -56,39 +56,50 @@ export function createDifficultyRater(weights: Weights): DifficultyRater {
     throw new Error(
       "The difficulty weights do not fit this version's features. Train them again with npm run train:difficulty.",
     );
-  return {
-    rate(text) {
-      let known: { reading: Reading; kind: Kind } | undefined;
-      const rated = () => {
-        if (!known) {
-          const reading = read(text);
-          known = { reading, kind: kindOf(reading) };
-        }
-        return known;
-      };
-      return {
-        get kind() {
-          return rated().kind;
-        },
-        get difficulty() {
-          const { kind, reading } = rated();
-          let logits = weights.offset + (BY_KIND[kind] ?? 0);
-          score(reading, weights, (effect) => {
-            logits += effect;
-          });
-          return 1 / (1 + Math.exp(-logits));
-        },
-        explain() {
-          const { kind, reading } = rated();
-          const effects: Array<{ phrase: string; logits: number }> = [];
-          score(reading, weights, (logits, phrase) => {
-            if (phrase !== undefined && phrase !== KINDS[kind]) effects.push({ phrase, logits });
-          });
-          return [KINDS[kind], ...reasons(effects)];
-        },
-      };
-    },
-  };
+  return { rate: (text) => new LazyRating(text, weights) };
+}
+
+/**
+ * Reads its prompt when a member is first used. A class, because V8 keeps an object literal with getters as a hash
+ * table.
+ */
+class LazyRating implements DifficultyRating {
+  readonly #text: string;
+  readonly #weights: Weights;
+  #reading: Reading | undefined;
+  #kind: Kind | undefined;
+
+  constructor(text: string, weights: Weights) {
+    this.#text = text;
+    this.#weights = weights;
+  }
+
+  get #read(): Reading {
+    this.#reading ??= read(this.#text);
+    return this.#reading;
+  }
+
+  get kind(): Kind {
+    this.#kind ??= kindOf(this.#read);
+    return this.#kind;
+  }
+
+  get difficulty(): number {
+    let logits = this.#weights.offset + (BY_KIND[this.kind] ?? 0);
+    score(this.#read, this.#weights, (effect) => {
+      logits += effect;
+    });
+    return 1 / (1 + Math.exp(-logits));
+  }
+
+  explain(): string[] {
+    const own = KINDS[this.kind];
+    const effects: Array<{ phrase: string; logits: number }> = [];
+    score(this.#read, this.#weights, (logits, phrase) => {
+      if (phrase !== undefined && phrase !== own) effects.push({ phrase, logits });
+    });
+    return [own, ...reasons(effects)];
+  }
 }
 
 /** Makes a rater from the committed weights. */
