@@ -5,6 +5,20 @@ const TURN_MS = 2;
 /** Weight of the latest turn in the mean time of a piece. */
 const LATEST = 0.1;
 
+/** Longest time for which work waits while connections are accepted, in milliseconds. About 200 are, in this time. */
+const ACCEPTING_MS = 10;
+
+/** Connections that the process has accepted. */
+let accepted = 0;
+
+/**
+ * Notes that a connection has been accepted. Node accepts one in each turn of the event loop, in the order of their
+ * arrival. So that a new connection does not wait for all work of those before it, other work waits in such turns.
+ */
+export function noteAccepted(): void {
+  accepted++;
+}
+
 /**
  * Starts work in turns of the event loop, a few pieces in each, so that a burst does not delay other work by all of its
  * pieces. Keys with waiting work, such as workspaces, take turns. While more waits than can start in 32 turns, more
@@ -20,7 +34,6 @@ export class Turns<Key> {
   #perTurn: number;
   /** Mean time of a piece, in milliseconds. */
   #pieceMs: number;
-  #turnStartedAt = 0;
   /** What waits, of each key in the order of arrival. The first key is the next. */
   readonly #waiting = new Map<Key, Array<() => boolean>>();
   /** Pieces that wait. */
@@ -30,6 +43,10 @@ export class Turns<Key> {
   /** Pieces that the latest turn has started. */
   #begun = 0;
   #isScheduled = false;
+  /** Connections that had been accepted at the last turn. */
+  #accepted = accepted;
+  /** When work last started, by `performance.now()`. */
+  #startedAt = 0;
 
   /**
    * @param least pieces that start in each turn
@@ -56,7 +73,7 @@ export class Turns<Key> {
 
   /** Asks to start work. @returns undefined: at once; otherwise a promise that resolves when it may start */
   enter(key: Key): Promise<void> | undefined {
-    if (this.#waiting.size === 0 && this.#started < this.#perTurn) {
+    if (this.#waiting.size === 0 && this.#started < this.#perTurn && this.#accepted === accepted) {
       this.#started++;
       this.#schedule();
       return undefined;
@@ -79,14 +96,25 @@ export class Turns<Key> {
 
   readonly #adapt = (): void => {
     if (this.#begun === 0) return;
-    const pieceMs = (performance.now() - this.#turnStartedAt) / this.#begun;
+    const pieceMs = (performance.now() - this.#startedAt) / this.#begun;
     this.#pieceMs += LATEST * (pieceMs - this.#pieceMs);
     this.#perTurn = Math.max(this.#least, Math.min(this.#most, Math.round(TURN_MS / this.#pieceMs)));
   };
 
   readonly #turn = (): void => {
-    this.#turnStartedAt = performance.now();
+    this.#isScheduled = false;
     this.#started = 0;
+    const now = performance.now();
+    if (this.#accepted === accepted || now - this.#startedAt >= ACCEPTING_MS) {
+      this.#startedAt = now;
+      this.#startSome();
+    }
+    this.#accepted = accepted;
+    this.#begun = this.#started;
+    if (this.#waiting.size > 0 || this.#started > 0) this.#schedule();
+  };
+
+  #startSome(): void {
     const most = Math.max(this.#perTurn, Math.ceil(this.#size / MOST_TURNS));
     for (const [key, those] of this.#waiting) {
       if (this.#started === most) break;
@@ -97,8 +125,5 @@ export class Turns<Key> {
       if (those.length > 0) this.#waiting.set(key, those);
       if (start?.()) this.#started++;
     }
-    this.#begun = this.#started;
-    this.#isScheduled = false;
-    if (this.#waiting.size > 0 || this.#started > 0) this.#schedule();
-  };
+  }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { test } from "vitest";
-import { Turns } from "../src/turns.ts";
+import { test, vi } from "vitest";
+import { noteAccepted, Turns } from "../src/turns.ts";
 
 test("lets work start at once, up to its number in each turn of the event loop", async () => {
   const turns = new Turns<string>(2);
@@ -72,4 +72,31 @@ test("starts as many pieces in a turn as take two milliseconds together, within 
   assert.equal(await run(20, 0), 2);
   assert.equal(await run(2_000, 0), 16);
   assert.equal(await run(100, 3), 2);
+});
+
+test("starts nothing in a turn in which a connection was accepted, for at most 10 ms", async ({ onTestFinished }) => {
+  let now = 1_000;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const turns = new Turns<string>(2);
+  let started = 0;
+  const addAfterConnection = async () => {
+    noteAccepted();
+    turns.add("a", () => ++started > 0);
+    await setImmediate();
+  };
+  await addAfterConnection();
+  assert.equal(started, 1);
+  await addAfterConnection();
+  await addAfterConnection();
+  assert.equal(started, 1);
+  now += 10;
+  await addAfterConnection();
+  assert.equal(started, 3);
+  await addAfterConnection();
+  assert.equal(started, 3);
+  await setImmediate();
+  assert.equal(started, 5);
+  noteAccepted();
+  assert.notEqual(turns.enter("a"), undefined);
 });

@@ -3,6 +3,7 @@ import { createServer as createHttp1, type RequestListener, type Server } from "
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
+import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
 import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 
@@ -83,10 +84,8 @@ export async function listenBoth(
   const unread = new Set<Socket>();
   const serveHttp1 = http1.listeners("connection");
   http1.removeAllListeners("connection");
-  if (connections) trackConnections(http1, connections);
   http1.on("connection", (socket: Socket) => {
     sockets.add(socket);
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       sockets.delete(socket);
       unread.delete(socket);
@@ -102,6 +101,8 @@ export async function listenBoth(
       } else for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
+  acceptInTurns(http1);
+  if (connections) trackConnections(http1, connections);
   const listener = await listen(http1, host, port);
   return {
     url: listener.url,

@@ -3,6 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { acceptInTurns } from "../accept.ts";
 import { createBodyBudget } from "../body-budget.ts";
 import { trackConnections } from "../connections.ts";
 import { createConsole } from "../console/routes.ts";
@@ -45,6 +46,7 @@ export function createRestServer(
   });
   const max = config.connections.public;
   const open = createWorkspaceRequests(max, () => telemetry.requestShed("workspace_connections"));
+  acceptInTurns(server);
   trackConnections(server, { max, onShed: (cause) => telemetry.requestShed(cause) });
   const serve = createServeExchange({
     router: createRouter(createHandlers({ services, stream: config.stream, budget, reader, open }), console.find),
