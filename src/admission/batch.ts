@@ -1,4 +1,11 @@
 import { Failure } from "../failure.ts";
+import { Turns } from "../turns.ts";
+
+/**
+ * Ends of items in one turn of the event loop. What follows an end, such as a response, takes about 0.1 ms. One for the
+ * process, because the event loop is.
+ */
+const turns = new Turns<unknown>(8);
 
 interface Queued<Item, Result> {
   item: Item;
@@ -37,9 +44,9 @@ export function createBatcher<Item, Result>(
           key,
           batch.map(({ item }) => item),
         );
-        for (const [i, { resolve }] of batch.entries()) resolve(results[i] as Result);
+        for (const [i, { item, resolve }] of batch.entries()) inTurn(item, () => resolve(results[i] as Result));
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        for (const { item, reject } of batch) inTurn(item, () => reject(error));
       }
     }
     queues.delete(key);
@@ -59,4 +66,11 @@ export function createBatcher<Item, Result>(
       }
     });
   };
+}
+
+/** Ends an item in this turn of the event loop, or in a later one while many end. Equal items share a place. */
+function inTurn(item: unknown, end: () => void): void {
+  const turn = turns.enter(item);
+  if (turn) void turn.then(end);
+  else end();
 }

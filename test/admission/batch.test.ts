@@ -77,3 +77,20 @@ test("gives every item its own result for any timing of arrivals", async () => {
     { numRuns: 30 },
   );
 });
+
+test("ends the items of a large batch in several turns of the event loop, equal ones in turn with others", async () => {
+  const run = createBatcher(async (_: string, items: string[]) => items, { maxItems: 200, maxWaiting: 200 });
+  // The first item has a batch alone.
+  await run("a", "a");
+  const ended: string[] = [];
+  const items = [...Array<string>(100).fill("a"), "b"];
+  const ends = Promise.all(items.map(async (item) => ended.push(await run("a", item))));
+  let most = 0;
+  for (let last = 0; ended.length < items.length; last = ended.length) {
+    await tick();
+    most = Math.max(most, ended.length - last);
+  }
+  await ends;
+  assert.ok(most < 20, `${most} in one turn`);
+  assert.ok(ended.indexOf("b") < 20, `after ${ended.indexOf("b")} others`);
+});
