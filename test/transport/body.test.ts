@@ -14,6 +14,7 @@ import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/transport/body-budget.ts";
 import { decodeText, parseBody } from "../../src/transport/decode-request.ts";
+import { discardBody } from "../../src/transport/discard-body.ts";
 import { type Body, readBody } from "../../src/transport/rest/body.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
@@ -226,6 +227,36 @@ test("reads large bodies a chunk at a time, with other work between the chunks",
     Array(8).fill(size),
   );
   assert.ok(most <= 512 * 1024, `${most} bytes in one turn of the event loop`);
+});
+
+test("drops refused bodies a few chunks at a time, with other work between them", async ({ onTestFinished }) => {
+  let dropped = 0;
+  const server = createServer(async (request, response) => {
+    request.on("data", (chunk: Buffer) => (dropped += chunk.length));
+    await discardBody(request);
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  let most = 0;
+  let done = false;
+  const observe = async () => {
+    for (let last = 0; !done; last = dropped) {
+      await setImmediate();
+      // The first chunk of each body is read at once.
+      if (last > 16 * 65_536) most = Math.max(most, dropped - last);
+    }
+  };
+  const observed = observe();
+  const send = `for (let i = 0; i < 16; i++)
+    fetch("http://127.0.0.1:${port}", { method: "POST", body: Buffer.alloc(${MB}, 32) }).then((r) => r.text())`;
+  await once(new Worker(send, { eval: true }), "exit");
+  done = true;
+  await observed;
+  assert.equal(dropped, 16 * MB);
+  assert.ok(most <= 20 * 65_536, `${most} bytes in one turn of the event loop`);
 });
 
 test("rejects at once when the sender has already left", async () => {
