@@ -1,5 +1,6 @@
 import type { Signal } from "../abort.ts";
 import type { End, Step } from "../models/model.ts";
+import { Turns } from "../turns.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
@@ -30,6 +31,15 @@ export function answer(engine: Engine, question: Question, signal: Signal): Asyn
     : textAnswer(engine, question, signal);
 }
 
+/**
+ * Longest text that is counted at once, in UTF-16 units. It takes 0.4 ms, and 13 ms in the worst case. A whole answer
+ * arrives as one text.
+ */
+const SLICE = 16 * 1024;
+
+/** Slices of long texts that are counted in one turn of the event loop, one of each answer in turn. */
+const slices = new Turns<string>(2);
+
 async function* textAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   const { stops, shape, maxTokens } = question;
   const plan = planOf(
@@ -59,15 +69,18 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
         yield piece;
       }
       if (piece.type !== "text" || isStopped) continue;
-      const { text: beforeStop, stopped } = stopper.push(piece.text);
-      const counted = meter.push(beforeStop);
-      if (counted !== "") {
-        if (shape === "extract") text += counted;
-        yield { type: "text", text: counted };
+      for (let at = 0; at < piece.text.length && !isStopped; at += SLICE) {
+        if (piece.text.length > SLICE) await slices.enter(question.generation);
+        const { text: beforeStop, stopped } = stopper.push(piece.text.slice(at, at + SLICE));
+        const counted = meter.push(beforeStop);
+        if (counted !== "") {
+          if (shape === "extract") text += counted;
+          yield { type: "text", text: counted };
+        }
+        isStopped = stopped;
       }
-      isStopped = stopped;
       // A unary call has already ended. Its end, which has the usage, is still to come.
-      if (question.streamed && (stopped || meter.full)) break;
+      if (question.streamed && (isStopped || meter.full)) break;
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : toUpstreamFailure(error, question);

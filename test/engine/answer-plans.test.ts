@@ -89,6 +89,17 @@ test("applies max_tokens and stop sequences to the answer on every plan, streame
   }
 });
 
+test("counts a long text in slices, and finds a stop sequence where they meet", async () => {
+  // 16,384 UTF-16 units are counted at once. The first half of an emoji and of the sequence end such slices.
+  const start = `${"x".repeat(16_383)}😀${"y".repeat(16_381)}`;
+  const { engine } = engineOf([`${start}STOP${"z".repeat(20_000)}`], []);
+  for (const streamed of [true, false]) {
+    const { text, pieces, finish } = await ask(engine, { stops: ["STOP"], streamed });
+    assert.deepEqual([text, finish.reason, finish.outputTokens], [start, "stop", tokenizer.count(start)]);
+    assert.ok(pieces > 1);
+  }
+});
+
 test("streams an agreed draft in pieces and finishes as the draft did", async () => {
   const text = `${"word ".repeat(400)}\nAnswer: 42`;
   const { text: got, pieces, finish, steps } = await ask(agreeing(text).engine, { level: "medium", kind: "maths" });
