@@ -125,6 +125,13 @@ select 'hold within grant', g.workspace_id, g.replica, trim_scale(g.credit_micro
   trim_scale(g.held_micro / 1000000.0)::text
 from grants g where (w is null or g.workspace_id = w) and (g.held_micro > g.credit_micro or g.running_now > g.running)
 union all
+-- What waits in the log is within the grant of its replica.
+select 'log within grant', l.workspace_id, l.replica, '<= ' || coalesce(trim_scale(g.credit_micro / 1000000.0), 0),
+  trim_scale(l.waiting / 1000000)::text
+from (select workspace_id, replica, sum(credits_micro) as waiting from settlement_log l
+      where w is null or l.workspace_id = w group by 1, 2) l
+left join grants g using (workspace_id, replica) where g.id is null or l.waiting > g.credit_micro
+union all
 -- What was admitted and what is reserved is within the limits of requests and tokens, unless an operator changed them
 -- in the window.
 select 'reserved ' || x.name, a.workspace_id, '', '<= ' || (a.limits ->> x.name), (x.used + x.reserved)::text

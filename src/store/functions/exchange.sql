@@ -36,6 +36,14 @@ begin
       close boolean)
       order by workspace loop
     select * into a from accounts where workspace_id = i.workspace for update;
+    if jsonb_path_exists(i.posts, '$[*].admitted_by') then
+      -- What their replicas append to the log meanwhile is posted first.
+      perform from grants where workspace_id = i.workspace for update;
+    end if;
+    if exists (select from settlement_log where workspace_id = i.workspace) then
+      perform post_settlements(array[i.workspace], at);
+      select * into a from accounts where workspace_id = i.workspace;
+    end if;
     select * into g from grants where workspace_id = i.workspace and replica = by_replica;
     continue when g.seq > i.seq;
     if g.seq = i.seq then
@@ -63,17 +71,19 @@ begin
         -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
         delete from grants where workspace_id = i.workspace and replica = by_replica;
         g := null;
-      elsif g.id is not null then
+      end if;
+      charges := '{}';
+      if i.posts <> '[]' then
+        charges := settle_posts(a, p, i.posts, by_replica);
+        select * into a from accounts where workspace_id = i.workspace;
+        p := periods_at(i.workspace, p.clock);
+      end if;
+      if g.id is not null then
         for u in 1..case when i.used_requests > 0 then 4 else 0 end loop
           continue when g.at < date_trunc((array['minute', 'day', 'week', 'month'])[u], p.at, 'UTC');
           p.requests[u] := p.requests[u] + i.used_requests;
           p.input_tokens[u] := p.input_tokens[u] + i.used_input;
         end loop;
-      end if;
-      charges := '{}';
-      if i.posts <> '[]' then
-        select * into result from post_settlements(a, p, i.posts, by_replica);
-        a := result.a;  p := result.p;  charges := result.charges;
       end if;
       if i.freed <> '[]' then
         perform keep_responses(i.workspace, i.freed);

@@ -1,80 +1,104 @@
--- Posts the settlements of one workspace: charges, records and usage sums. One that is posted already changes nothing.
--- posts: as in exchange(), of by_replica. a, p: the account, which the caller has locked, and the counters.
--- Returns both as they are afterwards, and {request_id: charge} for the settlements whose charge differs from the one
--- in posts. The caller writes p.
-create or replace function post_settlements(inout a accounts, inout p periods, posts jsonb, by_replica text,
-  out charges jsonb)
-language plpgsql as $$
+-- Posts the settlements that wait in the log of workspaces: records, ledger, balances, usage sums and counters. One
+-- that is posted already changes nothing. What it charges is taken from the grant that contained it.
+-- reading: the clock; null: its time after the accounts are locked.
+-- Returns the number of settlements. About its settings see exchange().
+create or replace function post_settlements(ws text[], reading timestamptz default null) returns bigint
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '1s' as $$
 declare
-  charged bigint;  from_granted bigint;  output bigint;
-  recorded text[];
-  post record;
-  earlier bigint;
+  times periods[];
+  posted bigint;
 begin
-  charges := '{}';
-  if jsonb_path_exists(posts, '$[*].admitted_by') then
-    select l.posts, l.charges into posts, charges from late_charges(a, p, posts, by_replica) l;
+  perform from accounts a where a.workspace_id = any (ws) order by a.workspace_id for update;
+  times := array(select periods_at(x.w, coalesce(reading, clock_timestamp())) from unnest(ws) as x (w)
+    where (select true from settlement_log l where l.workspace_id = x.w limit 1));
+  if cardinality(times) = 0 then
+    return 0;
   end if;
-  with item as materialized (
-    select * from jsonb_populate_recordset(null::generations, posts) with ordinality
+  with period as materialized (
+    select * from unnest(times)
+  ), entry as (
+    delete from settlement_log l where l.workspace_id = any (ws)
+      and exists (select from period p where p.workspace_id = l.workspace_id)
+    returning *
+  ), item as materialized (
+    select distinct on (workspace_id, id) * from entry order by workspace_id, id, seq
   ), recorded as (
     insert into generations (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, finish_reason, latency_ms, model,
       model_calls, model_input_tokens, model_output_tokens, cost_usd)
-    select a.workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
+    select workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, finish_reason, latency_ms, model,
       model_calls, model_input_tokens, model_output_tokens, cost_usd
-    from item on conflict do nothing returning id
+    from item on conflict do nothing returning workspace_id, id
   ), settled as materialized (
-    -- Uses granted credit first, in the order of the posts.
-    select *, credits_micro as charge, is_answered(outcome, streamed) as answered,
-      least(credits_micro, greatest(0,
-        a.granted_micro - sum(credits_micro) over (order by ordinality) + credits_micro))::bigint as granted
-    from item where id in (select id from recorded)
+    -- Uses granted credit first.
+    select i.*, is_answered(outcome, streamed) as answered, p.at,
+      least(credits_micro, greatest(0, a.granted_micro
+        - sum(credits_micro) over (partition by a.workspace_id order by seq, id) + credits_micro))::bigint as granted
+    from item i join recorded using (workspace_id, id) join accounts a using (workspace_id)
+    join period p using (workspace_id)
   ), booked as (
     insert into ledger (workspace_id, at, kind, reference, granted_micro, purchased_micro)
-    select a.workspace_id, p.at, 'settlement', request_id, -s.granted, s.granted - charge
-    from settled s where charge > 0
+    select workspace_id, at, 'settlement', request_id, -granted, granted - credits_micro
+    from settled where credits_micro > 0
   ), used as (
     insert into usage as old (workspace_id, unit, start, key_id, requests, failed_requests,
       input_tokens, output_tokens, cached_tokens, credits_micro)
-    select a.workspace_id, x.unit, date_trunc(x.unit, created_at, 'UTC'), key_id,
+    select workspace_id, x.unit, date_trunc(x.unit, created_at, 'UTC'), key_id,
       count(*) filter (where answered), count(*) filter (where not answered),
       coalesce(sum(input_tokens) filter (where answered), 0), coalesce(sum(output_tokens) filter (where answered), 0),
-      coalesce(sum(cached_tokens) filter (where answered), 0), sum(charge)
+      coalesce(sum(cached_tokens) filter (where answered), 0), sum(credits_micro)
     from settled, unnest(array['minute', 'hour', 'day']) as x (unit)
-    group by 2, 3, 4
+    group by 1, 2, 3, 4
     on conflict (workspace_id, unit, start, key_id) do update set
       requests = old.requests + excluded.requests, failed_requests = old.failed_requests + excluded.failed_requests,
       input_tokens = old.input_tokens + excluded.input_tokens,
       output_tokens = old.output_tokens + excluded.output_tokens,
       cached_tokens = old.cached_tokens + excluded.cached_tokens,
       credits_micro = old.credits_micro + excluded.credits_micro
+  ), total as materialized (
+    select workspace_id, count(*) as n, sum(credits_micro)::bigint as charged, sum(granted)::bigint as granted,
+      sum(output_tokens)::bigint as output
+    from settled group by 1
+  ), charged as (
+    update accounts a set granted_micro = a.granted_micro - t.granted,
+        purchased_micro = a.purchased_micro - t.charged + t.granted
+      from total t where a.workspace_id = t.workspace_id and t.charged > 0
+  ), said as materialized (
+    -- What the items have said about each grant.
+    select workspace_id, replica, max(seq) as seq, sum(credits_micro)::bigint as charged,
+      sum(output_tokens)::bigint as output, sum(used_requests)::bigint as requests, sum(used_input)::bigint as input,
+      (array_agg(held_micro order by seq desc))[1] as held, (array_agg(running_now order by seq desc))[1] as running
+    from entry group by 1, 2
+  ), granted as (
+    update grants g set seq = s.seq, credit_micro = greatest(0, g.credit_micro - s.charged),
+        held_micro = least(s.held, greatest(0, g.credit_micro - s.charged)),
+        running = greatest(g.running, s.running), running_now = s.running,
+        requests = greatest(0, g.requests - s.requests), input_tokens = greatest(0, g.input_tokens - s.input),
+        output_tokens = greatest(0, g.output_tokens - s.output)
+      from said s where g.workspace_id = s.workspace_id and g.replica = s.replica
+      returning g.workspace_id, g.at, s.requests, s.input
+  ), counted as materialized (
+    -- An admitted request counts in the windows in which it was reserved.
+    select workspace_id,
+      array_agg(coalesce(n.requests, 0) order by x.place) as requests,
+      array_agg(coalesce(n.input, 0) order by x.place) as input
+    from period p
+    cross join unnest(array['minute', 'day', 'week', 'month']) with ordinality as x (unit, place)
+    cross join lateral (
+      select sum(g.requests)::bigint as requests, sum(g.input)::bigint as input from granted g
+      where g.workspace_id = p.workspace_id and g.at >= date_trunc(x.unit, p.at, 'UTC')) n
+    group by 1
+  ), passed as (
+    insert into periods as old (workspace_id, at, requests, input_tokens, output_tokens, spent_micro, clock)
+    select p.workspace_id, p.at, add_to_each(p.requests, c.requests), add_to_each(p.input_tokens, c.input),
+      add_to_each(p.output_tokens, array_fill(coalesce(t.output, 0), array[4])),
+      add_to_each(p.spent_micro, array_fill(coalesce(t.charged - t.granted, 0), array[4])), p.clock
+    from period p join counted c using (workspace_id) left join total t using (workspace_id)
+    on conflict (workspace_id) do update set at = excluded.at, requests = excluded.requests,
+      input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+      spent_micro = excluded.spent_micro, clock = excluded.clock
   )
-  select sum(charge), sum(s.granted), sum(output_tokens), array_agg(request_id)
-    into charged, from_granted, output, recorded from settled s;
-
-  if charged > 0 then
-    update accounts set granted_micro = granted_micro - from_granted,
-        purchased_micro = purchased_micro - charged + from_granted
-      where workspace_id = a.workspace_id returning * into a;
-  end if;
-  for u in 1..4 loop
-    p.output_tokens[u] := p.output_tokens[u] + coalesce(output, 0);
-    p.spent_micro[u] := p.spent_micro[u] + coalesce(charged - from_granted, 0);
-  end loop;
-  if cardinality(recorded) is distinct from jsonb_array_length(posts) then
-    -- One query for each, so that it reads one partition.
-    for post in select * from jsonb_to_recordset(posts)
-        as i (id text, request_id text, created_at timestamptz, credits_micro bigint) loop
-      select g.credits_micro into earlier from generations g
-        where g.workspace_id = a.workspace_id and g.created_at = post.created_at and g.id = post.id;
-      if earlier <> post.credits_micro then
-        charges := charges || jsonb_build_object(post.request_id, earlier::text);
-      end if;
-    end loop;
-  end if;
-  if jsonb_path_exists(posts, '$[*].key') then
-    perform keep_responses(a.workspace_id, posts);
-  end if;
+  select coalesce(sum(n), 0)::bigint into posted from total;
+  return posted;
 end $$;
