@@ -21,6 +21,7 @@ import { openJournal } from "./admission/journal.ts";
 import { journalFolder } from "./admission/journal-folder.ts";
 import { type Admission, createAdmission } from "./admission/lease.ts";
 import { isSettlementRow, PostJournal } from "./admission/post-journal.ts";
+import { postLog } from "./admission/poster.ts";
 import { keepAlerts } from "./alerts/alerts.ts";
 import { createWebhooks, type Webhooks } from "./alerts/webhook.ts";
 import { announce } from "./announce.ts";
@@ -172,6 +173,7 @@ function createServiceParts(
     operatorSessions: createOperatorSessions(maintenance),
     shedder,
     shares: createShares(telemetry),
+    postLog: (workspaceId) => postLog(maintenance, workspaceId),
     isServing: () => store.isOpen && store.isReachable && (primary?.allReady ?? true),
   });
   return { services, offline: generation().engine.models.offline };

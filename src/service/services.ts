@@ -71,11 +71,20 @@ export interface Parts {
   isServing(): boolean;
   shedder: Shedder;
   shares: Shares;
+  /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
+  postLog(workspaceId: string | undefined): Promise<void>;
 }
 
 export function createServices(parts: Parts): Services {
   const { keys, owners, links, workspaces, credit, usage, activity, alerts, sessions } = parts;
-  const { shedder, shares, inFlight } = parts;
+  const { shedder, shares, inFlight, postLog } = parts;
+  // Figures include each answer that was delivered before they are read.
+  const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
+  const withLog = <T>({ workspaceId }: Caller, read: () => Promise<T>): Promise<T> =>
+    shares.run(workspaceId, async () => {
+      await postLog(workspaceId);
+      return read();
+    });
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -85,17 +94,14 @@ export function createServices(parts: Parts): Services {
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),
     generation: createGeneration(parts.generation),
-    quotas: (caller) => shares.run(caller.workspaceId, () => quotas(usage, caller)),
-    metrics: (request, caller) => shares.run(caller.workspaceId, () => metrics(usage, request, caller, new Date())),
-    workspaces: shared(shares, createWorkspaceAdmin(workspaces, owners, links)),
-    credits: shared(shares, createCreditAdmin(credit)),
-    keys: shared(shares, createKeyAdmin(keys)),
-    usage: shared(
-      shares,
-      createUsageAdmin(usage, workspaces, () => parts.generation().rates),
-    ),
-    activity: shared(shares, createActivityAdmin(activity)),
-    operations: createOperationsAdmin(parts.operations),
+    quotas: (caller) => withLog(caller, () => quotas(usage, caller)),
+    metrics: (request, caller) => withLog(caller, () => metrics(usage, request, caller, new Date())),
+    workspaces: posted(createWorkspaceAdmin(workspaces, owners, links)),
+    credits: posted(createCreditAdmin(credit)),
+    keys: posted(createKeyAdmin(keys)),
+    usage: posted(createUsageAdmin(usage, workspaces, () => parts.generation().rates)),
+    activity: posted(createActivityAdmin(activity)),
+    operations: posted(createOperationsAdmin(parts.operations)),
     alerts: shared(shares, createAlertAdmin(alerts)),
     sessions,
     signIn: createSignIn(owners, sessions, shares),

@@ -170,9 +170,10 @@ describe("the client against the running service", () => {
     vendor.reply({ text: ["a", "b"], end: "reset", after: 1 });
     await assert.rejects(chorus.stream({ prompt: "a" }).text(), { code: "upstream_failed", status: undefined });
 
-    await pool.query("alter table generations rename column shape to away");
+    const tables = ["generations", "settlement_log"];
+    for (const table of tables) await pool.query(`alter table ${table} rename column shape to away`);
     await fails(generate({}), "internal", 500);
-    await pool.query("alter table generations rename column away to shape");
+    for (const table of tables) await pool.query(`alter table ${table} rename column away to shape`);
 
     const deadlines = '{"low":150,"medium":60000,"high":60000}';
     const env = { ...vendor.env, CHORUS_DEADLINES_MS: deadlines, CHORUS_DRAIN_MS: "400" };

@@ -10,6 +10,11 @@ import type { Lifetime } from "./lifetime.ts";
 /** Environment variable with the address at which test processes ask for the Postgres of the run. */
 export const SERVER_VARIABLE = "CHORUS_TEST_SERVER";
 
+/** Statements of tests that read figures. They see what waits in the log, as callers do. */
+const POST = `select post_settlements(array[workspace_id], clock) from periods
+  where workspace_id in (select workspace_id from settlement_log)`;
+const FIGURES = /\b(from|join) (accounts|generations|ledger|periods|usage)\b/;
+
 export interface TestServer {
   /** Address of the database that statements like `create database` are sent to. */
   url: string;
@@ -55,7 +60,22 @@ export async function testDatabase(t: Lifetime): Promise<{ url: string; pool: Po
       throw new Error("The test left a connection to its database open.", { cause: error });
     });
   });
-  return { url, pool };
+  return { url, pool: withLog(pool) };
+}
+
+function withLog(pool: Pool): Pool {
+  return {
+    ...pool,
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      if (FIGURES.test(text)) await pool.query(POST).catch(ignoreMissingTable);
+      return pool.query<Row>(text, values);
+    },
+  };
+}
+
+/** Tests of migrations use earlier schemas. */
+function ignoreMissingTable(error: unknown): void {
+  if ((error as { code?: string }).code !== "42P01") throw error;
 }
 
 /** The server of the run, which the first call starts. */

@@ -15,6 +15,7 @@ const test = base.extend("env", { scope: "file" }, OFFLINE).extend("workspace", 
   return {
     key: keyOf(id),
     ask: (prompt: string) => service.post("/v1/generate", { prompt }, headers),
+    quotas: async () => JSON.parse(await (await service.get("/v1/quotas", headers)).text()),
     get: (query: string) => service.get(`/v1/metrics${query}`, headers),
     async metrics(query = "") {
       const response = await service.get(`/v1/metrics${query}`, headers);
@@ -52,6 +53,20 @@ describe("metrics", () => {
     const byKey = await metrics("?group_by=key&interval=month");
     assert.deepEqual(Object.keys(byKey.series[0]), ["start", "key_id", ...FIGURES]);
     assert.equal(byKey.series[0].key_id, key);
+  });
+
+  test("include each answer of a busy workspace immediately, as quotas do", async ({
+    workspace: { ask, metrics, quotas },
+  }) => {
+    // From the third answer on, charges are appended to the log and posted later.
+    for (let answers = 1; answers <= 6; answers++) {
+      assert.equal((await ask("What is 6 * 7?")).status, 200);
+      const { totals } = await metrics();
+      assert.equal(totals.requests, answers);
+      const { credit, windows } = await quotas();
+      assert.equal(Math.round((1e6 - credit.balance) * 1e6), Math.round(totals.credits * 1e6));
+      assert.equal(windows.day.requests.used, answers);
+    }
   });
 
   test("refuse invalid parameters by name", async ({ workspace: { get } }) => {

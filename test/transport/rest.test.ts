@@ -207,10 +207,14 @@ describe("failures over REST", () => {
   });
 
   test("500 does not reveal its cause, and the service keeps running", async ({ service, database: { pool } }) => {
-    await pool.query("alter table generations rename column shape to away");
+    const rename = async (from: string, to: string) => {
+      for (const table of ["generations", "settlement_log"])
+        await pool.query(`alter table ${table} rename column ${from} to ${to}`);
+    };
+    await rename("shape", "away");
     const failure = await expectFailure(await service.post("/v1/generate", { prompt: "a" }), 500, "internal");
     assert.doesNotMatch(failure.message, /shape|column|relation/);
-    await pool.query("alter table generations rename column away to shape");
+    await rename("away", "shape");
     assert.equal((await service.post("/v1/generate", { prompt: "a" })).status, 200);
   });
 
