@@ -7,6 +7,7 @@ import type { Command, Event } from "./escrow/events.ts";
 import type { Ask, Item, Post, Reply } from "./escrow/exchange.ts";
 import { execute, findRejected } from "./escrow/execute.ts";
 import type { PostJournal } from "./post-journal.ts";
+import { Poster } from "./poster.ts";
 import { refusalFailure } from "./refusal.ts";
 
 /** Channel of the workspaces whose unused headroom another replica needs, or whose limits have changed. */
@@ -48,6 +49,7 @@ interface Pending<T> {
 export class Grants {
   readonly #parts: GrantsParts;
   readonly #escrow: Escrow;
+  readonly #poster: Poster;
   readonly #asks = new Map<string, Pending<string | undefined>>();
   readonly #ends = new Map<string, Pending<number>>();
   #live = 1;
@@ -61,6 +63,7 @@ export class Grants {
   constructor(parts: GrantsParts) {
     this.#parts = parts;
     this.#escrow = new Escrow(parts.replica, parts.callBackMs);
+    this.#poster = new Poster(parts.pool, parts.log, parts.clock);
     parts.journal.onWritten = (requestIds, isWritten) => this.#tell({ type: "journaled", requestIds, isWritten });
   }
 
@@ -138,6 +141,7 @@ export class Grants {
     this.#isClosed = true;
     this.#schedule();
     await this.#sending;
+    await this.#poster.close();
     await this.#parts.journal.close();
   }
 
@@ -195,6 +199,9 @@ export class Grants {
     try {
       const replies = await this.#execute(items);
       journal.available();
+      for (const [i, { workspace, posts }] of items.entries()) {
+        if (replies[i]?.state === "appended") this.#poster.appended(workspace, posts.length);
+      }
       this.#tell({ type: "receive", replies });
     } catch (error) {
       journal.unavailable(error);

@@ -1,6 +1,7 @@
 import type { Headroom, Reply } from "../../src/admission/escrow/exchange.ts";
 import { NOTHING } from "../../src/admission/escrow/exchange.ts";
 import type { KeyUse } from "./keys.ts";
+import type { Logged } from "./settlement-log.ts";
 import { type Clocked, currentWindows, UNITS, type Unit } from "./windows.ts";
 
 /** A grant of a replica. */
@@ -36,6 +37,8 @@ export interface Account extends Clocked {
   output: Counts;
   spent: Counts;
   grants: Map<string, Grant>;
+  /** In the order in which they were appended. */
+  log: Logged[];
   /** Charges by request. */
   posted: Map<string, number>;
   /** Uses of idempotency keys. */
@@ -60,6 +63,7 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
     output: zero(),
     spent: zero(),
     grants: new Map(),
+    log: [],
     posted: new Map(),
     keys: new Map(),
     ...account,
@@ -68,7 +72,7 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
 
 /** A copy that does not change with the account. */
 export function copyOf(account: Account): Account {
-  const { requests, input, output, spent, grants, posted, keys } = account;
+  const { requests, input, output, spent, grants, log, posted, keys } = account;
   return {
     ...account,
     requests: { ...requests },
@@ -76,6 +80,7 @@ export function copyOf(account: Account): Account {
     output: { ...output },
     spent: { ...spent },
     grants: new Map([...grants].map(([replica, grant]) => [replica, { ...grant }])),
+    log: [...log],
     posted: new Map(posted),
     keys: new Map(keys),
   };

@@ -1,7 +1,7 @@
 import { Escrow } from "../../src/admission/escrow/escrow.ts";
 import type { Ask, Item, Post, Reply } from "../../src/admission/escrow/exchange.ts";
-import type { Limits } from "./account.ts";
-import type { Defects } from "./database.ts";
+import type { Account, Limits } from "./account.ts";
+import type { Defects } from "./defects.ts";
 
 /** A request of a client. */
 export interface Request extends Ask {
@@ -64,6 +64,7 @@ export type Call =
     }
   | { do: "open"; workspace: string; granted: number; purchased: number; limits: Limits; at: number }
   | { do: "end"; replica: string; at: number }
+  | { do: "post"; workspace: string; at: number; after: Account }
   | { do: "limits"; workspace: string; limits: Limits; at: number }
   | { do: "grant"; workspace: string; amount: number; at: number };
 

@@ -5,6 +5,7 @@ import { isOpen, type Replica, type Request } from "./actors.ts";
 import type { Result } from "./database.ts";
 import { refusalOf } from "./limits.ts";
 import type { Executed } from "./server.ts";
+import { chargeOf, lastItemOf, waitingOf } from "./settlement-log.ts";
 import type { World } from "./world.ts";
 
 /** One of the six invariants of docs/decisions/grants.md does not hold. */
@@ -54,8 +55,8 @@ export class Checks {
     for (const request of this.#world.requests.values()) {
       const account = this.#account(request.workspace);
       if (request.replica !== replica || !account.grants.has(replica.id)) continue;
-      if (isOpen(request) && request.state !== "asked" && !account.posted.has(request.requestId))
-        request.isOrphan = true;
+      const isSettled = chargeOf(account, request.requestId) !== undefined;
+      if (isOpen(request) && request.state !== "asked" && !isSettled) request.isOrphan = true;
     }
   }
 
@@ -63,20 +64,20 @@ export class Checks {
   crashed(undone: readonly Executed[]): void {
     for (const { replica, item, reply } of undone) {
       const { workspace } = item;
-      const grant = this.#account(workspace).grants.get(replica);
-      if (grant) this.#setBack.set(`${replica} ${workspace}`, grant.seq);
+      const account = this.#account(workspace);
+      if (account.grants.has(replica)) this.#setBack.set(`${replica} ${workspace}`, lastItemOf(account, replica));
       else if (reply.state === "done") this.#lost.add(`${replica} ${workspace} ${reply.grant}`);
     }
     for (const request of this.#world.requests.values()) {
       const { state, requestId, workspace, replica } = request;
-      const { posted, grants } = this.#account(workspace);
+      const account = this.#account(workspace);
       if (state !== "running" && state !== "settled") continue;
-      if (!posted.has(requestId) && !grants.has(replica.id)) request.isOrphan = true;
+      if (chargeOf(account, requestId) === undefined && !account.grants.has(replica.id)) request.isOrphan = true;
     }
   }
 
   delivered({ requestId, workspace, replica }: Request): void {
-    if (this.#account(workspace).posted.has(requestId) || replica.journal.has(requestId)) return;
+    if (this.#chargeOf(workspace, requestId) !== undefined || replica.journal.has(requestId)) return;
     throw new Violation(4, `the end of ${requestId} left before its settlement was durable`);
   }
 
@@ -89,13 +90,23 @@ export class Checks {
   }
 
   denied({ requestId, workspace, isUnknown }: Request): void {
-    if (isUnknown || !this.#account(workspace).posted.has(requestId)) return;
+    if (isUnknown || this.#chargeOf(workspace, requestId) === undefined) return;
     throw new Violation(4, `${requestId} is charged and its end did not leave`);
   }
 
-  /** The database has executed an item. `before`: the grant as it was. */
-  exchanged(replica: Replica, item: Item, { reply, isRepeat }: Result, before: Grant | undefined): void {
+  /** What waited in the log of a workspace was posted. */
+  posted(workspace: string): void {
+    this.#checkTotals(workspace, this.#account(workspace), false);
+  }
+
+  /** The database has executed an item. `before`: the account as it was. */
+  exchanged(replica: Replica, item: Item, { reply, isRepeat }: Result, before: Account): void {
     const account = this.#account(item.workspace);
+    if (reply.state === "appended") {
+      for (const post of item.posts) this.#checkPost(account, post.requestId, false);
+      if (!isRepeat) checkUse(replica, item, before);
+      return;
+    }
     this.#checkTotals(item.workspace, account, reply.state === "done" && reply.extra.output > 0 && !isRepeat);
     if (reply.state !== "done") return;
     for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
@@ -116,7 +127,8 @@ export class Checks {
         const share = replica.escrow.shares.get(workspace);
         const grant = account.grants.get(replica.id);
         if (!share || grant?.id !== share.grant) continue;
-        if (this.#setBack.get(`${replica.id} ${workspace}`) !== grant.seq) checkShare(replica, share, grant, account);
+        const last = lastItemOf(account, replica.id);
+        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last) checkShare(replica, share, grant, account);
       }
     }
   }
@@ -125,7 +137,7 @@ export class Checks {
   ended(): void {
     for (const request of this.#world.requests.values()) {
       const { requestId, state, workspace, charge, isLate, isUnknown } = request;
-      const posted = this.#account(workspace).posted.get(requestId);
+      const posted = this.#chargeOf(workspace, requestId);
       if (state === "delivered") {
         if (posted === undefined) throw new Violation(4, `${requestId} was delivered and is not charged`);
         if (posted > charge || (posted < charge && !isLate)) {
@@ -135,7 +147,8 @@ export class Checks {
         throw new Violation(4, `${requestId} is charged and ended as ${state}`);
       } else if (isOpen(request)) throw new Violation(4, `${requestId} has no end`);
     }
-    for (const [workspace, { grants }] of this.#world.database.accounts) {
+    for (const [workspace, { grants, log }] of this.#world.database.accounts) {
+      if (log.length > 0) throw new Violation(4, `settlements of ${workspace} wait in the log`);
       for (const [id, { credit, running }] of grants) {
         if (credit > 0 || running > 0) throw new Violation(1, `${id} still holds ${credit} of ${workspace}`);
       }
@@ -154,7 +167,7 @@ export class Checks {
 
   #checkPost(account: Account, requestId: string, isLate: boolean): void {
     const request = this.#world.requests.get(requestId);
-    const posted = account.posted.get(requestId) ?? 0;
+    const posted = chargeOf(account, requestId) ?? 0;
     if (!request) return;
     if (isLate) request.isLate = true;
     if (posted > request.charge || posted > request.hold) {
@@ -218,17 +231,20 @@ export class Checks {
     throw new Violation(6, `a request of ${workspace} was refused while another replica had headroom for it`);
   }
 
+  #chargeOf(workspace: string, requestId: string): number | undefined {
+    return chargeOf(this.#account(workspace), requestId);
+  }
+
   #account(workspace: string): Account {
     return this.#world.database.accounts.get(workspace) as Account;
   }
 }
 
 /** What a replica has used of a grant, and what it keeps, are within the grant. */
-function checkUse({ id }: Replica, { keep, held, posts, close }: Item, before: Grant | undefined): void {
-  const size = keep.credit + held.credit + chargesOf(posts);
-  if (!close && size > (before?.credit ?? 0)) {
-    throw new Violation(2, `${id} has used and keeps ${size} credit of a grant of ${before?.credit}`);
-  }
+function checkUse({ id }: Replica, { keep, held, posts, close }: Item, before: Account): void {
+  const size = keep.credit + held.credit + chargesOf(posts) + waitingOf(before, id);
+  const most = before.grants.get(id)?.credit ?? 0;
+  if (!close && size > most) throw new Violation(2, `${id} has used and keeps ${size} credit of a grant of ${most}`);
 }
 
 /** The charges that a grant covers. */
@@ -237,14 +253,15 @@ function chargesOf(posts: readonly Post[]): number {
 }
 
 /** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
-function checkShare(replica: Replica, share: Share, grant: Grant, { limits }: Account): void {
+function checkShare(replica: Replica, share: Share, grant: Grant, account: Account): void {
   const { flight, free } = share;
-  const isApplied = flight !== undefined && grant.seq === flight.item.seq;
+  const isApplied = flight !== undefined && lastItemOf(account, replica.id) === flight.item.seq;
   const posting = isApplied ? flight.item.posts : [];
-  const credit = share.held + share.owed - chargesOf(posting) + free.credit;
+  const credit = share.held + share.owed - chargesOf(posting) + free.credit + waitingOf(account, replica.id);
   const fail = (part: string, size: number, of: number) => {
     if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
   };
   fail("credit", credit, grant.credit);
-  if (limits.running !== undefined) fail("concurrent requests", share.running.size + free.running, grant.running);
+  if (account.limits.running !== undefined)
+    fail("concurrent requests", share.running.size + free.running, grant.running);
 }

@@ -8,8 +8,10 @@ import {
   type Verdict,
 } from "../../src/admission/escrow/exchange.ts";
 import { type Account, capacityOf, type Grant, limitOf, overruns, RATES, reservedOf } from "./account.ts";
+import type { Defects } from "./defects.ts";
 import { earlierUse, freeKeys, isUsedByOther, keepResponses, useKey } from "./keys.ts";
 import { refusalOf, spareOf } from "./limits.ts";
+import { lastItemOf, reduce } from "./settlement-log.ts";
 import { currentWindows, msLeft, UNITS } from "./windows.ts";
 
 /** The answer to an item. */
@@ -21,37 +23,9 @@ export interface Result {
   isRepeat: boolean;
 }
 
-/** Defects that tests plant, to show that the simulation finds them. */
-export interface Defects {
-  /** Reserves what other replicas have reserved. */
-  ignoresOthers?: boolean;
-  /** Posts a settlement again. */
-  postsTwice?: boolean;
-  /** Accepts the settlements of a grant that was ended. */
-  acceptsEnded?: boolean;
-  /** Refuses without calling headroom back. */
-  neverCallsBack?: boolean;
-  /** Executes an exchange again that is repeated. */
-  executesAgain?: boolean;
-  /** Does not see the keys of requests that were admitted in the same exchange, if it opens the grant. */
-  missesNewKeys?: boolean;
-  /** Charges an answer of a journal although another request has used its key. */
-  chargesKeysAgain?: boolean;
-  /** Drops the response of a request when a late copy of an exchange asks for the request again. */
-  dropsResponse?: boolean;
-  /** Leaves the key of a request in use that was refused because an answer was lost. */
-  freesNoKey?: boolean;
-  /** Continues a grant that its replica does not know. */
-  keepsUnknown?: boolean;
-  /** Does not take the key of an answer of a journal again that a crash has lost. */
-  forgetsKeys?: boolean;
-  /** Continues a grant whose last changes a crash has lost. */
-  forgetsCrash?: boolean;
-}
-
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
-/** The rules of the SQL function `exchange()`, without SQL. */
+/** The rules of the SQL functions, without SQL. */
 export class Database {
   readonly accounts = new Map<string, Account>();
   /** Number of grants that were opened. */
@@ -69,6 +43,7 @@ export class Database {
    */
   exchange(replica: string, item: Item, reading: number, live: number): Result | undefined {
     const account = this.accounts.get(item.workspace);
+    if (account) this.#postLog(account, reading);
     const row = account?.grants.get(replica);
     if (row && item.seq < row.seq) return undefined;
     if (row && item.seq === row.seq && !this.#defects.executesAgain)
@@ -81,14 +56,52 @@ export class Database {
     this.#advance(account, reading);
     if (item.grant === 0 && !this.#defects.keepsUnknown) account.grants.delete(replica);
     this.#count(account, account.grants.get(replica), item);
-    const charges = this.#post(account, item, replica);
+    const charges = this.#post(account, item.posts, replica);
     if (!this.#defects.freesNoKey) freeKeys(account, item.freed);
     return this.#reserve(account, replica, item, live, charges);
   }
 
+  /** The rule of append_settlements.sql. */
+  append(replica: string, { workspace, seq, grant, after, posts, held, used }: Item): Result {
+    const account = this.accounts.get(workspace) as Account;
+    const last = lastItemOf(account, replica);
+    const isKnown = account.grants.get(replica)?.id === grant && (last === after || last === seq);
+    if (!isKnown && !this.#defects.appendsToEnded) return unchanged("ended");
+    if (last !== seq) account.log.push({ replica, seq, posts, held, used });
+    return { reply: { state: "appended" }, callBack: [], isRepeat: last === seq };
+  }
+
+  /** Posts what waits in the log of a workspace. */
+  post(workspace: string, reading: number): Account {
+    const account = this.accounts.get(workspace) as Account;
+    this.#postLog(account, reading);
+    return account;
+  }
+
   /** Ends the grants of a replica. */
-  end(replica: string): void {
-    for (const { grants } of this.accounts.values()) grants.delete(replica);
+  end(replica: string, reading: number): void {
+    for (const account of this.accounts.values()) {
+      if (!account.grants.has(replica)) continue;
+      if (this.#defects.dropsLog) account.log = account.log.filter((item) => item.replica !== replica);
+      this.#postLog(account, reading);
+      account.grants.delete(replica);
+    }
+  }
+
+  /** The rule of post_settlements.sql. */
+  #postLog(account: Account, reading: number): void {
+    const { log, grants } = account;
+    if (log.length === 0) return;
+    this.#advance(account, reading);
+    if (!this.#defects.keepsLog) account.log = [];
+    for (const [replica, items] of Map.groupBy(log, (item) => item.replica)) {
+      const grant = grants.get(replica);
+      for (const { posts, used } of items) {
+        this.#post(account, posts, replica);
+        this.#count(account, grant, { used });
+      }
+      if (grant) reduce(grant, items);
+    }
   }
 
   /** Whether a crash has lost nothing that the replica knows. */
@@ -113,7 +126,7 @@ export class Database {
     account.clock = reading;
   }
 
-  #count(account: Account, row: Grant | undefined, { used }: Item): void {
+  #count(account: Account, row: Grant | undefined, { used }: Pick<Item, "used">): void {
     if (!row) return;
     const then = currentWindows({ at: row.at, clock: row.at }, row.at);
     const now = currentWindows(account, account.clock);
@@ -124,9 +137,9 @@ export class Database {
     }
   }
 
-  #post(account: Account, item: Item, replica: string): Record<string, number> {
+  #post(account: Account, posts: readonly Post[], replica: string): Record<string, number> {
     const charges: Record<string, number> = {};
-    for (const post of item.posts) {
+    for (const post of posts) {
       const { requestId, charge: price, output, admittedBy } = post;
       const earlier = account.posted.get(requestId);
       if (earlier !== undefined && !this.#defects.postsTwice) {
@@ -147,7 +160,7 @@ export class Database {
       }
       account.posted.set(requestId, (earlier ?? 0) + charge);
     }
-    keepResponses(account, item.posts, !this.#defects.forgetsKeys);
+    keepResponses(account, posts, !this.#defects.forgetsKeys);
     return charges;
   }
 

@@ -4,7 +4,7 @@ import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
-import type { Account, Limits } from "./account.ts";
+import type { Account, Grant, Limits } from "./account.ts";
 import type { Call } from "./actors.ts";
 import type { KeyUse } from "./keys.ts";
 import { runSchedule } from "./schedule.ts";
@@ -99,9 +99,13 @@ async function repeat(pool: Pool, prefix: string, call: Exclude<Call, { do: "exc
     ]);
   } else if (call.do === "grant") {
     await pool.query("select book_credit($1, 'grant', $2, $3)", [prefix + call.workspace, String(n), call.amount]);
+  } else if (call.do === "post") {
+    await pool.query("select post_settlements($1, $2)", [[prefix + call.workspace], new Date(call.at)]);
+    await compare(pool, prefix + call.workspace, call.after, prefix);
   } else {
-    await pool.query("select end_grants(workspace_id, replica) from grants where replica = $1", [
+    await pool.query("select end_grants(workspace_id, replica, $2) from grants where replica = $1", [
       prefix + call.replica,
+      new Date(call.at),
     ]);
   }
 }
@@ -122,13 +126,20 @@ function usedBy([key, { requestId, response = "" }]: [string, KeyUse]): string {
   return `${key} ${requestId} ${response}`;
 }
 
+function reservedBy([replica, grant]: [string, Grant], prefix: string): string {
+  const { seq, credit, held, running, runningNow, requests, input, output } = grant;
+  return [prefix + replica, seq, credit, held, running, runningNow, requests, input, output].join(" ");
+}
+
 async function compare(pool: Pool, workspace: string, account: Account, prefix: string): Promise<void> {
   const [found] = await pool.query(
     `select granted_micro as granted, purchased_micro as purchased, requests, input_tokens as input,
        output_tokens as output, spent_micro as spent, 
        (select array_agg(encode(key, 'hex') || ' ' || request_id || ' ' || coalesce(encode(response, 'base64'), '')
          order by key) from idempotency i where i.workspace_id = $1) as keys,
-       (select count(*) from grants g where g.workspace_id = $1) as grants,
+       (select array_agg(concat_ws(' ', replica, seq, credit_micro, held_micro, running, running_now, requests,
+          input_tokens, output_tokens) order by replica) from grants g where g.workspace_id = $1) as grants,
+       (select count(*) from settlement_log l where l.workspace_id = $1) as waiting,
        (select -coalesce(sum(granted_micro + purchased_micro), 0)::bigint from ledger l
         where l.workspace_id = $1 and kind = 'settlement') as charged
      from accounts a left join periods p using (workspace_id) where workspace_id = $1`,
@@ -145,7 +156,8 @@ async function compare(pool: Pool, workspace: string, account: Account, prefix: 
     output: counts(output),
     spent: counts(spent),
     keys: keys.size > 0 ? [...keys].map(usedBy).sort() : null,
-    grants: BigInt(account.grants.size),
+    grants: account.grants.size > 0 ? [...account.grants].map((entry) => reservedBy(entry, prefix)).sort() : null,
+    waiting: BigInt(account.log.flatMap(({ posts }) => posts).length),
     charged: BigInt(charged),
   };
   assert.deepEqual(found, expected, `${workspace} of ${prefix}`);

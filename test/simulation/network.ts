@@ -1,4 +1,5 @@
 import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Account } from "./account.ts";
 import type { Replica } from "./actors.ts";
 import type { World } from "./world.ts";
 
@@ -76,24 +77,38 @@ export class Network {
     const world = this.#world;
     const locked = items.filter(() => world.random.isLikely(world.faults / 4));
     const open = items.filter((item) => !locked.includes(item));
-    const { results, before, flush } = world.server.exchange(replica.id, open, world.clock, world.live.length);
-    const replies = items.map((item) => (locked.includes(item) ? LOCKED : results[open.indexOf(item)]?.reply));
-    for (const [i, item] of open.entries()) {
-      const result = results[i];
-      if (!result) continue;
-      world.checks.exchanged(replica, item, result, before.get(item.workspace)?.grants.get(replica.id));
-      for (const id of result.callBack) this.callBack(id, item.workspace);
-    }
+    // Two statements, of which one can get lost.
+    const parts = [open.filter(({ isAppend }) => isAppend), open.filter(({ isAppend }) => !isAppend)];
+    const sent = parts.filter((part) => part.length > 0 && !world.more.isLikely(world.faults / 4));
+    const done = sent.map((part) => this.#transact(replica, part));
+    const answers = new Map(done.flatMap(({ replies }) => [...replies]));
+    const replies = items.map((item) => (locked.includes(item) ? LOCKED : answers.get(item)));
     const { crashes } = world.server;
     const answer = () => {
       if (world.server.crashes !== crashes) return;
-      flush?.();
+      for (const { flush } of done) flush?.();
       if (replies.some((reply) => reply === undefined) || this.isLost(replica)) return;
       world.later(this.#delay(), () => this.#answer(replica, exchange, replies as Reply[]));
     };
-    const isSlow = flush && world.crashes && world.more.isLikely(world.faults);
+    const isSlow = done.some(({ flush }) => flush) && world.crashes && world.more.isLikely(world.faults);
     if (isSlow) world.later(world.more.integer(1, 300), answer);
     else answer();
+  }
+
+  #transact(
+    replica: Replica,
+    items: readonly Item[],
+  ): { replies: Map<Item, Reply | undefined>; flush: (() => void) | undefined } {
+    const { server, checks, clock, live } = this.#world;
+    const { results, before, flush } = server.exchange(replica.id, items, clock, live.length);
+    const replies = new Map(items.map((item, i) => [item, results[i]?.reply]));
+    for (const [i, item] of items.entries()) {
+      const result = results[i];
+      if (!result) continue;
+      checks.exchanged(replica, item, result, before.get(item.workspace) as Account);
+      for (const id of result.callBack) this.callBack(id, item.workspace);
+    }
+    return { replies, flush };
   }
 
   #answer(replica: Replica, exchange: number, replies: Reply[]): void {

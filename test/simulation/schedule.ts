@@ -35,6 +35,7 @@ export function runSchedule(seed: number, { mutation = {}, calls, isPlain = fals
   for (let step = 0; step < STEPS; step++) {
     if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
     act(world);
+    if (world.more.isLikely(0.1)) world.post(world.more.pick(WORKSPACES));
     world.advance(random.isLikely(0.04) ? random.integer(100, 12_000) : random.integer(0, 12));
     world.checks.holds();
   }

@@ -66,8 +66,17 @@ export class Server {
   /** Ends the grants of a replica. */
   end(replica: string, at: number): void {
     this.#log = [];
-    this.database.end(replica);
+    this.database.end(replica, at);
     this.calls?.push({ do: "end", replica, at });
+  }
+
+  /** Posts what waits in the log of a workspace, unless it is locked. A crash can undo it. */
+  post(workspace: string, at: number): void {
+    if (this.#locked.has(workspace)) return;
+    const before = this.#copy([workspace]);
+    this.#log.push({ before, executed: [], grants: this.database.grants, calls: this.calls?.length ?? 0 });
+    const account = this.database.post(workspace, at);
+    this.calls?.push({ do: "post", workspace, at, after: copyOf(account) });
   }
 
   /** Writes a heartbeat, which flushes what was executed before it. */
@@ -81,7 +90,7 @@ export class Server {
   }
 
   /**
-   * Executes items in one transaction.
+   * Executes items in one transaction: all of them are appended, or none is.
    * @param live number of replicas that run
    * @returns a result for each item; the accounts as they were before; and `flush`, which the answer waits for:
    *   undefined if it does not
@@ -92,11 +101,11 @@ export class Server {
     at: number,
     live: number,
   ): { results: (Result | undefined)[]; before: Map<string, Account>; flush: (() => void) | undefined } {
-    const { accounts } = this.database;
-    const before = new Map<string, Account>();
-    for (const { workspace } of items) before.set(workspace, copyOf(accounts.get(workspace) as Account));
+    const before = this.#copy(items.map(({ workspace }) => workspace));
     const { grants } = this.database;
-    const results = items.map((item) => this.database.exchange(replica, item, at, live));
+    const results = items.map((item) =>
+      item.isAppend ? this.database.append(replica, item) : this.database.exchange(replica, item, at, live),
+    );
     const executed = results.flatMap((result, i) =>
       result && !result.isRepeat ? [{ replica, item: items[i] as Item, reply: result.reply }] : [],
     );
@@ -120,6 +129,11 @@ export class Server {
       this.calls?.splice(calls);
     }
     return undone.flatMap(({ executed }) => executed);
+  }
+
+  #copy(workspaces: readonly string[]): Map<string, Account> {
+    const { accounts } = this.database;
+    return new Map(workspaces.map((workspace) => [workspace, copyOf(accounts.get(workspace) as Account)]));
   }
 
   #flushTo(last: Transaction): () => void {

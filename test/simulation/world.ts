@@ -101,6 +101,13 @@ export class World {
     if (!this.network.isDown) this.server.grant(workspace, amount, this.clock);
   }
 
+  /** A replica posts what waits in the log of a workspace. */
+  post(workspace: string): void {
+    if (this.network.isDown) return;
+    this.server.post(workspace, this.clock);
+    this.checks.posted(workspace);
+  }
+
   settle(request: Request, charge: number, output: number): void {
     const { requestId, replica, key, body } = request;
     request.state = "settled";

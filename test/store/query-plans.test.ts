@@ -39,7 +39,7 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query("vacuum analyze");
 }
 
-/** Asks for two requests and posts one settlement, twice. */
+/** Asks for two requests, posts a settlement twice, and appends one to the log. */
 async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<void> {
   const none = { credit: 0, running: null, requests: null, input: null, output: null, held: 0, running_now: 0 };
   const used = { used_requests: 0, used_input: 0, minute: 0, grant: 0, after: 0, close: false };
@@ -61,13 +61,21 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
     { asks: [], posts: [post] },
     { asks: [], posts: [post, late] },
   ].entries()) {
-    const items = [{ ...item, seq: 3 * n + i + 2, ...more }];
+    const items = [{ ...item, seq: 4 * n + i + 2, ...more }];
     await client.query("select exchange('ws_7', 'r0', 2, $1, $2)", [JSON.stringify(items), at]);
   }
+  const { rows } = await client.query("select id from grants where workspace_id = 'ws_7' and replica = 'r0'");
+  const seq = 4 * n + 5;
+  const said = { held_micro: 0, running_now: 0, used_requests: 0, used_input: 0, workspace_id: "ws_7", replica: "r0" };
+  const appended = { ...post, ...said, id: `gen_appended_${n}`, request_id: `req_appended_${n}`, seq };
+  const values = [["ws_7"], [seq], [rows[0].id], [seq - 1], JSON.stringify([appended])];
+  const result = await client.query("select append_settlements('r0', $1, $2, $3, $4, $5) as done", values);
+  assert.deepEqual(result.rows, [{ done: ["ws_7"] }]);
+  await client.query("select post_settlements($1, $2)", [["ws_7"], at]);
 }
 
 /** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
-const GROWING = /^(accounts|periods|grants|idempotency|bookings|generations|usage|ledger)/;
+const GROWING = /^(accounts|periods|grants|idempotency|bookings|settlement_log|generations|usage|ledger)/;
 
 /** Lists the scans of a plan that do not search a primary key for one workspace. */
 function faults({ statement, scans }: Plan): string[] {

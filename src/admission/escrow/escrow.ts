@@ -149,6 +149,7 @@ export class Escrow {
         this.#giveUp(share, commands);
         share.park(now);
       } else if (reply?.state === "done") this.#done(share, reply, now, commands);
+      else if (reply?.state === "appended") this.#confirm(share.appended().posts, {}, commands);
       else if (reply?.state === "ended") this.#end(share, commands);
       else share.takeBack();
       if (reply?.state === "rejected") this.#reject(share, reply.requestIds, commands);
@@ -157,14 +158,18 @@ export class Escrow {
 
   #done(share: Share, reply: Extract<Reply, { state: "done" }>, now: number, commands: Command[]): void {
     const { asks, posts } = share.receive(reply, now);
-    for (const { requestId, charge, isJournaled } of posts) {
-      if (isJournaled) commands.push({ type: "unjournal", requestId });
-      if (isJournaled && !this.#writing.delete(requestId)) continue;
-      commands.push({ type: "confirm", requestId, charge: reply.charges[requestId] ?? charge });
-    }
+    this.#confirm(posts, reply.charges, commands);
     for (const [i, ask] of asks.entries()) {
       const verdict = reply.verdicts[i];
       if (verdict && !ask.isAbandoned) this.#answer(share, ask, verdict, now, commands);
+    }
+  }
+
+  #confirm(posts: readonly Unposted[], charges: Readonly<Record<string, number>>, commands: Command[]): void {
+    for (const { requestId, charge, isJournaled } of posts) {
+      if (isJournaled) commands.push({ type: "unjournal", requestId });
+      if (isJournaled && !this.#writing.delete(requestId)) continue;
+      commands.push({ type: "confirm", requestId, charge: charges[requestId] ?? charge });
     }
   }
 

@@ -79,6 +79,11 @@ export interface Item {
   spare: { n: number; credit: number; input: number; output: number };
   /** Removes the grant, if nothing is reserved. */
   close: boolean;
+  /**
+   * Nothing is asked, returned or closed, so the posts can be appended to the log. The grant stays as it is: what it
+   * has beyond `held` and the charges is what the replica keeps.
+   */
+  isAppend: boolean;
 }
 
 /** Answer to an ask. */
@@ -95,6 +100,8 @@ export interface Verdict {
 export type Reply =
   /** The grant has been ended by another replica. Nothing was posted. */
   | { state: "ended" }
+  /** The posts are in the log, and are posted before the grant ends. */
+  | { state: "appended" }
   /** The minute of `keep` is over. Nothing was changed. */
   | { state: "again" }
   /** Another transaction locks the workspace for long. An earlier copy of the item may have been applied. */

@@ -12,7 +12,8 @@ type RowReply =
     });
 
 /**
- * Executes items in the database, with `exchange()`, in one transaction.
+ * Executes items in the database: those that only post with `append_settlements()`, the others with `exchange()`, each
+ * in one transaction.
  * @param live number of replicas that run
  * @param at the time in ms since 1970, for tests; undefined: the database's clock
  * @returns an answer for each item; undefined for one that is older than the last item of its workspace
@@ -25,24 +26,57 @@ export async function execute(
   items: readonly Item[],
   at?: number,
 ): Promise<(Reply | undefined)[]> {
-  const [row] = await pool.query<{ replies: Record<string, RowReply> }>(
-    "select exchange($1, $2, $3, $4, $5) as replies",
-    [
-      items[0]?.workspace,
-      replica,
-      live,
-      JSON.stringify(items.map(rowOf)),
-      at === undefined ? null : new Date(Math.floor(at)),
-    ],
-  );
+  const appended = items.filter(({ isAppend }) => isAppend);
+  const others = items.filter(({ isAppend }) => !isAppend);
+  const replies = await Promise.all([append(pool, replica, appended), exchange(pool, replica, live, others, at)]);
+  const all: Record<string, RowReply> = Object.assign({}, ...replies);
   return items.map(({ workspace }) => {
-    const reply = row?.replies[workspace];
+    const reply = all[workspace];
     return reply && replyOf(reply);
   });
 }
 
+type Replies = Record<string, RowReply>;
+
+async function append(pool: Pick<Pool, "query">, replica: string, items: readonly Item[]): Promise<Replies> {
+  if (items.length === 0) return {};
+  const [row] = await pool.query<{ appended: string[] | null }>(
+    "select append_settlements($1, $2, $3, $4, $5, $6) as appended",
+    [
+      replica,
+      items.map(({ workspace }) => workspace),
+      items.map(({ seq }) => seq),
+      items.map(({ grant }) => grant),
+      items.map(({ after }) => after),
+      JSON.stringify(items.flatMap((item) => rowsOf(item, replica))),
+    ],
+  );
+  const appended = new Set(row?.appended);
+  return Object.fromEntries(
+    items.map(({ workspace }) => [workspace, { state: appended.has(workspace) ? "appended" : "ended" }]),
+  );
+}
+
+async function exchange(
+  pool: Pick<Pool, "query">,
+  replica: string,
+  live: number,
+  items: readonly Item[],
+  at: number | undefined,
+): Promise<Replies> {
+  if (items.length === 0) return {};
+  const [row] = await pool.query<{ replies: Replies }>("select exchange($1, $2, $3, $4, $5) as replies", [
+    items[0]?.workspace,
+    replica,
+    live,
+    JSON.stringify(items.map(itemOf)),
+    at === undefined ? null : new Date(Math.floor(at)),
+  ]);
+  return row?.replies ?? {};
+}
+
 /** An item of `exchange()`. JSON writes Infinity as null. */
-function rowOf(item: Item): object {
+function itemOf(item: Item): object {
   const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, freed, spare, close } = item;
   return {
     workspace,
@@ -71,6 +105,20 @@ function postOf({ requestId, charge, output, row, admittedBy }: Post): object {
     output_tokens: output,
     ...(admittedBy === undefined ? {} : { admitted_by: admittedBy }),
   };
+}
+
+/** Rows of the table `settlement_log`. What the item has used is in the first one. */
+function rowsOf({ workspace, seq, held, used, posts }: Item, replica: string): object[] {
+  return posts.map((post, i) => ({
+    ...postOf(post),
+    workspace_id: workspace,
+    replica,
+    seq,
+    held_micro: held.credit,
+    running_now: held.running,
+    used_requests: i === 0 ? used.requests : 0,
+    used_input: i === 0 ? used.input : 0,
+  }));
 }
 
 function replyOf(reply: RowReply): Reply {

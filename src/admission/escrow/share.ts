@@ -2,7 +2,7 @@ import { type Demand, DemandMeter } from "./demand.ts";
 import type { Ask, Freed, Item, Post, Reply } from "./exchange.ts";
 import { Unused } from "./unused.ts";
 
-/** Time without an item after which the database is told what was admitted, or gets headroom back, in milliseconds. */
+/** Time after which the database is told what was admitted, and time between two returns of headroom, in ms. */
 const SILENT_MS = 2_000;
 
 /** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
@@ -58,6 +58,8 @@ export class Share {
   /** Charges of settlements that are not posted, those in flight included. */
   owed = 0;
   used = { requests: 0, input: 0 };
+  /** When the first request of `used` was admitted. */
+  #usedAt = Number.NEGATIVE_INFINITY;
   asks: QueuedAsk[] = [];
   posts: Unposted[] = [];
   #freed: readonly Freed[] = [];
@@ -91,6 +93,7 @@ export class Share {
   /** Admits a request from the unused headroom: all parts or none. @returns whether it fits */
   admit(ask: Ask, now: number): boolean {
     if (this.mustReturn || !this.free.take(ask, now)) return false;
+    if (this.used.requests === 0) this.#usedAt = now;
     this.used.requests += 1;
     this.used.input += ask.input;
     this.#run(ask, now);
@@ -121,8 +124,8 @@ export class Share {
     if (this.#freed.length > 0) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
+    if (this.used.requests > 0 && now - this.#usedAt >= SILENT_MS) return true;
     if (now - this.#sentAt < SILENT_MS) return false;
-    if (this.used.requests > 0) return true;
     return this.#demand.isIdle(now) && (this.running.size === 0 || hasPart((size) => size > 0 && size < LIMITLESS));
   }
 
@@ -158,8 +161,10 @@ export class Share {
     const isQuiet = isDeaf || demand.n === 0 || this.mustReturn || now < this.#quietUntil;
     const posts = this.posts.splice(0, MAX_ITEMS);
     const asks = this.#takeAsks(now);
+    const missing = isQuiet ? 0 : this.#missing(demand);
+    const isAppend = !isQuiet && missing === 0 && asks.length === 0 && this.#canAppend(posts, now);
     if (isQuiet) this.free.keepNothing();
-    else this.free.keepAtMost(2 * demand.n, demand);
+    else if (!isAppend) this.free.keepAtMost(2 * demand.n, demand);
     const credit = this.held + this.owed - chargesOf(posts);
     const item = {
       workspace: this.workspace,
@@ -174,8 +179,9 @@ export class Share {
       asks,
       posts,
       freed: this.#freed,
-      spare: { ...demand, n: isQuiet ? 0 : this.#missing(demand) },
+      spare: { ...demand, n: missing },
       close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
+      isAppend,
     };
     this.used = { requests: 0, input: 0 };
     this.#freed = [];
@@ -211,6 +217,15 @@ export class Share {
     return item;
   }
 
+  /** Notes that the posts of the item in flight are in the log. @returns the item, whose posts the caller answers */
+  appended(): Flight["item"] {
+    const { item } = this.#land();
+    this.#pauseMs = PAUSE_MS.first;
+    this.owed -= chargesOf(item.posts);
+    this.#after = item.seq;
+    return item;
+  }
+
   /** Takes an item back that the database did not apply. */
   takeBack(): void {
     const { item } = this.#land();
@@ -236,6 +251,13 @@ export class Share {
       // In flight, its charge is not part of what stays reserved.
       if (posts === this.posts) this.free.credit += post.charge;
     }
+  }
+
+  /** Whether an item with these posts need not change the grant. Idempotency keys and journals have to. */
+  #canAppend(posts: readonly Unposted[], now: number): boolean {
+    if (posts.length === 0 || this.#after === 0 || this.#freed.length > 0 || this.mustReport) return false;
+    // Requests count in the windows of the item before, so each minute begins with another item.
+    return !this.free.isOver(now) && posts.every(({ key, admittedBy }) => (key ?? admittedBy) === undefined);
   }
 
   /** Number of requests for which headroom is taken in advance: none while a part of what is expected is left. */

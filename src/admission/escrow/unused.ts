@@ -61,9 +61,14 @@ export class Unused implements Headroom {
     this.#minuteEnds = Number.NEGATIVE_INFINITY;
   }
 
+  /** Whether the minute is over. */
+  isOver(now: number): boolean {
+    return now >= this.#minuteEnds;
+  }
+
   /** After the minute, requests and tokens need a new grant. */
   endMinute(now: number): void {
-    if (now < this.#minuteEnds) return;
+    if (!this.isOver(now)) return;
     for (const part of OF_MINUTE) if (this[part] < LIMITLESS) this[part] = 0;
   }
 

@@ -1,0 +1,33 @@
+/** Defects that tests plant, to show that the simulation finds them. */
+export interface Defects {
+  /** Reserves what other replicas have reserved. */
+  ignoresOthers?: boolean;
+  /** Posts a settlement again. */
+  postsTwice?: boolean;
+  /** Accepts the settlements of a grant that was ended. */
+  acceptsEnded?: boolean;
+  /** Refuses without calling headroom back. */
+  neverCallsBack?: boolean;
+  /** Executes an exchange again that is repeated. */
+  executesAgain?: boolean;
+  /** Does not see the keys of requests that were admitted in the same exchange, if it opens the grant. */
+  missesNewKeys?: boolean;
+  /** Charges an answer of a journal although another request has used its key. */
+  chargesKeysAgain?: boolean;
+  /** Drops the response of a request when a late copy of an exchange asks for the request again. */
+  dropsResponse?: boolean;
+  /** Leaves the key of a request in use that was refused because an answer was lost. */
+  freesNoKey?: boolean;
+  /** Continues a grant that its replica does not know. */
+  keepsUnknown?: boolean;
+  /** Does not take the key of an answer of a journal again that a crash has lost. */
+  forgetsKeys?: boolean;
+  /** Ends a grant without posting what waits in the log. */
+  dropsLog?: boolean;
+  /** Leaves in the log what it has posted. */
+  keepsLog?: boolean;
+  /** Appends to the log of a grant that has ended. */
+  appendsToEnded?: boolean;
+  /** Continues a grant whose last changes a crash has lost. */
+  forgetsCrash?: boolean;
+}
