@@ -52,6 +52,8 @@ export class Grants {
   readonly #poster: Poster;
   readonly #asks = new Map<string, Pending<string | undefined>>();
   readonly #ends = new Map<string, Pending<number>>();
+  /** Requests that have ended in this turn of the event loop. */
+  #settled: Post[] = [];
   #live = 1;
   #ticks: NodeJS.Timeout | undefined;
   /** Wakes the rules before the next tick, at `#wakesAt` on the clock of `performance.now()`. */
@@ -98,7 +100,9 @@ export class Grants {
   settle(post: Post): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#ends.set(post.requestId, { since: performance.now(), resolve, reject });
-      this.#tell({ type: "settle", post });
+      // Those of one turn share a statement. Else the first would go alone, and the others wait for it.
+      if (this.#settled.length === 0) setImmediate(this.#settleAll);
+      this.#settled.push(post);
     });
   }
 
@@ -132,6 +136,7 @@ export class Grants {
 
   /** Returns all grants. Settlements that still wait stay in the journal. */
   async close(): Promise<void> {
+    this.#settleAll();
     this.#tell({ type: "stop" });
     const end = performance.now() + RETURN_MS;
     while (this.#escrow.isReturning && this.#parts.journal.size === 0 && performance.now() < end) {
@@ -144,6 +149,12 @@ export class Grants {
     await this.#poster.close();
     await this.#parts.journal.close();
   }
+
+  readonly #settleAll = (): void => {
+    const posts = this.#settled;
+    this.#settled = [];
+    if (posts.length > 0) this.#tell({ type: "settle", posts });
+  };
 
   #tell(event: Event): void {
     for (const command of this.#escrow.handle(event, performance.now())) this.#obey(command);

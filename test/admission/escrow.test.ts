@@ -41,7 +41,7 @@ test("closes a grant that it has found in the database at once", () => {
   const items = itemsOf(escrow.handle(request, 0));
   escrow.handle({ type: "receive", replies: items.map(admitAll) }, 0);
   const post = { requestId: "req_1", charge: 1, output: 1, row: {} };
-  const posting = itemsOf(escrow.handle({ type: "settle", post }, 0));
+  const posting = itemsOf(escrow.handle({ type: "settle", posts: [post] }, 0));
   escrow.handle({ type: "receive", replies: posting.map(admitAll) }, 0);
   const found = itemsOf(escrow.handle({ type: "find", workspace: "ws_1", grant: 7 }, 1));
   assert.deepEqual(
@@ -80,7 +80,7 @@ function slowWorkspace() {
     request: (requestId: string, now: number) =>
       handle({ type: "request", workspace: "ws_1", requestId, hold: 10, input: 1 }, now),
     settle: (requestId: string, now: number) =>
-      handle({ type: "settle", post: { requestId, charge: 1, output: 1, row: {} } }, now),
+      handle({ type: "settle", posts: [{ requestId, charge: 1, output: 1, row: {} }] }, now),
     tick: (now: number) => handle({ type: "tick" }, now),
   };
 }

@@ -117,7 +117,7 @@ export class World {
     const response = request.hasResponse ? btoa(requestId) : undefined;
     const row = key === undefined ? {} : { key, body, ...(response && { response }) };
     if (this.#mutation.opensGate) this.#delivered(request);
-    this.tell(replica, { type: "settle", post: { requestId, charge, output, row } });
+    this.tell(replica, { type: "settle", posts: [{ requestId, charge, output, row }] });
   }
 
   /** Passes time, and runs what is due. */

@@ -69,7 +69,7 @@ export class Escrow {
         this.#request(event.workspace, event, now, commands);
         return;
       case "settle":
-        this.#settle(event.post, now, commands);
+        for (const post of event.posts) this.#settle(post, now, commands);
         return;
       case "recover":
         this.#share(event.workspace).posts.push({ ...event.post, isJournaled: true });

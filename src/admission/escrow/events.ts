@@ -5,8 +5,8 @@ import type { Ask, Item, Post, Reply } from "./exchange.ts";
 export type Event =
   /** A request arrives. It is answered with `admit`, `refuse` or `replay`. */
   | ({ type: "request"; workspace: string } & Ask)
-  /** A request that was admitted has ended. It is answered with `confirm` or `deny`. */
-  | { type: "settle"; post: Post }
+  /** Requests that were admitted have ended. Each is answered with `confirm` or `deny`. */
+  | { type: "settle"; posts: readonly Post[] }
   /** A settlement was found in the journal of an earlier process, or of this one. */
   | { type: "recover"; workspace: string; post: Post }
   /** The answers to `send`, in its order. Undefined: the database has executed a later item. */
