@@ -129,11 +129,7 @@ async function* generate(
         else if (admitted.trace) yield { type: "trace", step: stepMessage(admitted.trace.add(event.step)) };
       }
       if (context.signal.aborted) throw new CallerGone();
-      const done = await settlement.conclude();
-      // Many requests are settled together.
-      const toEnd = turns.enter(workspaceId);
-      if (toEnd) await toEnd;
-      yield { type: "done", done };
+      yield { type: "done", done: await settlement.conclude() };
     } catch (error) {
       if (error instanceof CutShort && admitted.delivered !== "") {
         yield { type: "done", done: await settlement.conclude() };
