@@ -21,6 +21,8 @@ declare
   a accounts%rowtype;
   p periods%rowtype;
   g grants%rowtype;
+  workspaces text[];
+  posted text[];                                  -- workspaces whose posts are posted with one statement
   charges jsonb;
   reply jsonb;
   replies jsonb := '{}';
@@ -29,29 +31,33 @@ begin
     -- A grant need not survive a crash of the server: without it, the settlements of its requests are refused.
     perform set_config('synchronous_commit', 'off', true);
   end if;
+  workspaces := array(select workspace from jsonb_to_recordset(items) as i (workspace text));
   -- In one order, so that two replicas do not wait for each other.
+  perform from accounts where workspace_id = any (workspaces) order by workspace_id for update;
+  -- Reads the clock after the lock, so that the times of a workspace never decrease.
+  at := coalesce(at, clock_timestamp());
+  posted := log_posts(by_replica, items);
+  if exists (select from settlement_log where workspace_id = any (workspaces)) then
+    perform post_settlements(workspaces, at);
+  end if;
   for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, after bigint,
       minute bigint, credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint,
       running_now bigint, used_requests bigint, used_input bigint, asks jsonb, posts jsonb, freed jsonb, spare jsonb,
       close boolean)
       order by workspace loop
-    select * into a from accounts where workspace_id = i.workspace for update;
     if jsonb_path_exists(i.posts, '$[*].admitted_by') then
       -- What their replicas append to the log meanwhile is posted first.
       perform from grants where workspace_id = i.workspace for update;
-    end if;
-    if exists (select from settlement_log where workspace_id = i.workspace) then
       perform post_settlements(array[i.workspace], at);
-      select * into a from accounts where workspace_id = i.workspace;
     end if;
+    select * into a from accounts where workspace_id = i.workspace;
     select * into g from grants where workspace_id = i.workspace and replica = by_replica;
     continue when g.seq > i.seq;
     if g.seq = i.seq then
       replies := replies || jsonb_build_object(i.workspace, g.reply);
       continue;
     end if;
-    -- Reads the clock after the lock, so that the times of a workspace never decrease.
-    p := periods_at(i.workspace, coalesce(at, clock_timestamp()));
+    p := periods_at(i.workspace, at);
     if a.workspace_id is null then
       reply := jsonb_build_object('state', 'done', 'grant', 0,
         'verdicts', (select coalesce(jsonb_agg('{"refusal": {"refusal": "unauthenticated"}}'::jsonb), '[]')
@@ -73,10 +79,10 @@ begin
         g := null;
       end if;
       charges := '{}';
-      if i.posts <> '[]' then
+      if i.posts <> '[]' and not i.workspace = any (posted) then
         charges := settle_posts(a, p, i.posts, by_replica);
         select * into a from accounts where workspace_id = i.workspace;
-        p := periods_at(i.workspace, p.clock);
+        p := periods_at(i.workspace, at);
       end if;
       if g.id is not null then
         for u in 1..case when i.used_requests > 0 then 4 else 0 end loop
@@ -84,6 +90,9 @@ begin
           p.requests[u] := p.requests[u] + i.used_requests;
           p.input_tokens[u] := p.input_tokens[u] + i.used_input;
         end loop;
+      end if;
+      if jsonb_path_exists(i.posts, '$[*].key') then
+        perform keep_responses(i.workspace, i.posts);
       end if;
       if i.freed <> '[]' then
         perform keep_responses(i.workspace, i.freed);
@@ -121,11 +130,13 @@ begin
           insert into grants values (g.*);
         end if;
       end if;
-      update periods set at = p.at, requests = p.requests, input_tokens = p.input_tokens,
-          output_tokens = p.output_tokens, spent_micro = p.spent_micro, clock = p.clock
-        where workspace_id = i.workspace;
-      if not found then
-        insert into periods values (p.*);
+      if i.used_requests > 0 or i.asks <> '[]' or not i.workspace = any (posted) then
+        update periods set at = p.at, requests = p.requests, input_tokens = p.input_tokens,
+            output_tokens = p.output_tokens, spent_micro = p.spent_micro, clock = p.clock
+          where workspace_id = i.workspace;
+        if not found then
+          insert into periods values (p.*);
+        end if;
       end if;
     end if;
     replies := replies || jsonb_build_object(i.workspace, reply);

@@ -1,6 +1,7 @@
 -- Posts the settlements that wait in the log of workspaces: records, ledger, balances, usage sums and counters. One
 -- that is posted already changes nothing. What it charges is taken from the grant that contained it.
 -- reading: the clock; null: its time after the accounts are locked.
+-- Each table is searched for the workspaces, so that no plan reads it completely.
 -- Returns the number of settlements. About its settings see exchange().
 create or replace function post_settlements(ws text[], reading timestamptz default null) returns bigint
 language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '1s' as $$
@@ -36,7 +37,7 @@ begin
       least(credits_micro, greatest(0, a.granted_micro
         - sum(credits_micro) over (partition by a.workspace_id order by seq, id) + credits_micro))::bigint as granted
     from item i join recorded using (workspace_id, id) join accounts a using (workspace_id)
-    join period p using (workspace_id)
+    join period p using (workspace_id) where a.workspace_id = any (ws)
   ), booked as (
     insert into ledger (workspace_id, at, kind, reference, granted_micro, purchased_micro)
     select workspace_id, at, 'settlement', request_id, -granted, granted - credits_micro
@@ -63,7 +64,7 @@ begin
   ), charged as (
     update accounts a set granted_micro = a.granted_micro - t.granted,
         purchased_micro = a.purchased_micro - t.charged + t.granted
-      from total t where a.workspace_id = t.workspace_id and t.charged > 0
+      from total t where a.workspace_id = any (ws) and a.workspace_id = t.workspace_id and t.charged > 0
   ), said as materialized (
     -- What the items have said about each grant.
     select workspace_id, replica, max(seq) as seq, sum(credits_micro)::bigint as charged,
@@ -76,7 +77,7 @@ begin
         running = greatest(g.running, s.running), running_now = s.running,
         requests = greatest(0, g.requests - s.requests), input_tokens = greatest(0, g.input_tokens - s.input),
         output_tokens = greatest(0, g.output_tokens - s.output)
-      from said s where g.workspace_id = s.workspace_id and g.replica = s.replica
+      from said s where g.workspace_id = any (ws) and g.workspace_id = s.workspace_id and g.replica = s.replica
       returning g.workspace_id, g.at, s.requests, s.input
   ), counted as materialized (
     -- An admitted request counts in the windows in which it was reserved.
