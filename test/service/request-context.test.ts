@@ -236,7 +236,10 @@ describe("an answer", () => {
   });
 });
 
-/** Asks for four answers of 4 MB over one connection and reads none. Two of them may fit into the socket buffers. */
+/**
+ * Asks for answers of 4 MB over one connection, which come one after the other, and reads none. Two of them may fit
+ * into the socket buffers.
+ */
 async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Bench, more: object) {
   // 127 spaces are one token.
   const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
@@ -247,8 +250,12 @@ async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Benc
   raw.socket.pause();
   const body = JSON.stringify({ prompt: "stalls", ...more });
   const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
-  raw.send(request.repeat(4));
-  const rows = await settled(pool, start, 4);
+  raw.send(request.repeat(8));
+  let rows = await settled(pool, start);
+  await until(async () => {
+    rows = await settled(pool, start);
+    return rows.some(({ outcome }) => outcome !== "ok");
+  });
   // None of the vendor's calls is left open.
   await Promise.all(openai.calls.slice(before).map(({ ended }) => ended));
   return { rows, whole: count(text.join("")) };
