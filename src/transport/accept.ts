@@ -20,8 +20,9 @@ export function acceptInTurns(server: Server): void {
     noteAccepted();
     socket.on("error", () => socket.destroy());
     turns.add(socket.remoteAddress ?? "", () => {
-      // A server that is being closed no longer ends a connection that it has not seen.
-      if (!server.listening) socket.destroy();
+      // The listeners would not see that the caller has closed the connection meanwhile, and a server that is being
+      // closed would not see the connection.
+      if (!server.listening || socket.readableEnded) socket.destroy();
       if (socket.destroyed) return false;
       for (const listener of begin) listener.call(server, socket);
       return true;

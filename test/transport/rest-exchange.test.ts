@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep, setImmediate as tick } from "node:timers/promises";
 import { pino } from "pino";
 import { describe } from "vitest";
@@ -29,6 +29,20 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 describe("HTTP exchanges", () => {
   test("skips a byte order mark before the body", async ({ service }) => {
     assert.equal((await service.post("/v1/generate", '\ufeff{"prompt":"a"}')).status, 200);
+  });
+
+  test("closes connections that their callers close at once", async ({ service }) => {
+    const { hostname, port } = new URL(service.url);
+    // Without the service's half of the close, a connection would end with a 408 after the timeout of its headers.
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const socket = connect(Number(port), hostname).end();
+        let text = "";
+        for await (const chunk of socket) text += chunk;
+        return text;
+      }),
+    );
+    assert.deepEqual(new Set(answers), new Set([""]));
   });
 
   test("answers Expect: 100-continue only for an acceptable request", async ({ service, shared: { key }, t }) => {
