@@ -194,6 +194,8 @@ class World {
         return undefined;
       case "wait":
         this.clock.now += step.ms;
+        // The clocks of the replicas do not jump, so they would keep headroom of an earlier minute.
+        for (const replica of this.replicas) await replica.confirm(this.id);
         return undefined;
     }
   }
