@@ -112,3 +112,27 @@ test("judges a key that expires by the clock, not by the time of the windows", a
   await pool.query("update periods set at = at + interval '1 hour', clock = at + interval '1 hour'");
   assert.equal(await send(), "ok");
 });
+
+test("accepts in the books a request that is settled the day after its spend limit was lowered", async (t) => {
+  const { pool } = await testDatabase(t);
+  await makeAccount(pool, "ws_1", { purchased: 10 ** 9, spendLimits: { day: 10 ** 9 } });
+  let now = Date.parse("2026-05-06T23:59:50.000Z");
+  const replica = await makeReplica(t, pool, { clock: () => now });
+  const lease = await replica.take(ask("ws_1"));
+  await pool.query(`update accounts set spend_limits = '{"day": 1000}'`);
+  await pool.query(
+    `insert into audit (workspace_id, at, actor_kind, actor_id, action, details)
+     values ('ws_1', $1, 'owner', 'test', 'spend_limit.set', '{"period": "day"}')`,
+    [new Date(now)],
+  );
+  now += 20 * SECOND;
+  await lease.settle(answered());
+  await pool.query("select end_grants('ws_1', $1)", [replica.id]);
+  await checkBooks(pool);
+  // The same spending without a request that was admitted before the change.
+  await pool.query("update audit set at = at - interval '1 minute'");
+  assert.deepEqual(
+    (await pool.query<{ check_name: string }>("select check_name from check_books()")).map((row) => row.check_name),
+    ["spend limit"],
+  );
+});

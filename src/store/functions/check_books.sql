@@ -148,7 +148,8 @@ where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and
     and c.at >= date_trunc(x.unit, p.at, 'UTC'))
 union all
 -- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
--- was changed since the period began, or since the oldest grant was opened, does not bind them.
+-- was changed since the period began, since the oldest grant was opened, or since the admission of a request that was
+-- settled in the period, does not bind them.
 select 'spend limit', a.workspace_id, x.unit,
   '<= ' || trim_scale(x.most / 1000000.0), trim_scale(x.spent / 1000000.0)::text
 from account a join periods p using (workspace_id)
@@ -161,7 +162,10 @@ where x.spent > x.most and not exists (
   select from audit u
   where u.workspace_id = a.workspace_id and u.action = 'spend_limit.set' and u.details ->> 'period' = x.unit
     and u.at >= least(date_trunc(x.unit, p.at, 'UTC'),
-      (select min(opened_at) from grants g where g.workspace_id = a.workspace_id)))
+      (select min(opened_at) from grants g where g.workspace_id = a.workspace_id),
+      (select min(g.created_at) from entry e
+       join generation g on g.workspace_id = e.workspace_id and g.request_id = e.reference
+       where e.workspace_id = a.workspace_id and e.kind = 'settlement' and e.at >= date_trunc(x.unit, p.at, 'UTC'))))
 union all
 select 'usage by ' || unit, workspace_id, format('%s from %s', key_id, start), r.figures, coalesce(u.figures, 'none')
 from (select unit, start, workspace_id, key_id,
