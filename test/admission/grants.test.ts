@@ -76,6 +76,21 @@ test("returns headroom that another replica needs, and all of it at the end", as
   assert.deepEqual(grants, [{ replica: "r2", credit: 10_000 }]);
 });
 
+test("states in a refusal the limit that is reached without the headroom of other replicas", async (t) => {
+  const database = await testDatabase(t);
+  const limits = { concurrent_requests: 12 };
+  await makeAccount(database.pool, "ws_1", { purchased: 10 ** 6, limits, spendLimits: { day: 5_000 } });
+  const first = await makeGrants(t, database, "r1");
+  for (let i = 0; i < 20; i++) await settle(first, await admit(first), { charge: 0 });
+  const [row] = await database.pool.query<{ idle: bigint }>("select running - running_now as idle from grants");
+  const second = await makeGrants(t, database, "r2");
+  const idle = Number(row?.idle);
+  assert.ok(idle > 0);
+  for (let i = 0; i < limits.concurrent_requests - idle; i++) await admit(second, { hold: 1 });
+  const isSpendLimit = (error: unknown) => error instanceof Failure && error.kind === "spend_limit_reached";
+  await assert.rejects(admit(second, { hold: 5_001 }), isSpendLimit);
+});
+
 test("returns the headroom of an idle workspace while another one is busy", async (t) => {
   const database = await testDatabase(t);
   for (const id of ["ws_1", "ws_2"]) await makeAccount(database.pool, id, { granted: 1_000_000 });

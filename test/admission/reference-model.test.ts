@@ -194,7 +194,7 @@ class World {
         return undefined;
       case "wait":
         this.clock.now += step.ms;
-        // The clocks of the replicas do not jump, so they would keep headroom of an earlier minute.
+        // Replicas measure the rest of a minute on their own clocks, which do not jump with this one.
         for (const replica of this.replicas) await replica.confirm(this.id);
         return undefined;
     }

@@ -227,10 +227,11 @@ export class Database {
   }
 
   #verdict(account: Account, replica: string, ask: Ask): Verdict {
-    const refusal = refusalOf(this.#seenBy(replica, account), ask, "reserved");
-    if (refusal) {
-      const isIdle = !this.#defects.neverCallsBack && !refusalOf(account, ask, "in use");
-      return isIdle ? { refusal, calledBack: true } : { refusal };
+    const short = refusalOf(this.#seenBy(replica, account), ask, "reserved");
+    if (short) {
+      const refusal = refusalOf(account, ask, "in use");
+      if (refusal || this.#defects.neverCallsBack) return { refusal: refusal ?? short };
+      return { refusal: short, calledBack: true };
     }
     const grant = account.grants.get(replica);
     if (!grant) throw new Error("no grant");

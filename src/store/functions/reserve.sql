@@ -16,6 +16,8 @@ declare
     date_trunc('month', p.at, 'UTC')];
   ask record;
   verdict jsonb;
+  short jsonb;                                    -- why it does not fit beside all that is reserved
+  refusal jsonb;                                  -- why it does not fit beside the requests that run
   verdicts jsonb[] := '{}';
   called_back boolean := false;
   n bigint;                                       -- requests for which spare headroom is reserved
@@ -54,14 +56,13 @@ begin
     if verdict is null then
       q := r;
       q.output_tokens := p.output_tokens;
-      verdict := coalesce(check_rate_limits(a, q, reserved_runs, ask.input), check_credit(a, q, reserved, ask.hold));
-      if verdict is not null then
-        if coalesce(check_rate_limits(a, p, runs, ask.input), check_credit(a, p, held, ask.hold)) is null then
-          called_back := true;
-          verdicts := verdicts || jsonb_build_object('refusal', verdict, 'calledBack', true);
-          continue;
-        end if;
-        verdict := jsonb_build_object('refusal', verdict);
+      short := coalesce(check_rate_limits(a, q, reserved_runs, ask.input), check_credit(a, q, reserved, ask.hold));
+      if short is not null then
+        -- What is reserved in advance can be returned, so it is no reason for a refusal.
+        refusal := coalesce(check_rate_limits(a, p, runs, ask.input), check_credit(a, p, held, ask.hold));
+        called_back := called_back or refusal is null;
+        verdict := jsonb_strip_nulls(jsonb_build_object('refusal', coalesce(refusal, short),
+          'calledBack', nullif(refusal is null, false)));
       end if;
     end if;
     verdicts := verdicts || coalesce(verdict, '{}');
