@@ -170,10 +170,11 @@ describe("the client against the running service", () => {
     vendor.reply({ text: ["a", "b"], end: "reset", after: 1 });
     await assert.rejects(chorus.stream({ prompt: "a" }).text(), { code: "upstream_failed", status: undefined });
 
-    const tables = ["generations", "settlement_log"];
-    for (const table of tables) await pool.query(`alter table ${table} rename column shape to away`);
+    await pool.query("alter table generations rename column shape to away");
+    await pool.query("alter table settlement_log rename column workspace_id to away");
     await fails(generate({}), "internal", 500);
-    for (const table of tables) await pool.query(`alter table ${table} rename column away to shape`);
+    await pool.query("alter table generations rename column away to shape");
+    await pool.query("alter table settlement_log rename column away to workspace_id");
 
     const deadlines = '{"low":150,"medium":60000,"high":60000}';
     const env = { ...vendor.env, CHORUS_DEADLINES_MS: deadlines, CHORUS_DRAIN_MS: "400" };

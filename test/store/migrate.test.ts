@@ -52,6 +52,32 @@ test("ends the leases of requests that an earlier version has admitted", async (
   assert.deepEqual(await pool.query("select held, running from in_use('ws_1')"), [{ held: 0n, running: 0 }]);
 });
 
+test("posts the settlements that an earlier version has appended to its log", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("drop schema public cascade");
+  await pool.query("create schema public");
+  const folder = await copyMigrations(t, {});
+  await rm(join(folder, "migrations/000016_log_of_items.sql"));
+  await migrate(pool, folder);
+  await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
+  await pool.query(
+    `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
+       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, latency_ms, replica, seq, held_micro,
+       running_now, used_requests, used_input)
+     select 'ws_1', now(), 'gen_' || i, 'req_' || i, 'key_1', false, 'text', 'auto', 'low',
+       1, 2, 0, 10, 'ok', 5, 'r1', 7, 0, 0, 0, 0 from generate_series(1, 2) i`,
+  );
+  await migrate(pool);
+  assert.deepEqual(await pool.query("select post_settlements('{ws_1}') as posted"), [{ posted: 2n }]);
+  const posted = await pool.query(
+    "select id, output_tokens as output, granted_micro as left from generations, accounts",
+  );
+  assert.deepEqual(posted, [
+    { id: "gen_1", output: 2n, left: 80n },
+    { id: "gen_2", output: 2n, left: 80n },
+  ]);
+});
+
 test("applies a migration completely or not at all, and tries it again at the next start", async (t) => {
   const { pool } = await testDatabase(t);
   const folder = await copyMigrations(t, { [later(1)]: "create table half (id integer);\nselect 1 / 0;" });

@@ -66,10 +66,11 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
   }
   const { rows } = await client.query("select id from grants where workspace_id = 'ws_7' and replica = 'r0'");
   const seq = 4 * n + 5;
-  const said = { held_micro: 0, running_now: 0, used_requests: 0, used_input: 0, workspace_id: "ws_7", replica: "r0" };
-  const appended = { ...post, ...said, id: `gen_appended_${n}`, request_id: `req_appended_${n}`, seq };
-  const values = [["ws_7"], [seq], [rows[0].id], [seq - 1], JSON.stringify([appended])];
-  const result = await client.query("select append_settlements('r0', $1, $2, $3, $4, $5) as done", values);
+  const said = { held: 0, running_now: 0, used_requests: 0, used_input: 0, credits: 0, output: 0 };
+  const posts = [{ ...post, id: `gen_appended_${n}`, request_id: `req_appended_${n}` }];
+  const appended = { workspace: "ws_7", seq, grant: Number(rows[0].id), after: seq - 1, ...said, posts };
+  const values = [JSON.stringify([appended])];
+  const result = await client.query("select append_settlements('r0', $1) as done", values);
   assert.deepEqual(result.rows, [{ done: ["ws_7"] }]);
   await client.query("select post_settlements($1, $2)", [["ws_7"], at]);
 }

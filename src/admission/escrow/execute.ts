@@ -40,17 +40,10 @@ type Replies = Record<string, RowReply>;
 
 async function append(pool: Pick<Pool, "query">, replica: string, items: readonly Item[]): Promise<Replies> {
   if (items.length === 0) return {};
-  const [row] = await pool.query<{ appended: string[] | null }>(
-    "select append_settlements($1, $2, $3, $4, $5, $6) as appended",
-    [
-      replica,
-      items.map(({ workspace }) => workspace),
-      items.map(({ seq }) => seq),
-      items.map(({ grant }) => grant),
-      items.map(({ after }) => after),
-      JSON.stringify(items.flatMap((item) => rowsOf(item, replica))),
-    ],
-  );
+  const [row] = await pool.query<{ appended: string[] }>("select append_settlements($1, $2) as appended", [
+    replica,
+    JSON.stringify(items.map(appendOf)),
+  ]);
   const appended = new Set(row?.appended);
   return Object.fromEntries(
     items.map(({ workspace }) => [workspace, { state: appended.has(workspace) ? "appended" : "ended" }]),
@@ -107,18 +100,35 @@ function postOf({ requestId, charge, output, row, admittedBy }: Post): object {
   };
 }
 
-/** Rows of the table `settlement_log`. What the item has used is in the first one. */
-function rowsOf({ workspace, seq, held, used, posts }: Item, replica: string): object[] {
-  return posts.map((post, i) => ({
-    ...postOf(post),
-    workspace_id: workspace,
-    replica,
+/** An item of `append_settlements()`. */
+function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): object {
+  return {
+    workspace,
     seq,
-    held_micro: held.credit,
+    grant,
+    after,
+    held: held.credit,
     running_now: held.running,
-    used_requests: i === 0 ? used.requests : 0,
-    used_input: i === 0 ? used.input : 0,
-  }));
+    used_requests: used.requests,
+    used_input: used.input,
+    credits: posts.reduce((sum, { charge }) => sum + charge, 0),
+    output: posts.reduce((sum, { output }) => sum + output, 0),
+    posts: posts.map(rowOf),
+  };
+}
+
+/**
+ * A row of `generations`. The database reads it when it posts the log, after the answer has left, so it is checked here.
+ * @throws Error when a column cannot store a figure
+ */
+function rowOf(post: Post): object {
+  const row = postOf(post);
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value === "number" && !Number.isSafeInteger(value)) {
+      throw new Error(`${name} of a settlement is ${value}; expected a whole number`);
+    }
+  }
+  return row;
 }
 
 function replyOf(reply: RowReply): Reply {

@@ -11,18 +11,16 @@ begin
   end if;
   with added as (
     insert into settlement_log
-    select row.*
+    select i.workspace, '', 0, 0, 0, 0, 0, 0, 0, rows_of_posts(i.posts)
     from jsonb_to_recordset(items) as i (workspace text, "grant" bigint, after bigint, requests bigint, input bigint,
       output bigint, posts jsonb)
     cross join lateral (
       select seq from grants
       where workspace_id = i.workspace and replica = by_replica and id = i."grant" limit 1) g
-    cross join lateral populate_log(i.workspace, i.posts) as row
     where i.posts <> '[]' and greatest(i.requests, i.input, i.output, 0) = 0
       and not jsonb_path_exists(i.posts, '$[*].admitted_by')
       and i.after = greatest(g.seq, (select max(l.seq) from settlement_log l
         where l.workspace_id = i.workspace and l.replica = by_replica))
-    on conflict do nothing
     returning workspace_id
   )
   select coalesce(array_agg(workspace_id), '{}') into logged from added;
