@@ -50,21 +50,45 @@ test("closes a grant that it has found in the database at once", () => {
   );
 });
 
-test("asks for no headroom while a workspace has a request every five seconds, and returns it after 15 s", () => {
+test("asks for a minute of requests that come every five seconds, and returns the rest after 15 s", () => {
   const { request, settle, tick } = slowWorkspace();
-  const asked = [0, 5_000, 10_000, 15_000, 20_000].map((now, i) => {
-    const items = request(`req_${i}`, now);
-    settle(`req_${i}`, now + 50);
+  const sent = Array.from({ length: 11 }, (_, i) => {
+    const now = i * 5_000;
+    const items = [...request(`req_${i}`, now), ...settle(`req_${i}`, now + 50)];
     // The share is looked at every 250 ms.
-    for (let at = now + 250; at < now + 5_000; at += 250) assert.deepEqual(tick(at), []);
-    return items.flatMap(({ asks }) => asks).length;
+    for (let at = now + 250; at < now + 5_000; at += 250) items.push(...tick(at));
+    return items.map(({ isAppend, asks, posts }) =>
+      isAppend ? "appends" : asks.length > 0 ? "asks" : posts.length > 0 ? "posts" : "takes",
+    );
   });
-  assert.deepEqual(asked, [1, 1, 0, 0, 0]);
-  for (let at = 25_000; at < 35_000; at += 250) assert.deepEqual(tick(at), []);
+  assert.deepEqual(sent, [["asks", "posts"], ["asks", "appends", "takes"], ...Array(9).fill(["appends"])]);
+  for (let at = 55_000; at < 65_000; at += 250) assert.deepEqual(tick(at), []);
   assert.deepEqual(
-    tick(35_000).map(({ close }) => close),
+    tick(65_000).map(({ close }) => close),
     [true],
   );
+});
+
+test("takes headroom of a slow workspace some time after little is left, and not with a settlement", () => {
+  const { request, settle, tick } = slowWorkspace();
+  const send = (i: number) => {
+    const now = i * 3_000;
+    return [...request(`req_${i}`, now), ...settle(`req_${i}`, now + 50)];
+  };
+  for (let i = 0; i < 2; i++) send(i);
+  assert.equal(tick(3_250)[0]?.spare.n, 16);
+  for (let i = 2; i < 15; i++)
+    assert.deepEqual(
+      send(i).map(({ isAppend }) => isAppend),
+      [true],
+    );
+  const now = 14 * 3_000 + 50;
+  assert.deepEqual(tick(now + 50), []);
+  assert.deepEqual(
+    tick(now + 250).map(({ posts, spare }) => [posts.length, spare.n]),
+    [[0, 13]],
+  );
+  assert.deepEqual(tick(now + 500), []);
 });
 
 /** A replica that has all headroom it asks for, with a heartbeat before each event. */
@@ -85,10 +109,11 @@ function slowWorkspace() {
   };
 }
 
-/** The reply with all spare headroom. */
-function grantAll({ asks, spare: { n, credit } }: Item): Reply {
-  const [running, requests, input, output] = Array(4).fill(Number.POSITIVE_INFINITY);
-  const extra = { credit: n * credit, running, requests, input, output };
+/** The reply with all spare headroom. Only credit and requests are limited. */
+function grantAll({ asks, spare: { n, credit }, isAppend }: Item): Reply {
+  if (isAppend) return { state: "appended" };
+  const [running, input, output] = Array(3).fill(Number.POSITIVE_INFINITY);
+  const extra = { credit: n * credit, running, requests: n, input, output };
   return { ...replyOf(asks.map(() => ({}))), extra } as Reply;
 }
 

@@ -131,7 +131,8 @@ export class Database {
     const then = currentWindows({ at: row.at, clock: row.at }, row.at);
     const now = currentWindows(account, account.clock);
     for (const unit of UNITS) {
-      if (then[unit] !== now[unit]) continue;
+      // After a step back of more than a day, the counters are kept and the windows are earlier ones.
+      if (then[unit] < now[unit]) continue;
       account.requests[unit] += used.requests;
       account.input[unit] += used.input;
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
-import type { Pool } from "../../src/store/pool.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Account, Grant, Limits } from "./account.ts";
 import type { Call } from "./actors.ts";
@@ -13,7 +13,10 @@ import { runSchedule } from "./schedule.ts";
 const SCHEDULES = Number(process.env.CHORUS_TEST_RUNS ?? 30);
 
 test("the SQL functions answer as the model of the simulation does, and reach the same books", async (t) => {
-  const { pool } = await testDatabase(t);
+  const { url } = await testDatabase(t);
+  // The pool of testDatabase() would post the log of all workspaces when one is compared.
+  const pool = openPool(url);
+  t.onTestFinished(() => pool.end());
   for (let seed = 1; seed <= SCHEDULES; seed++) {
     const calls: Call[] = [];
     const { database } = runSchedule(seed, { calls });

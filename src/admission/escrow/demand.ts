@@ -13,11 +13,17 @@ const GAPS = 3;
 /** Share of the longest gap that a further request leaves. */
 const FADING = 0.7;
 
-/** Fewest requests in the last seconds for which headroom is taken in advance, and those of a slow workspace. */
+/** Fewest requests in the last seconds for which headroom is taken in advance. */
 const FEW = 2;
-const SLOW = 4;
 
-/** What the next requests need: those of one to two seconds, or the next ones of a workspace used now and then. */
+/**
+ * Time for whose requests a workspace that is used now and then has headroom, in milliseconds, and their largest
+ * number. Headroom of requests ends with the minute. It is taken again when a quarter is left, so not before.
+ */
+const AHEAD_MS = 80_000;
+const MANY = 16;
+
+/** What the next requests need: those of one to two seconds, or of a minute if the workspace is used now and then. */
 export interface Demand {
   /** Number of requests. */
   n: number;
@@ -25,6 +31,8 @@ export interface Demand {
   credit: number;
   input: number;
   output: number;
+  /** The workspace is used now and then, so requests are seconds apart. */
+  isSlow: boolean;
 }
 
 interface Part {
@@ -46,7 +54,7 @@ export class DemandMeter {
   #part = 0;
   #now: Part = { ...EMPTY };
   #before: Part = { ...EMPTY };
-  #mean: Omit<Demand, "n"> = { credit: 0, input: 0, output: 1 };
+  #mean: Omit<Demand, "n" | "isSlow"> = { credit: 0, input: 0, output: 1 };
 
   /** @param admittedAt when an earlier meter of the workspace has seen a request */
   constructor(admittedAt = Number.NEGATIVE_INFINITY) {
@@ -82,8 +90,9 @@ export class DemandMeter {
     const mean = (key: keyof Part, of: number) => Math.ceil(sum(key) / of);
     if (n > 0) this.#mean = { ...this.#mean, credit: mean("credit", n), input: mean("input", n) };
     if (sum("ends") > 0) this.#mean.output = Math.max(1, mean("output", sum("ends")));
-    if (this.isIdle(now)) return { n: 0, ...this.#mean };
-    return { n: GAPS * this.#gap > IDLE_MS ? Math.max(SLOW, n) : n < FEW ? 0 : n, ...this.#mean };
+    const isSlow = GAPS * this.#gap > IDLE_MS;
+    const expected = isSlow ? Math.max(n, Math.min(MANY, Math.ceil(AHEAD_MS / this.#gap))) : n < FEW ? 0 : n;
+    return { n: this.isIdle(now) ? 0 : expected, ...this.#mean, isSlow };
   }
 
   #turn(now: number): void {

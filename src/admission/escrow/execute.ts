@@ -118,7 +118,8 @@ function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): ob
 }
 
 /**
- * A row of `generations`. The database reads it when it posts the log, after the answer has left, so it is checked here.
+ * A row of `generations`. It is checked here, because the database reads it after the answer has left, when it posts
+ * the log.
  * @throws Error when a column cannot store a figure
  */
 function rowOf(post: Post): object {

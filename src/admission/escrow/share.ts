@@ -14,6 +14,9 @@ const PAUSE_MS = { first: 500, longest: 8_000 };
 /** Headroom is taken in advance when less than this part of the expected requests fits. */
 const REFILL = 4;
 
+/** Time that a slow workspace waits for headroom, so that many share a statement and no answer waits for it, in ms. */
+const REFILL_MS = 100;
+
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
 /** Largest number of asks and of posts in one item. */
@@ -73,6 +76,8 @@ export class Share {
   /** The database has to be told what was admitted. */
   mustReport = false;
   readonly #demand: DemandMeter;
+  /** When less headroom of a slow workspace was left than is expected to be needed. */
+  #lowSince = Number.POSITIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
   #isParked = false;
@@ -122,6 +127,7 @@ export class Share {
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.grant === 0) return false;
     if (this.#freed.length > 0) return true;
+    if (now - this.#lowSince >= REFILL_MS && now >= this.#quietUntil) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (this.used.requests > 0 && now - this.#usedAt >= SILENT_MS) return true;
@@ -162,7 +168,10 @@ export class Share {
     const posts = this.posts.splice(0, MAX_ITEMS);
     const asks = this.#takeAsks(now);
     const missing = isQuiet ? 0 : this.#missing(demand);
-    const isAppend = !isQuiet && missing === 0 && asks.length === 0 && this.#canAppend(posts, now);
+    if (missing > 0) this.#lowSince = Math.min(this.#lowSince, now);
+    const mayWait = missing === 0 || (demand.isSlow && now - this.#lowSince < REFILL_MS);
+    const isAppend = !isQuiet && mayWait && asks.length === 0 && this.#canAppend(posts, now);
+    if (!isAppend) this.#lowSince = Number.POSITIVE_INFINITY;
     if (isQuiet) this.free.keepNothing();
     else if (!isAppend) this.free.keepAtMost(2 * demand.n, demand);
     const credit = this.held + this.owed - chargesOf(posts);
@@ -179,7 +188,7 @@ export class Share {
       asks,
       posts,
       freed: this.#freed,
-      spare: { ...demand, n: missing },
+      spare: { n: isAppend ? 0 : missing, credit: demand.credit, input: demand.input, output: demand.output },
       close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
       isAppend,
     };
