@@ -113,7 +113,7 @@ export class Escrow {
     // A key is claimed in the database. A request does not overtake those that wait for headroom.
     if (ask.key === undefined && share.asks.length === 0 && share.admit(ask, now)) {
       this.#admit(share, requestId, commands);
-    } else if (this.#sender.isAway || share.isPaused(now)) {
+    } else if (this.#sender.isAway || share.pause.isOn(now)) {
       commands.push({ type: "refuse", requestId, refusal: undefined });
     } else {
       share.asks.push({ ...ask, retryAt: now });
@@ -138,7 +138,7 @@ export class Escrow {
     const unposted: Unposted = { ...post, charge, ...(key === undefined ? {} : { key }) };
     running.share.settle(running, unposted, now);
     this.#sender.add(running.share);
-    if (this.#sender.isAway || running.share.isPaused(now))
+    if (this.#sender.isAway || running.share.pause.isOn(now))
       this.#journal(running.share.workspace, [unposted], commands);
   }
 
@@ -147,7 +147,7 @@ export class Escrow {
       const reply = replies[i];
       if (reply?.state === "locked") {
         this.#giveUp(share, commands);
-        share.park(now);
+        share.pause.park(now);
       } else if (reply?.state === "done") this.#done(share, reply, now, commands);
       else if (reply?.state === "appended") this.#confirm(share.appended().posts, {}, commands);
       else if (reply?.state === "ended") this.#end(share, commands);

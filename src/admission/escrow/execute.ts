@@ -90,7 +90,7 @@ function itemOf(item: Item): object {
   };
 }
 
-function postOf({ requestId, charge, output, row, admittedBy }: Post): object {
+function postOf({ requestId, charge, output, row, admittedBy }: Post): Record<string, unknown> {
   return {
     ...row,
     request_id: requestId,
@@ -122,12 +122,12 @@ function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): ob
  * the log.
  * @throws Error when a column cannot store a figure
  */
-function rowOf(post: Post): object {
+function rowOf(post: Post): Record<string, unknown> {
   const row = postOf(post);
-  for (const [name, value] of Object.entries(row)) {
-    if (typeof value === "number" && !Number.isSafeInteger(value)) {
+  for (const name in row) {
+    const value = row[name];
+    if (typeof value === "number" && !Number.isSafeInteger(value))
       throw new Error(`${name} of a settlement is ${value}; expected a whole number`);
-    }
   }
   return row;
 }

@@ -70,13 +70,18 @@ export class Sender {
     return this.#flight.length > 0 ? this.#flight.map(({ item }) => item) : undefined;
   }
 
+  /** The item to send for a share: the one that was kept, or a new one; undefined: none. */
+  #itemOf(share: Share, now: number): Item | undefined {
+    if (share.pause.resume(now)) return share.flight?.item;
+    return share.needsItem(now) ? share.send(++this.#lastSeq, now, this.isDeaf) : undefined;
+  }
+
   #collect(now: number, onIdle: (share: Share) => void): void {
     let rows = 0;
     const left: Share[] = [];
     for (const share of this.#ready) {
       if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
-      const item =
-        share.resume(now) ?? (share.needsItem(now) ? share.send(++this.#lastSeq, now, this.isDeaf) : undefined);
+      const item = this.#itemOf(share, now);
       if (item) {
         this.#flight.push({ share, item });
         rows += item.asks.length + item.posts.length;

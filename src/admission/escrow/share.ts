@@ -1,5 +1,6 @@
 import { type Demand, DemandMeter } from "./demand.ts";
 import type { Ask, Freed, Item, Post, Reply } from "./exchange.ts";
+import { Pause } from "./pause.ts";
 import { Unused } from "./unused.ts";
 
 /** Time after which the database is told what was admitted, and time between two returns of headroom, in ms. */
@@ -7,9 +8,6 @@ const SILENT_MS = 2_000;
 
 /** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
 const QUIET_MS = 1_000;
-
-/** Time in which nothing is sent about a workspace that another transaction locks, in milliseconds. */
-const PAUSE_MS = { first: 500, longest: 8_000 };
 
 /** Headroom is taken in advance when less than this part of the expected requests fits. */
 const REFILL = 4;
@@ -55,6 +53,7 @@ interface Flight {
 export class Share {
   readonly workspace: string;
   readonly free = new Unused();
+  readonly pause = new Pause();
   readonly running = new Map<string, Running>();
   /** Sum of the holds of `running`. */
   held = 0;
@@ -80,9 +79,6 @@ export class Share {
   #lowSince = Number.POSITIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
-  #isParked = false;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  #pauseMs = PAUSE_MS.first;
 
   /** @param admittedAt when an earlier share of the workspace has admitted a request, in milliseconds */
   constructor(workspace: string, admittedAt?: number) {
@@ -133,25 +129,6 @@ export class Share {
     if (this.used.requests > 0 && now - this.#usedAt >= SILENT_MS) return true;
     if (now - this.#sentAt < SILENT_MS) return false;
     return this.#demand.isIdle(now) && (this.running.size === 0 || hasPart((size) => size > 0 && size < LIMITLESS));
-  }
-
-  /** Keeps the item in flight, which may have been applied, for a while that doubles until the database answers. */
-  park(now: number): void {
-    this.#isParked = true;
-    this.#pausedUntil = now + this.#pauseMs;
-    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
-  }
-
-  /** Gives the item that was kept, to be sent again; undefined: there is none, or the while is not over. */
-  resume(now: number): Item | undefined {
-    if (!this.#isParked || this.isPaused(now)) return undefined;
-    this.#isParked = false;
-    return this.flight?.item;
-  }
-
-  /** Whether the workspace is locked for long. */
-  isPaused(now: number): boolean {
-    return now < this.#pausedUntil;
   }
 
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
@@ -207,7 +184,7 @@ export class Share {
    */
   receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
     const { item, sentAt } = this.#land();
-    this.#pauseMs = PAUSE_MS.first;
+    this.pause.end();
     this.free.add(reply.extra, { ...this.used, running: this.running.size - item.held.running, output: 0 });
     this.free.startMinute(reply.minute, sentAt + reply.msLeft);
     this.owed -= chargesOf(item.posts);
@@ -229,7 +206,7 @@ export class Share {
   /** Notes that the posts of the item in flight are in the log. @returns the item, whose posts the caller answers */
   appended(): Flight["item"] {
     const { item } = this.#land();
-    this.#pauseMs = PAUSE_MS.first;
+    this.pause.end();
     this.owed -= chargesOf(item.posts);
     this.#after = item.seq;
     return item;
