@@ -1,21 +1,14 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import type { Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { setTimeout as sleep, setImmediate as tick } from "node:timers/promises";
-import { pino } from "pino";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
 import { onAbort } from "../../src/abort.ts";
 import type { Caller } from "../../src/accounts/keys.ts";
 import { Failure } from "../../src/failure.ts";
-import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
-import type { Services } from "../../src/service/services.ts";
-import { createTelemetry } from "../../src/telemetry/create.ts";
-import { createRequestReader } from "../../src/transport/request-reader.ts";
-import { createRestServer } from "../../src/transport/rest/server.ts";
+import { CallerGone } from "../../src/service/request-context.ts";
 import { test as base } from "../helpers/fixtures.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
+import { CALLER, listenRest } from "../helpers/rest.ts";
 import type { TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
@@ -241,7 +234,7 @@ describe("HTTP exchanges", () => {
 test("releases the body budget when the caller leaves during the key lookup", async ({ t }) => {
   const lookUp = Promise.withResolvers<Caller>();
   let lookups = 0;
-  const server = await listen(t, {
+  const server = await listenRest(t, {
     authorize: () => {
       lookups++;
       return lookUp.promise;
@@ -261,62 +254,8 @@ test("releases the body budget when the caller leaves during the key lookup", as
   assert.equal((await stays.read()).status, 100);
 });
 
-test("aborts the request of a closed connection and never runs one that waits behind it", async ({ t }) => {
-  const calls: RequestContext[] = [];
-  const server = await listen(t, {
-    generation: {
-      async generateWhole(_, call) {
-        calls.push(call);
-        await new Promise<void>((resolve) => onAbort(call.signal, resolve));
-        throw new CallerGone();
-      },
-    },
-  });
-  const raw = await openRaw(t, server.url);
-  const one = `${head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 14 })}{"prompt":"a"}`;
-  raw.send(one + one);
-  await until(() => calls.length === 1);
-  assert.ok(calls.every(({ signal }) => !signal.aborted));
-  raw.socket.destroy();
-  await until(() => calls.every(({ signal }) => signal.aborted));
-  await until(async () => (await server.connections()) === 0);
-  assert.equal(calls.length, 1);
-});
-
-test("runs pipelined requests with bodies one at a time, in their order", async ({ t }) => {
-  const prompts: string[] = [];
-  let running = 0;
-  let most = 0;
-  const server = await listen(t, {
-    generation: {
-      async generateWhole(request) {
-        prompts.push("prompt" in request ? request.prompt : "");
-        most = Math.max(most, ++running);
-        await tick();
-        running--;
-        throw new Failure("insufficient_credit");
-      },
-    },
-  });
-  const raw = await openRaw(t, server.url);
-  const sent = Array.from({ length: 20 }, (_, i) => `{"prompt":"${i + 10}"}`);
-  const requests = sent.map((body) => head("POST", "/v1/generate", { ...JSON_TYPE, "Content-Length": 15 }) + body);
-  // The end of the last one arrives later.
-  const text = requests.join("");
-  raw.send(text.slice(0, -5));
-  for (let i = 0; i < 19; i++) assert.equal((await raw.read()).status, 402);
-  raw.send(text.slice(-5));
-  const response = await raw.read();
-  assert.deepEqual([response.status, response.headers.connection], [402, "keep-alive"]);
-  assert.deepEqual(
-    prompts,
-    sent.map((body) => JSON.parse(body).prompt),
-  );
-  assert.equal(most, 1);
-});
-
 test("answers 408 to a request that does not arrive in time, and closes its connection", async ({ t }) => {
-  const server = await listen(t, {}, { headersTimeout: 50, requestTimeout: 200 });
+  const server = await listenRest(t, {}, { headersTimeout: 50, requestTimeout: 200 });
   for (const text of ["", "GET /healthz HTTP/1.1\r\nHost: a\r\n", head("POST", "/nowhere", { "Content-Length": 9 })]) {
     const raw = await openRaw(t, server.url, { allowHalfOpen: true });
     raw.send(text);
@@ -328,7 +267,7 @@ test("answers 408 to a request that does not arrive in time, and closes its conn
 });
 
 test("closes the connection that has been idle for longest when there are too many", async ({ t }) => {
-  const server = await listen(t, {}, { maxConnections: 3 });
+  const server = await listenRest(t, {}, { maxConnections: 3 });
   const [first, second, third] = [
     await openRaw(t, server.url),
     await openRaw(t, server.url),
@@ -350,7 +289,7 @@ test("closes the connection that has been idle for longest when there are too ma
 test("refuses requests on a new connection while all others are busy", async ({ t }) => {
   let running = 0;
   const release = Promise.withResolvers<void>();
-  const server = await listen(
+  const server = await listenRest(
     t,
     {
       generation: {
@@ -382,7 +321,7 @@ test("refuses requests on a new connection while all others are busy", async ({ 
 
 test("keeps connections for others while one workspace has most of them", async ({ t }) => {
   let running = 0;
-  const server = await listen(
+  const server = await listenRest(
     t,
     {
       authorize: async (secret) => ({ ...CALLER, workspaceId: `${secret}` }),
@@ -409,7 +348,7 @@ test("keeps connections for others while one workspace has most of them", async 
 });
 
 test("ends a connection whose reader takes nothing of a response, whatever it is", async ({ t }) => {
-  const server = await listen(t, {
+  const server = await listenRest(t, {
     quotas: async () => ({ workspace: "x".repeat(30_000_000) }) as never,
   });
   const raw = await openRaw(t, server.url);
@@ -421,7 +360,7 @@ test("ends a connection whose reader takes nothing of a response, whatever it is
 });
 
 test("closes a connection after its answer while the service drains", async ({ t }) => {
-  const server = await listen(t, { ready: () => false });
+  const server = await listenRest(t, { ready: () => false });
   const raw = await openRaw(t, server.url);
   raw.send(head("GET", "/healthz"));
   assert.equal((await raw.read()).status, 200);
@@ -429,7 +368,7 @@ test("closes a connection after its answer while the service drains", async ({ t
 });
 
 test("sends an error event without the cause for an unexpected error in a stream", async ({ t }) => {
-  const server = await listen(t, {
+  const server = await listenRest(t, {
     generation: {
       // biome-ignore lint/correctness/useYield: the stream fails before its first event
       async *generate() {
@@ -446,49 +385,6 @@ test("sends an error event without the cause for an unexpected error in a stream
   assert.doesNotMatch(body + server.log(), /marker/);
   assert.match(server.log(), /"failure":"internal"/);
 });
-
-const CALLER: Caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_1", scopes: ["generate", "metrics"] };
-
-/** Starts a REST listener with the services in `given` only. */
-async function listen(
-  t: Lifetime,
-  given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
-  { maxConnections = 1_000, ...timeouts }: Partial<Server> = {},
-) {
-  let lines = "";
-  const write = (line: string) => {
-    lines += line;
-  };
-  const log = pino({ level: "trace" }, { write });
-  const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
-  const generation = { precheck: () => undefined, ...given.generation };
-  const parts = { authorize: async () => CALLER, ready: () => true, ...admins, ...given, generation };
-  const services = parts as unknown as Services;
-  const config = {
-    bodyBudgetBytes: 64 * 1024 * 1024,
-    body: { idleMs: 10_000, totalMs: 300_000 },
-    connections: { internal: 10, vendors: 10, public: maxConnections },
-    stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
-    console: { folder: "/nowhere", proxies: 0 },
-  };
-  const reader = createRequestReader();
-  const server = createRestServer(services, config, log, createTelemetry(), reader);
-  Object.assign(server, timeouts).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await reader.close();
-  });
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    log: () => lines,
-    connections: () =>
-      new Promise<number>((resolve, reject) => {
-        server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
-      }),
-  };
-}
 
 function send(service: TestService, method: string, path: string, body?: string): Promise<Response> {
   const headers = { "X-API-Key": service.apiKey, ...JSON_TYPE };

@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { pino } from "pino";
+import type { Caller } from "../../src/accounts/keys.ts";
+import type { Services } from "../../src/service/services.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
+import { createRequestReader } from "../../src/transport/request-reader.ts";
+import { createRestServer } from "../../src/transport/rest/server.ts";
+import type { Lifetime } from "./lifetime.ts";
+
+/** The caller of every request of `listenRest`, unless the test authenticates itself. */
+export const CALLER: Caller = {
+  workspaceId: "ws_1",
+  workspace: "default",
+  keyId: "key_1",
+  scopes: ["generate", "metrics"],
+};
+
+/** Starts a REST listener with the services in `given` only. */
+export async function listenRest(
+  t: Lifetime,
+  given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
+  { maxConnections = 1_000, ...timeouts }: Partial<Server> = {},
+) {
+  let lines = "";
+  const write = (line: string) => {
+    lines += line;
+  };
+  const log = pino({ level: "trace" }, { write });
+  const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
+  const generation = { precheck: () => undefined, ...given.generation };
+  const parts = { authorize: async () => CALLER, ready: () => true, ...admins, ...given, generation };
+  const services = parts as unknown as Services;
+  const config = {
+    bodyBudgetBytes: 64 * 1024 * 1024,
+    body: { idleMs: 10_000, totalMs: 300_000 },
+    connections: { internal: 10, vendors: 10, public: maxConnections },
+    stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
+    console: { folder: "/nowhere", proxies: 0 },
+  };
+  const reader = createRequestReader();
+  const server = createRestServer(services, config, log, createTelemetry(), reader);
+  Object.assign(server, timeouts).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await reader.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    log: () => lines,
+    connections: () =>
+      new Promise<number>((resolve, reject) => {
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+      }),
+  };
+}
