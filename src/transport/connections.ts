@@ -63,11 +63,8 @@ export function trackConnections(server: Server, options: ConnectionOptions): vo
   server.on("drop", () => onShed("connections"));
   server.on("connection", (socket) => table.add(socket));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    const response = known.get(socket)?.response;
-    const isSending = response?.headersSent && !response.writableFinished;
-    if (error.code === "ECONNRESET" || isSending) socket.destroy();
-    // Further bytes of an invalid request raise this event again.
-    else if (socket.writable) closeWith(socket as Socket, new Failure(kindOf(error)));
+    if (error.code === "ECONNRESET") socket.destroy();
+    else known.get(socket)?.refuse(new Failure(kindOf(error)));
   });
 }
 
@@ -209,7 +206,7 @@ class Tracked implements Connection {
   begin(run: () => void, response?: ServerResponse): void {
     if (response && this.#isBusy) {
       this.#pipeline ??= new Pipeline(this.socket);
-      this.#pipeline.add({ response, run });
+      this.#pipeline.add(run, response);
       return;
     }
     if (this.#open === 0) this.#table.wake(this);
@@ -219,12 +216,24 @@ class Tracked implements Connection {
   end(): void {
     this.#open--;
     if (this.#pipeline && !this.#pipeline.isEmpty) {
-      this.#pipeline.next(({ run, response }) => {
+      this.#pipeline.next((run, response) => {
         // The time that a stalled reader had for the last response must not end the wait for this one.
         this.socket.setTimeout(0);
         this.#start(run, response);
       });
     } else if (this.#open === 0 && !this.socket.destroyed && !this.isExcess) this.#table.rest(this);
+  }
+
+  /** Answers bytes that are no request, or come too late, and closes the connection. */
+  refuse(failure: Failure): void {
+    const { socket, response } = this;
+    // A caller that has closed its side has gone.
+    if (this.#isBusy && response?.req.complete && !socket.readableEnded) {
+      this.#pipeline ??= new Pipeline(socket);
+      this.#pipeline.addRefusal(() => closeWith(socket, failure));
+    } else if (response?.headersSent && !response.writableFinished) socket.destroy();
+    // Further bytes of an invalid request call this again.
+    else if (socket.writable) closeWith(socket, failure);
   }
 
   know(user: User): void {
