@@ -37,10 +37,11 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
 
   function begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, connection: Connection) {
     const requestId = newRequestId();
-    // First, because Node's own listener gives the socket to the next response, which may set a timeout.
-    response.prependOnceListener("finish", () => connection.end());
-    // While the service drains, a connection ends after its current response.
-    response.once("finish", () => ready() || request.socket.destroySoon());
+    response.once("finish", () => {
+      connection.end();
+      // While the service drains, a connection ends after its current response.
+      if (!ready()) request.socket.destroySoon();
+    });
     const { path, query } = splitTarget(request.url ?? "");
     const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
     const { closed } = connection;
