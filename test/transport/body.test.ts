@@ -18,6 +18,7 @@ import { discardBody } from "../../src/transport/discard-body.ts";
 import { type Body, readBody } from "../../src/transport/rest/body.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
@@ -194,67 +195,64 @@ test("refuses invalid UTF-8 for any split into chunks", async () => {
   }
 });
 
-test("reads large bodies a chunk at a time, with other work between the chunks", async ({ onTestFinished }) => {
-  const budget = createBodyBudget(256 * MB, TIMEOUTS);
-  const size = 8 * MB;
-  const read: Body[] = [];
+/**
+ * Sends bodies of `size` bytes to a server, `count` at a time.
+ * @param read reads or drops a body
+ * @param progress the bytes that have been read
+ * @returns the most bytes that were read in one turn of the event loop, after the first `from`
+ */
+async function mostInOneTurn(
+  t: Lifetime,
+  { count, size, from }: { count: number; size: number; from: number },
+  read: (request: IncomingMessage) => Promise<unknown>,
+  progress: () => number,
+): Promise<number> {
   const server = createServer(async (request, response) => {
-    read.push(await readBody(request, budget, WORKSPACE, () => undefined));
+    await read(request);
     response.end();
   });
   server.listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
+  t.onTestFinished(() => void server.close());
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  let most = 0;
-  let done = false;
-  const observe = async () => {
-    for (let last = 0; !done; last = budget.used) {
-      await setImmediate();
-      // Each body may be small, so its first bytes are read at once.
-      if (last > 8 * 512 * 1024) most = Math.max(most, budget.used - last);
-    }
-  };
-  const observed = observe();
   // In a thread, because it must send while this one reads.
-  const send = `for (let i = 0; i < 8; i++)
-    fetch("http://127.0.0.1:${port}", { method: "POST", body: Buffer.alloc(${size}, 32) })`;
-  await once(new Worker(send, { eval: true }), "exit");
-  done = true;
-  await observed;
+  const send = `for (let i = 0; i < ${count}; i++)
+    fetch("http://127.0.0.1:${port}", { method: "POST", body: Buffer.alloc(${size}, 32) }).then((r) => r.text())`;
+  let hasEnded = false;
+  const ended = once(new Worker(send, { eval: true }), "exit").then(() => {
+    hasEnded = true;
+  });
+  let most = 0;
+  for (let last = 0; !hasEnded; last = progress()) {
+    await setImmediate();
+    if (last > from) most = Math.max(most, progress() - last);
+  }
+  await ended;
+  return most;
+}
+
+test("reads large bodies a chunk at a time, with other work between the chunks", async ({ t }) => {
+  const budget = createBodyBudget(256 * MB, TIMEOUTS);
+  const bodies: Body[] = [];
+  const read = async (request: IncomingMessage) =>
+    bodies.push(await readBody(request, budget, WORKSPACE, () => undefined));
+  // Each body may be small, so its first bytes are read at once.
+  const most = await mostInOneTurn(t, { count: 8, size: 8 * MB, from: 8 * 512 * 1024 }, read, () => budget.used);
   assert.deepEqual(
-    read.map(({ blocks }) => blocks.size),
-    Array(8).fill(size),
+    bodies.map(({ blocks }) => blocks.size),
+    Array(8).fill(8 * MB),
   );
   assert.ok(most <= 512 * 1024, `${most} bytes in one turn of the event loop`);
 });
 
-test("drops refused bodies a few chunks at a time, with other work between them", async ({ onTestFinished }) => {
+test("drops refused bodies a few chunks at a time, with other work between them", async ({ t }) => {
   let dropped = 0;
-  const server = createServer(async (request, response) => {
+  const drop = (request: IncomingMessage) => {
     request.on("data", (chunk: Buffer) => (dropped += chunk.length));
-    await discardBody(request);
-    response.end();
-  });
-  server.listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  let most = 0;
-  let done = false;
-  const observe = async () => {
-    for (let last = 0; !done; last = dropped) {
-      await setImmediate();
-      // The first chunk of each body is read at once.
-      if (last > 16 * 65_536) most = Math.max(most, dropped - last);
-    }
+    return discardBody(request);
   };
-  const observed = observe();
-  const send = `for (let i = 0; i < 16; i++)
-    fetch("http://127.0.0.1:${port}", { method: "POST", body: Buffer.alloc(${MB}, 32) }).then((r) => r.text())`;
-  await once(new Worker(send, { eval: true }), "exit");
-  done = true;
-  await observed;
+  // The first chunk of each body is read at once.
+  const most = await mostInOneTurn(t, { count: 16, size: MB, from: 16 * 65_536 }, drop, () => dropped);
   assert.equal(dropped, 16 * MB);
   assert.ok(most <= 20 * 65_536, `${most} bytes in one turn of the event loop`);
 });
