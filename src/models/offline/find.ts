@@ -10,7 +10,12 @@ const CURRENCY = "(?:[$€£]|\\b(?:USD|EUR|GBP|CHF)\\b)";
 const MONEY = `(?:${CURRENCY} ?)?-?(?:${FIGURE})(?: ?${CURRENCY})?`;
 const AMOUNT = `(?<![\\p{L}\\d.,/#+-])${MONEY}(?![\\p{L}\\d%/-]|[.,]\\d| ?%)`;
 const CODE = "(?<![\\p{L}\\d@.,/+-])(?=[\\p{L}/-]{0,30}\\d)[\\p{L}\\d]+(?:[-/][\\p{L}\\d]+)*(?![\\p{L}\\d@]|[.,]\\d)";
-const NAME = "(?<![\\p{L}\\d])\\p{Lu}[\\p{L}'’-]{1,30}(?: \\p{Lu}[\\p{L}'’-]{0,30}){1,3}";
+const AGE = "(?<![\\d.,])\\d{1,3}(?=[ -]years?[ -]old\\b)";
+const WORD = "\\p{Lu}[\\p{L}'’-]{1,30}";
+const START = "(?<![\\p{L}\\d])";
+const WORDS = `${START}${WORD}(?: \\p{Lu}[\\p{L}'’-]{0,30}){1,3}`;
+/** A single word is a name only beside a label or an age. */
+const NAME = `${WORDS}|(?<=\\b(?i:name is|name:|named|called) )${WORD}|${START}${WORD}(?=(?: is| was|,) ${AGE})`;
 const VALUE = "(?<=[:=]\\s{0,3})[^\\s:=].*?(?= {2}|[.;,|] (?:\\p{L}{1,20} ){0,2}\\p{L}{1,20}:|$)";
 
 /** Patterns of values by words in their names, and the labels to look for when the name has no other word. */
@@ -20,6 +25,7 @@ const KINDS: ReadonlyArray<readonly [names: RegExp, shape: string, labels: strin
   [/^currency/, CURRENCY, []],
   [/^(?!.*phone).*\b(?:number|no|id|code)\b/, CODE, ["invoice|rechnung", "number|no\\b|nr\\b|#|order"]],
   [/total|amount|price|tax|balance/, AMOUNT, ["amount|price"]],
+  [/^age$/, AGE, []],
   [/^names?$|person|people|customer|vendor|company/, NAME, ["name"]],
 ];
 /** Words of names that labels often omit. */
@@ -58,6 +64,7 @@ export function findText(subject: Subject, type: string): string {
   if (Object.hasOwn(known, name)) return known[name] ?? "";
   if (/^(?!sub|net).*(?:total|balance|amount due)|^amount$/.test(name)) return total(subject);
   const [, shape = VALUE, usual = []] = KINDS.find(([names]) => names.test(name)) ?? [];
+  if (shape === AGE) return findAll(subject, AGE)[0] ?? labelled(subject, AMOUNT);
   if (type !== "string") return labelled(subject, type === "boolean" ? VALUE : AMOUNT, usual);
   const needsNoLabel = shape === EMAIL || shape === CURRENCY || /^(?:invoice |issue )?(?:date|name)$/.test(name);
   const found = labelled(subject, shape, usual) || (needsNoLabel && findAll(subject, shape)[0]);

@@ -166,6 +166,19 @@ test("finds labelled values in any spelling of the label, within the objects tha
   });
 });
 
+test("reads the name and the age of a person in the usual wordings", async () => {
+  const schema = strict({ name: string, age: { type: "integer" } });
+  for (const [text, name] of [
+    ["Extract the name and the age: Ann is 30 years old.", "Ann"],
+    ["My name is Ann and I am 30 years old.", "Ann"],
+    ["Name: Ann. Age: 30.", "Ann"],
+    ["Extract name and age: John Smith, 30 years old, lives in Berlin.", "John Smith"],
+    ["In 2024 the 30-year-old Jane Doe moved to Oslo.", "Jane Doe"],
+    ["There are 12 pupils. One of them is called Élodie, age 30.", "Élodie"],
+  ] as const)
+    assert.deepEqual(await askJson(text, schema), { name, age: 30 }, text);
+});
+
 test("chooses among allowed values, beside a label or elsewhere in the text", async () => {
   const option = (...values: string[]) => strict({ status: { type: "string", enum: values } });
   for (const [text, schema, status] of [
