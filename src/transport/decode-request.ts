@@ -1,5 +1,6 @@
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../failure.ts";
+import { invalidJson } from "./invalid-json.ts";
 import { type ChatTerms, decodeChat } from "./openai/decode.ts";
 import { decode } from "./rest/decode.ts";
 import { parseMessage } from "./rpc/parse.ts";
@@ -51,7 +52,7 @@ export function parseBody(text: string): object {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new Failure("invalid_json", { cause });
+    throw invalidJson(cause);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Failure("invalid_json");
   return value;

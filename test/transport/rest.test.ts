@@ -38,6 +38,14 @@ describe("failures over REST", () => {
       const failure = await expectFailure(await service.post("/v1/generate", body), 400, "invalid_json");
       assert.deepEqual(Object.keys(failure), ["code", "message", "request_id"], body);
     }
+    for (const [body, place] of [
+      ["{'prompt':'a'}", "line 1, column 2"],
+      ['{"prompt":"a"', "line 1, column 14"],
+      ['{\n  "prompt": "secret",\n}', "line 3, column 1"],
+    ] as const) {
+      const { message } = await expectFailure(await service.post("/v1/generate", body), 400, "invalid_json");
+      assert.ok(message.includes(place) && !message.includes("secret"), message);
+    }
     for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
       const body = Buffer.concat([Buffer.from('{"prompt":"a'), Buffer.from(bytes), Buffer.from('"}')]);
       const failure = await expectFailure(await post(body), 400, "invalid_json");

@@ -2,6 +2,7 @@ import { type DescMessage, fromBinary, fromJson, type JsonValue, type MessageSha
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { Failure, invalid } from "../../failure.ts";
 import { memberName } from "../../json-names.ts";
+import { invalidJson } from "../invalid-json.ts";
 import { addUnknown, type UnknownMembers } from "../unknown-members.ts";
 
 /** Bytes of flags and length before each message in an envelope. */
@@ -47,7 +48,7 @@ function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found: Unk
   try {
     value = JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    throw new Failure("invalid_json", { cause });
+    throw invalidJson(cause);
   }
   const message = messageOf(desc, value);
   findUnknown(desc, value, "", found);
