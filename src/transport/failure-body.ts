@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import type { Failure } from "../failure.ts";
+import { Failure } from "../failure.ts";
 
 /** What a refusal of a compressed request names as supported. */
 export const SUPPORTED_ENCODINGS = "identity";
@@ -56,4 +56,10 @@ export function retryAfterSeconds({ retryAfterMs }: Failure): number | undefined
 
 function wholeMs({ retryAfterMs }: Failure): number | undefined {
   return retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs);
+}
+
+/** The failure of a path that serves only the methods of `allow`, the value of the header, such as `GET, HEAD`. */
+export function methodNotAllowed(allow: string): Failure {
+  const message = `This path does not support the method. Use ${allow.replaceAll(", ", " or ")}.`;
+  return new Failure("method_not_allowed", { message });
 }

@@ -170,7 +170,10 @@ describe("failures over REST", () => {
       const response = await fetch(service.url + path, { method });
       assert.equal(response.headers.get("allow"), allow, `${method} ${path}`);
       if (method === "HEAD") assert.equal(response.status, 405);
-      else await expectFailure(response, 405, "method_not_allowed");
+      else {
+        const { message } = await expectFailure(response, 405, "method_not_allowed");
+        assert.match(message, allow === "POST" ? /Use POST\.$/ : /Use GET or HEAD\.$/);
+      }
     }
   });
 

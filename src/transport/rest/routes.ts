@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
 import { Failure } from "../../failure.ts";
+import { methodNotAllowed } from "../failure-body.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";
 
 export interface Router {
@@ -32,9 +33,9 @@ export function createRouter(
       if (!verbs) throw new Failure("not_found");
       const handler = verbs.get(methodOf(request));
       if (handler) return handler;
-      const allowed = [...verbs.keys()].map((verb) => (verb === "GET" ? "GET, HEAD" : verb));
-      response.setHeader("Allow", allowed.join(", "));
-      throw new Failure("method_not_allowed");
+      const allow = [...verbs.keys()].map((verb) => (verb === "GET" ? "GET, HEAD" : verb)).join(", ");
+      response.setHeader("Allow", allow);
+      throw methodNotAllowed(allow);
     },
     spanName(path, verb = "") {
       const route = routeOf(path);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { Failure, invalid } from "../../failure.ts";
+import { methodNotAllowed } from "../failure-body.ts";
 import type { Method } from "./method.ts";
 import { connectUnary, type Wire, wireOf } from "./wire.ts";
 
@@ -34,10 +35,11 @@ const MEDIA_TYPES = {
  * Selects the protocol of a request. Connect's unary methods without side effects also accept GET.
  * @throws Failure method_not_allowed or unsupported_media_type
  */
-export function selectWire({ desc, isReadOnly }: Method, request: IncomingMessage, { grpc }: Protocols): Wire {
+export function selectWire(method: Method, request: IncomingMessage, { grpc }: Protocols): Wire {
+  const { desc, isReadOnly } = method;
   const kind = desc.methodKind === "unary" ? "unary" : "stream";
   const isGet = isReadOnly && request.method === "GET";
-  if (!isGet && request.method !== "POST") throw new Failure("method_not_allowed");
+  if (!isGet && request.method !== "POST") throw methodNotAllowed(allowedMethods(method));
   const wire = isGet ? getWire(queryOf(request)) : wireOf(request.headers["content-type"], kind);
   if (wire && (grpc || wire.protocol === "connect")) return wire;
   const types = MEDIA_TYPES[kind] + (grpc ? ", or application/grpc or application/grpc-web with +json or +proto" : "");
