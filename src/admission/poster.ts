@@ -32,7 +32,7 @@ async function post(pool: Pool, workspaces: readonly string[], clock?: () => num
         clock ? new Date(clock()) : null,
       ]);
     } catch (error) {
-      if (isUnavailable(error)) throw error;
+      if (isUnavailable(error) && !isLocked(error)) throw error;
       if (some.length > 1)
         for (const one of some) for (const entry of await post(pool, [one], clock)) failed.set(...entry);
       else failed.set(some.join(), error);
@@ -44,8 +44,9 @@ async function post(pool: Pool, workspaces: readonly string[], clock?: () => num
 /**
  * Posts what waits in the log, before figures are read that must include it. Leaves it while another transaction locks
  * a workspace for long.
- * @param workspace undefined: all workspaces, at most 1,000
- * @throws Failure `overloaded` when the database is unavailable; Error when it refuses what waits
+ * @param workspace undefined: all workspaces, at most 1,000. Leaves what the database refuses, because an operator must
+ *   be able to act then. The replica that has appended it reports that.
+ * @throws Failure `overloaded` when the database is unavailable; Error when it refuses what waits in `workspace`
  */
 export async function postLog(pool: Pool, workspace: string | undefined): Promise<void> {
   const waiting =
@@ -57,6 +58,7 @@ export async function postLog(pool: Pool, workspace: string | undefined): Promis
         );
   const ids = (await orOverloaded(waiting)).map(({ id }) => id);
   const failed = await orOverloaded(post(pool, ids));
+  if (workspace === undefined) return;
   for (const error of failed.values()) if (!isLocked(error)) throw error;
 }
 
