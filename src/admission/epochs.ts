@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorFacts, type Log } from "../log.ts";
-import { isUnavailable, type Pool } from "../store/pool.ts";
+import { isLocked, isUnavailable, type Pool } from "../store/pool.ts";
 import type { Grants } from "./grants.ts";
 import { createObserver } from "./observer.ts";
 
@@ -72,10 +72,23 @@ export async function keepEpoch(
     for (const grant of found.filter((row) => row.replica === replica)) {
       grants.find(grant.workspace, Number(grant.id));
     }
-    const ended = found.filter((row) => row.replica !== replica);
-    for (const { workspace, replica: of } of ended) await pool.query("select end_grants($1, $2)", [workspace, of]);
-    if (ended.length > 0) log.warn({ grants: ended.length }, "ended grants of replicas that do not run any more");
+    let ended = 0;
+    for (const grant of found) if (grant.replica !== replica && (await end(grant))) ended++;
+    if (ended > 0) log.warn({ grants: ended }, "ended grants of replicas that do not run any more");
     await removeExpired(pool);
+  }
+
+  /** @returns false if another transaction locks the workspace for long, or the database refuses its log */
+  async function end({ workspace, replica: of }: { workspace: string; replica: string }): Promise<boolean> {
+    try {
+      await pool.query("select end_grants($1, $2)", [workspace, of]);
+      return true;
+    } catch (error) {
+      if (isLocked(error)) return false;
+      if (isUnavailable(error)) throw error;
+      log.error({ workspace, cause: errorFacts(error) }, "could not end a grant");
+      return false;
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { keepEpoch } from "../../src/admission/epochs.ts";
 import type { Pool } from "../../src/store/pool.ts";
-import { makeAccount, QUIET } from "../helpers/books.ts";
+import { logSettlement, makeAccount, QUIET } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { admit, makeGrants, settle } from "../helpers/grants.ts";
 import { until } from "../helpers/until.ts";
@@ -33,6 +33,26 @@ describe.concurrent("the grants of replicas", () => {
     assert.equal(await settle(living, kept), 100);
     // All of the rest can be held.
     await admit(living, { hold: 900 });
+  });
+
+  test("end although others are locked, or have a settlement that the database refuses", async (t) => {
+    const { pool } = await testDatabase(t);
+    const dead = "insert into grants values ($1, 'dead', default, 0, now(), 1000, 0, 0, 0, 0, 0, 0, '{}')";
+    for (const id of ["ws_1", "ws_2", "ws_3"]) {
+      await makeAccount(pool, id, { granted: 1_000 });
+      await pool.query(dead, [id]);
+    }
+    await logSettlement(pool, "ws_1", "dead", 2_000n);
+    await pool.query("insert into replicas (id, beat_at) values ('dead', clock_timestamp())");
+    const epoch = await keepEpoch(pool, "living", await makeGrants(t, { pool }, "living"), () => true, QUIET);
+    t.onTestFinished(() => epoch.stop());
+    const left = async () => (await pool.query("select workspace_id as id from grants order by 1")).map(({ id }) => id);
+    await pool.tx(async (query) => {
+      await query("select from accounts where workspace_id = 'ws_2' for update");
+      await until(async () => !(await left()).includes("ws_3"));
+    });
+    await until(async () => !(await left()).includes("ws_2"));
+    assert.deepEqual(await left(), ["ws_1"]);
   });
 
   test("are closed when a statement opened them that their replica does not know", async (t) => {

@@ -51,6 +51,18 @@ export async function makeAccount(pool: Pool, id: string, account: Account = {})
   if (purchased) await pool.query("select book_credit($1, 'purchase', 'first purchase', $2)", [id, purchased]);
 }
 
+/** Puts a settlement of a workspace into the log. The database refuses to post one that is larger than the credit. */
+export async function logSettlement(pool: Pool, id: string, replica: string, charge: bigint): Promise<void> {
+  await pool.query(
+    `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
+       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, latency_ms,
+       replica, seq, held_micro, running_now, used_requests, used_input)
+     values ($1, now(), 'gen_' || $1, 'req_' || $1, $2, false, 'text', 'auto', 'low', 1, 1, 0, $4, 'ok', 1,
+       $3, 1, 0, 0, 1, 1)`,
+    [id, keyOf(id), replica, charge],
+  );
+}
+
 export function keyOf(workspaceId: string): string {
   return workspaceId.replace("ws_", "key_");
 }

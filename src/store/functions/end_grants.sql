@@ -3,7 +3,7 @@
 -- at: the current time; tests set it.
 -- Returns the number of grants. About its settings see exchange().
 create or replace function end_grants(w text, of_replica text, at timestamptz default null) returns integer
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '1s' as $$
 declare
   ended int;
 begin
