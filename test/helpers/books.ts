@@ -14,6 +14,7 @@ import {
 import { hashSecret } from "../../src/admission/secret.ts";
 import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
+import { postOf } from "./exchange.ts";
 import { makeGrants } from "./grants.ts";
 import type { Lifetime } from "./lifetime.ts";
 
@@ -53,14 +54,14 @@ export async function makeAccount(pool: Pool, id: string, account: Account = {})
 
 /** Puts a settlement of a workspace into the log. The database refuses to post one that is larger than the credit. */
 export async function logSettlement(pool: Pool, id: string, replica: string, charge: bigint): Promise<void> {
-  await pool.query(
-    `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
-       input_tokens, output_tokens, cached_tokens, credits_micro, outcome, latency_ms,
-       replica, seq, held_micro, running_now, used_requests, used_input)
-     values ($1, now(), 'gen_' || $1, 'req_' || $1, $2, false, 'text', 'auto', 'low', 1, 1, 0, $4, 'ok', 1,
-       $3, 1, 0, 0, 1, 1)`,
-    [id, keyOf(id), replica, charge],
-  );
+  const { row } = postOf(id, { charge: Number(charge) });
+  const posts = [{ ...row, request_id: `req_${id}`, output_tokens: 1, credits_micro: String(charge) }];
+  await pool.query("insert into settlement_log values ($1, $2, 1, $3, 1, 0, 0, 1, 1, $4)", [
+    id,
+    replica,
+    charge,
+    JSON.stringify(posts),
+  ]);
 }
 
 export function keyOf(workspaceId: string): string {

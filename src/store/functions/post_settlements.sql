@@ -22,19 +22,13 @@ begin
       and exists (select from period p where p.workspace_id = l.workspace_id)
     returning *
   ), item as materialized (
-    select distinct on (r.workspace_id, r.id) r.*, e.seq
+    select distinct on (r.workspace_id, r.id) r as generation, r.*, e.seq
     from entry e
     cross join lateral json_populate_recordset(
       jsonb_populate_record(null::generations, jsonb_build_object('workspace_id', e.workspace_id)), e.posts) as r
     order by r.workspace_id, r.id, e.seq
   ), recorded as (
-    insert into generations (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
-      input_tokens, output_tokens, cached_tokens, credits_micro, outcome, finish_reason, latency_ms, model,
-      model_calls, model_input_tokens, model_output_tokens, cost_usd)
-    select workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
-      input_tokens, output_tokens, cached_tokens, credits_micro, outcome, finish_reason, latency_ms, model,
-      model_calls, model_input_tokens, model_output_tokens, cost_usd
-    from item on conflict do nothing returning workspace_id, id
+    insert into generations select (generation).* from item on conflict do nothing returning workspace_id, id
   ), settled as materialized (
     -- Uses granted credit first.
     select i.*, is_answered(outcome, streamed) as answered, p.at,
