@@ -79,6 +79,11 @@ test("uses a running server that a killed service left behind", async (t) => {
   assert.equal(await isServed(dataDir), true);
   const service = await start(dataDir);
   assert.equal(service.url, url);
+  // Postgres notices some time later that the killed service has gone.
+  const pool = openPool(url);
+  const users = "select count(*)::int as n from pg_locks where locktype = 'advisory'";
+  await until(async () => (await pool.query<{ n: number }>(users))[0]?.n === 1);
+  await pool.end();
   await service.stop();
   assert.equal(await isServed(dataDir), false);
 });
