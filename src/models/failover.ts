@@ -1,4 +1,4 @@
-import { LinkedAbort } from "../abort.ts";
+import { LinkedAbort, type Signal } from "../abort.ts";
 import { HandOver } from "./hand-over.ts";
 import type { EndReason, Model, ModelCall, Piece, Pieces } from "./model.ts";
 import { ModelError } from "./model-error.ts";
@@ -93,11 +93,7 @@ async function* inTurn(
         yield next.value;
         if (next.value.type !== "text") continue;
         isHandedOver = true;
-        return new LastTry(pieces, (error) => {
-          call.signal.throwIfAborted();
-          candidates.fail(model, error);
-          throw new UpstreamError(candidates.causes);
-        });
+        return new LastTry(pieces, call.signal, candidates.causes);
       }
       return undefined;
     } catch (error) {
@@ -113,11 +109,14 @@ async function* inTurn(
 /** The rest of a completion whose first text was delivered, so no other model can take over. */
 class LastTry implements Pieces {
   readonly #pieces: Pieces;
-  readonly #fail: (error: unknown) => never;
+  readonly #signal: Signal;
+  readonly #causes: readonly unknown[];
 
-  constructor(pieces: Pieces, fail: (error: unknown) => never) {
+  /** @param causes what the models before this one threw */
+  constructor(pieces: Pieces, signal: Signal, causes: readonly unknown[]) {
     this.#pieces = pieces;
-    this.#fail = fail;
+    this.#signal = signal;
+    this.#causes = causes;
   }
 
   [Symbol.asyncIterator](): this {
@@ -127,6 +126,11 @@ class LastTry implements Pieces {
   next(): Promise<IteratorResult<Piece, void>> {
     return this.#pieces.next().catch(this.#fail);
   }
+
+  readonly #fail = (error: unknown): never => {
+    this.#signal.throwIfAborted();
+    throw new UpstreamError([...this.#causes, error]);
+  };
 
   async return(): Promise<IteratorResult<Piece, void>> {
     await this.#pieces.return?.();

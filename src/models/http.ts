@@ -78,8 +78,9 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         headers: typeof body === "string" ? headers : { ...headers, "content-length": `${lengthOf(body)}` },
         body: typeof body === "string" ? body : Readable.from(body, { objectMode: false }),
       };
+      const opened = exchange.opened();
       if (!signal.aborted) exchange.dispatch(request, lanes.take(origin));
-      return exchange.opened;
+      return opened;
     },
     close: () => lanes.close(),
   };
@@ -89,10 +90,10 @@ export function createHttpClient(options: HttpOptions): HttpClient {
 class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
   status = 0;
   headers: HttpResponse["headers"] = {};
-  readonly opened: Promise<HttpResponse>;
-  /** Settles `opened`; undefined after that. */
+  /** Waits for the headers; undefined after that. */
   #opening: PromiseWithResolvers<HttpResponse> | undefined;
-  readonly #decoder = new StringDecoder("utf8");
+  /** Undefined until a chunk ends within a character. */
+  #decoder: StringDecoder | undefined;
   readonly #maxBytes: number;
   readonly #signal: Signal;
   #controller: Dispatcher.DispatchController | undefined;
@@ -109,13 +110,18 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   constructor(signal: Signal, maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.#opening = Promise.withResolvers();
-    this.opened = this.#opening.promise;
-    // A failure also rejects a pending read, and the caller awaits only one of the two.
-    this.opened.catch(() => {});
     this.#signal = signal;
-    if (signal.aborted) this.handleEvent();
-    else signal.addEventListener("abort", this);
+  }
+
+  /** Resolves when the headers have arrived. */
+  opened(): Promise<HttpResponse> {
+    const opening = Promise.withResolvers<HttpResponse>();
+    this.#opening = opening;
+    // A failure also rejects a pending read, and the caller awaits only one of the two.
+    opening.promise.catch(() => {});
+    if (this.#signal.aborted) this.handleEvent();
+    else this.#signal.addEventListener("abort", this);
+    return opening.promise;
   }
 
   /** The signal has aborted. */
@@ -135,7 +141,13 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     if (this.#failure) controller.abort(asError(this.#failure.error));
   }
 
-  onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    // They hold the received bytes for as long as the response lasts.
+    controller.rawHeaders = null;
     if (status < 200) return;
     this.status = status;
     this.headers = headers;
@@ -160,14 +172,14 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
       this.#stop(new ModelError(message, { retryable: false }));
       return;
     }
-    this.#text += this.#decoder.write(chunk);
+    this.#text += this.#decode(chunk);
     if (this.#waiting && this.#text !== "") this.#deliver(this.#take());
     else if (this.#text.length > HIGH_WATER) controller.pause();
   }
 
   onResponseEnd(): void {
     if (this.#failure) return;
-    this.#text += this.#decoder.end();
+    this.#text += this.#decoder?.end() ?? "";
     this.#isEnded = true;
     this.#release();
     if (this.#waiting) this.#deliver(this.#text === "" ? undefined : this.#take());
@@ -200,6 +212,13 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
 
   [Symbol.dispose](): void {
     if (this.#restBytes === undefined && !this.#isEnded) this.#stop(UNREAD);
+  }
+
+  /** Most chunks end with an ASCII character, and need no decoder that keeps the rest of one. */
+  #decode(chunk: Buffer): string {
+    if (!this.#decoder && (chunk.at(-1) ?? 0) < 0x80) return chunk.toString();
+    this.#decoder ??= new StringDecoder("utf8");
+    return this.#decoder.write(chunk);
   }
 
   #take(): string {

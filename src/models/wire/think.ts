@@ -13,6 +13,11 @@ export class ThinkFilter {
   /** Whether the text began with thinking. */
   hasThought = false;
 
+  /** Whether all further text belongs to the answer. */
+  get isOver(): boolean {
+    return this.#state === "text";
+  }
+
   /** Takes the next text. @returns the part that belongs to the answer */
   push(text: string): string {
     if (this.#state === "text") return text;

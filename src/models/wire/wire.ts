@@ -114,9 +114,10 @@ export function tokenCount(claim: unknown): number {
 /** Collects what a vendor sends for one call. */
 export class Collector {
   #text = "";
-  readonly #think = new ThinkFilter();
-  #claims: Partial<Record<keyof TokenUsage, unknown>> = {};
-  #hasUsage = false;
+  /** Undefined once the text has begun, in which thinking is text. */
+  #think: ThinkFilter | undefined = new ThinkFilter();
+  /** Undefined if the vendor has reported nothing. */
+  #claims: Partial<Record<keyof TokenUsage, unknown>> | undefined;
   #reason: EndReason | undefined;
   #isRefused = false;
   /** Whether the terminal frame has arrived. Later events are not read. */
@@ -126,13 +127,15 @@ export class Collector {
 
   /** Adds text. Skips anything that is not a string. */
   write(text: unknown): void {
-    if (typeof text === "string" && text !== "") this.#text += this.#think.push(text);
-    if (this.#think.hasThought) this.thinks = true;
+    if (typeof text !== "string" || text === "") return;
+    this.#text += this.#think ? this.#think.push(text) : text;
+    if (this.#think?.hasThought) this.thinks = true;
+    if (this.#think?.isOver) this.#think = undefined;
   }
 
   /** Removes and returns the text since the last call. */
   take(): string {
-    if (this.isWhole) this.#text += this.#think.end();
+    if (this.isWhole) this.#text += this.#think?.end() ?? "";
     const text = this.#text;
     this.#text = "";
     return text;
@@ -150,7 +153,7 @@ export class Collector {
 
   /** Notes reported usage. Later counts replace earlier ones; absent ones change nothing. */
   report(claims: Partial<Record<keyof TokenUsage, unknown>>): void {
-    this.#hasUsage = true;
+    this.#claims ??= {};
     for (const name of ["inputTokens", "cachedTokens", "outputTokens", "thinkingTokens"] as const) {
       if (claims[name] !== undefined && claims[name] !== null) this.#claims[name] = claims[name];
     }
@@ -162,7 +165,7 @@ export class Collector {
 
   /** Undefined if the vendor reported none. */
   get usage(): TokenUsage | undefined {
-    if (!this.#hasUsage) return undefined;
+    if (!this.#claims) return undefined;
     const inputTokens = tokenCount(this.#claims.inputTokens);
     const outputTokens = tokenCount(this.#claims.outputTokens);
     return {
