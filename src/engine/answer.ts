@@ -1,5 +1,5 @@
 import type { Signal } from "../abort.ts";
-import type { End, Step } from "../models/model.ts";
+import type { End, Pieces, Step } from "../models/model.ts";
 import { Turns } from "../turns.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
@@ -42,12 +42,7 @@ const slices = new Turns<string>(2);
 
 async function* textAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
   const { stops, shape, maxTokens } = question;
-  const plan = planOf(
-    engine,
-    question,
-    new Steps(question.trace),
-    (text) => extractObject(text).structured ?? undefined,
-  );
+  const pieces = ask(engine, question, signal);
   const stopper = createStopper(stops);
   const meter = engine.tokenizer.meter(outputCeiling(question));
   /** Steps that have begun but not ended. Undefined without steps. */
@@ -57,7 +52,7 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
   let end: End | undefined;
 
   try {
-    for await (const piece of plan.ask(modelCall(question, signal, buildPrompt(question.conversation, shape)))) {
+    for await (const piece of pieces) {
       if (piece.type === "end") {
         end = piece;
         break;
@@ -104,6 +99,13 @@ async function* textAnswer(engine: Engine, question: Question, signal: Signal): 
     if (error !== null) finish.structuredError = error;
   }
   yield finish;
+}
+
+/** A function apart from `textAnswer`, which would hold the plan, 1 KB, until the end of the answer. */
+function ask(engine: Engine, question: Question, signal: Signal): Pieces {
+  const read = (text: string) => extractObject(text).structured ?? undefined;
+  const plan = planOf(engine, question, new Steps(question.trace), read);
+  return plan.ask(modelCall(question, signal, buildPrompt(question.conversation, question.shape)));
 }
 
 /** Output limits of current models are not below this, so a smaller limit that was reached is the caller's. */

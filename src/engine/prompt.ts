@@ -45,7 +45,8 @@ export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
   if (turns.at(-1)?.role === "assistant")
     turns.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
-  return { system: [...instructions, ...system].join("\n\n"), turns };
+  // A copy, because an array that has grown keeps room for 16 more.
+  return { system: [...instructions, ...system].join("\n\n"), turns: [...turns] };
 }
 
 /** Joins consecutive turns of the same role. */

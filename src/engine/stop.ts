@@ -6,12 +6,15 @@ interface Stopper {
   flush(): string;
 }
 
+const NO_STOPS: Stopper = { push: (text) => ({ text, stopped: false }), flush: () => "" };
+
 /**
  * The match that starts first in the text wins, however the text is split. Only text that may be the start of a stop
  * sequence is held back. Takes linear time for any sequences.
  * @param sequences none of them empty; compared by UTF-16 unit, without normalisation
  */
 export function createStopper(sequences: readonly string[]): Stopper {
+  if (sequences.length === 0) return NO_STOPS;
   const matchers = sequences.map((sequence) => new Matcher(sequence));
   let held = "";
   /** Start of the longest part that may become a stop sequence, counted back from the end of the text so far. */
@@ -21,7 +24,6 @@ export function createStopper(sequences: readonly string[]): Stopper {
   let stopped = false;
 
   const push = (piece: string) => {
-    if (matchers.length === 0) return { text: piece, stopped };
     if (stopped) return { text: "", stopped };
     let read = 0;
     while (read < piece.length && !stopped) {
