@@ -14,7 +14,7 @@ import { traced } from "../tracing.ts";
 import { Turns } from "../turns.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import { answerEvents, openingEvents, search } from "./answer-events.ts";
-import { createCost } from "./costs.ts";
+import { Cost } from "./costs.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { InFlight, Running } from "./in-flight.ts";
 import { type Input, readInput } from "./input.ts";
@@ -114,7 +114,7 @@ async function* generate(
     // The requests of a burst are admitted together.
     const toAnswer = turns.enter(workspaceId);
     if (toAnswer) await toAnswer;
-    const cost = createCost();
+    const cost = new Cost();
     const settlement = new Settlement(admitted, lease, cost, parts.engine.tokenizer);
     try {
       for (const event of openingEvents(admitted)) yield event;

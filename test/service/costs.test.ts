@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createCost } from "../../src/service/costs.ts";
+import { Cost } from "../../src/service/costs.ts";
 import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 
 const CALL: CallRecord = {
@@ -16,7 +16,7 @@ const CALL: CallRecord = {
 };
 
 test("adds up calls, tokens, cost and the models that were called", async () => {
-  const cost = createCost();
+  const cost = new Cost();
   assert.deepEqual(await cost.sum(), { calls: 0, inputTokens: 0, outputTokens: 0, usd: undefined, models: 0 });
   cost.add(CALL);
   cost.add({ ...CALL, model: "b", outcome: "left", source: "estimated", usd: undefined });
@@ -25,7 +25,7 @@ test("adds up calls, tokens, cost and the models that were called", async () => 
 });
 
 test("includes a call that is aborted in the same turn of the event loop", async () => {
-  const cost = createCost();
+  const cost = new Cost();
   const sum = cost.sum();
   process.nextTick(() => Promise.resolve().then(() => cost.add(CALL)));
   assert.equal((await sum).calls, 1);
