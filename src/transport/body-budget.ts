@@ -204,7 +204,8 @@ class Hold implements BodyHold {
   #isReleased = false;
   readonly #startedAt = performance.now();
   /** What was held when `isLate` last saw a change, and when that was. */
-  #seen = { held: 0, at: this.#startedAt };
+  #seenHeld = 0;
+  #seenAt = this.#startedAt;
 
   constructor(pool: BodyPool, share: Share, abort: (failure: Failure) => void) {
     this.#pool = pool;
@@ -239,9 +240,12 @@ class Hold implements BodyHold {
   }
 
   isLate(now: number, { idleMs, totalMs }: BodyTimeouts): boolean {
-    if (this.held !== this.#seen.held) this.#seen = { held: this.held, at: now };
+    if (this.held !== this.#seenHeld) {
+      this.#seenHeld = this.held;
+      this.#seenAt = now;
+    }
     const age = now - this.#startedAt;
-    return now - this.#seen.at >= idleMs || age >= totalMs || this.held < (age - idleMs) * LEAST_RATE;
+    return now - this.#seenAt >= idleMs || age >= totalMs || this.held < (age - idleMs) * LEAST_RATE;
   }
 }
 

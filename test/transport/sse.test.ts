@@ -15,7 +15,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
 import type { GenerateEvent } from "../../src/service/request-context.ts";
-import { createEvents } from "../../src/transport/rest/events.ts";
+import { EVENTS } from "../../src/transport/rest/events.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
@@ -229,10 +229,9 @@ async function serve(
         outcome ??= "left";
       }
     }
-    const format = createEvents("req_1");
     try {
-      const exchange = { response, requestId: "req_1", closed: connection.signal };
-      await writeEvents(exchange, watched(), { ...LONG_TIMEOUTS, ...options, format });
+      const exchange = { response, requestId: "req_1", closed: connection.signal, streamFailure: undefined };
+      await writeEvents(exchange, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

@@ -24,20 +24,19 @@ const OTHER_MODEL = notice(
  * Serves `POST /v1/chat/completions`: the same generation as `/v1/generate` and `/v1/generate:stream`, with requests
  * and answers in OpenAI's format.
  */
-export function completeChat(parts: GenerateParts, exchange: Exchange, caller: Caller): Promise<void> {
+export async function completeChat(parts: GenerateParts, exchange: Exchange, caller: Caller): Promise<void> {
   const form = { format: "openai", streamed: false } as const;
-  return receive(parts, exchange, caller, form, async ({ request, context, chat }) => {
-    if (!chat) throw new Failure("internal");
-    if (chat.isOtherModel) {
-      context.notices.push(OTHER_MODEL);
-      exchange.response.setHeader("X-Chorus-Notice", `${OTHER_MODEL.code}: ${OTHER_MODEL.message}`);
-    }
-    try {
-      await (chat.isStream ? stream : answer)(parts, exchange, request, context, chat);
-    } catch (error) {
-      throw error instanceof Failure ? withParameter(error, chat) : error;
-    }
-  });
+  const { request, context, chat } = await receive(parts, exchange, caller, form);
+  if (!chat) throw new Failure("internal");
+  if (chat.isOtherModel) {
+    context.notices.push(OTHER_MODEL);
+    exchange.response.setHeader("X-Chorus-Notice", `${OTHER_MODEL.code}: ${OTHER_MODEL.message}`);
+  }
+  try {
+    await (chat.isStream ? stream : answer)(parts, exchange, request, context, chat);
+  } catch (error) {
+    throw error instanceof Failure ? withParameter(error, chat) : error;
+  }
 }
 
 type Reply = (
@@ -62,5 +61,5 @@ const stream: Reply = async ({ services: { generation }, stream }, exchange, req
   const events = chat.streamed ? generation.generate(request, context, true) : wholeEvents();
   // A streamed answer is admitted, and has its identifier, before its first event.
   const format = createChunks(chat, () => id || (exchange.facts.generationId ?? ""));
-  await writeEvents(exchange, events, { ...stream, format });
+  await writeEvents(exchange, events, format, stream);
 };

@@ -5,9 +5,10 @@ import { encode } from "./encode.ts";
 import { COMMENT, type EventFormat } from "./sse.ts";
 
 /** The format of the events of `/v1/generate:stream`. The event `open` is a comment. */
-export function createEvents(requestId: string): EventFormat {
-  return { event: eventText, failure: (failure) => `event: error\ndata: ${failureJson(failure, requestId)}\n\n` };
-}
+export const EVENTS: EventFormat = {
+  event: eventText,
+  failure: (failure, requestId) => `event: error\ndata: ${failureJson(failure, requestId)}\n\n`,
+};
 
 function eventText(event: GenerateEvent): string {
   switch (event.type) {

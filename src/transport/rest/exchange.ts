@@ -37,18 +37,32 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
 
   function begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, connection: Connection) {
     const requestId = newRequestId();
-    response.once("finish", () => {
+// A second listener, or one that is called once, would take 0.1 KB.
+    response.on("finish", () => {
       connection.end();
       // While the service drains, a connection ends after its current response.
       if (!ready()) request.socket.destroySoon();
     });
     const { path, query } = splitTarget(request.url ?? "");
-    const tracked = { transport: "rest", method: "none", requestId, startedAt: performance.now(), facts: {} } as const;
-    const { closed } = connection;
-    const exchange: Exchange = { ...tracked, request, response, path, query, expectsContinue, closed };
+    const exchange: Exchange = {
+      transport: "rest",
+      method: "none",
+      requestId,
+      startedAt: performance.now(),
+      facts: {},
+      request,
+      response,
+      path,
+      query,
+      expectsContinue,
+      closed: connection.closed,
+      streamFailure: undefined,
+      hold: undefined,
+      leave: undefined,
+    };
     const name = router.spanName(path, request.method);
     const run = () => serve(exchange);
-    // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` does.
+    // Each function that waits for the end of a stream holds 0.6 KB, so only `serve` and `writeEvents` do.
     if (name === undefined) return run();
     return traceRequest(name, request.headers, { "http.request.method": request.method }, run);
   }
@@ -63,7 +77,12 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
       // The responses of labelled handlers have the header anyway, and write it faster than Node sets it.
       if (!label) response.setHeader("X-Request-Id", exchange.requestId);
       if (request.method !== "POST" && hasBody(request)) await skipBody(request, response);
-      await run(exchange);
+      try {
+        await run(exchange);
+      } finally {
+        exchange.hold?.release();
+        exchange.leave?.();
+      }
       if (label) report(exchange, exchange.streamFailure);
     } catch (error) {
       report(exchange, error);

@@ -2,7 +2,7 @@ import { GenerateResponseSchema } from "../../../gen/chorus/v1/generation_pb.js"
 import type { Caller } from "../../accounts/keys.ts";
 import type { Config } from "../../config/config.ts";
 import { encode } from "./encode.ts";
-import { createEvents } from "./events.ts";
+import { EVENTS } from "./events.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
 import { type ReceiveParts, receive } from "./receive.ts";
@@ -13,16 +13,15 @@ export interface GenerateParts extends ReceiveParts {
 }
 
 /** Serves `POST /v1/generate`, or `POST /v1/generate:stream` when `streamed`. */
-export function generate(parts: GenerateParts, exchange: Exchange, caller: Caller, streamed: boolean): Promise<void> {
-  const { stream, services } = parts;
-  return receive(parts, exchange, caller, { format: "rest", streamed }, async ({ request, context }) => {
-    if (streamed) {
-      const format = createEvents(exchange.requestId);
-      const events = services.generation.generate(request, context, true);
-      await writeEvents(exchange, events, { ...stream, format });
-    } else {
-      const answer = await services.generation.generateWhole(request, context);
-      sendJson(exchange, 200, encode(GenerateResponseSchema, answer));
-    }
-  });
+export async function generate(
+  parts: GenerateParts,
+  exchange: Exchange,
+  caller: Caller,
+  streamed: boolean,
+): Promise<void> {
+  const { generation } = parts.services;
+  const { request, context } = await receive(parts, exchange, caller, { format: "rest", streamed });
+  // Returned and not awaited: a function that waits for the end of a stream holds 0.6 KB.
+  if (streamed) return writeEvents(exchange, generation.generate(request, context, true), EVENTS, parts.stream);
+  sendJson(exchange, 200, encode(GenerateResponseSchema, await generation.generateWhole(request, context)));
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Signal } from "../../abort.ts";
 import type { Failure } from "../../failure.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
+import type { BodyHold } from "../body-budget.ts";
 import type { TrackedRequest } from "../tracked-request.ts";
 
 /** One HTTP request and its response. */
@@ -17,7 +18,11 @@ export interface Exchange extends TrackedRequest {
   /** Aborts when the connection closes. */
   readonly closed: Signal;
   /** The failure that a stream sent as its last event. */
-  streamFailure?: Failure;
+  streamFailure: Failure | undefined;
+  /** Memory of the body, which is released at the end of the request. */
+  hold: Pick<BodyHold, "release"> | undefined;
+  /** Called at the end of the request. */
+  leave: (() => void) | undefined;
 }
 
 /** Serves the requests of one path and HTTP method. */

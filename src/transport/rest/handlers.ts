@@ -90,12 +90,8 @@ function withCaller({ services, open }: Parts, { requirement, label }: MethodRul
       const identity = await authenticate(services, requirement, (name) => headers[name]?.toString());
       noteCaller(exchange, identity);
       const caller = callerOf(identity);
-      const end = open.begin(caller.workspaceId);
-      try {
-        await serve(exchange, caller);
-      } finally {
-        end();
-      }
+      exchange.leave = open.begin(caller.workspaceId);
+      return serve(exchange, caller);
     },
   };
 }

@@ -28,17 +28,11 @@ interface Received extends Pick<DecodedRequest | Result, "request" | "chat"> {
 }
 
 /**
- * Receives the prompt of a request: checks that the caller may send one now, then reads and decodes the body.
- * @param use answers the request; the body's memory is released afterwards
- * @throws Failure; CallerGone; what `use` throws
+ * Receives the prompt of a request: checks that the caller may send one now, then reads and decodes the body. The
+ * body's memory is released at the end of the exchange.
+ * @throws Failure; CallerGone
  */
-export async function receive(
-  parts: ReceiveParts,
-  exchange: Exchange,
-  caller: Caller,
-  form: Form,
-  use: (received: Received) => Promise<void>,
-): Promise<void> {
+export async function receive(parts: ReceiveParts, exchange: Exchange, caller: Caller, form: Form): Promise<Received> {
   const { request } = exchange;
   checkBodyHeaders(request);
   // Node joins repeated headers with a comma and a space, which are not valid in a key.
@@ -47,33 +41,27 @@ export async function receive(
   // The answer to a repeated request is free of limits.
   const checked = isRepeatable ? undefined : parts.services.generation.precheck(caller);
   if (checked) await checked;
-  const { decoded, hold } = await read(parts, exchange, caller, form, isRepeatable);
-  try {
-    const notices = unknownNotices(decoded);
-    const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, notices);
-    await use({ request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) });
-  } finally {
-    hold.release();
-  }
+  const decoded = await read(parts, exchange, caller, form, isRepeatable);
+  const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, unknownNotices(decoded));
+  return { request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) };
 }
 
-/** A function apart from `receive`, which would keep the bytes of the body until the end of the request. */
 async function read(
   { budget, reader }: ReceiveParts,
-  { request, response, expectsContinue, closed }: Exchange,
+  exchange: Exchange,
   caller: Caller,
   form: Form,
   isRepeatable: boolean,
 ) {
+  const { request, response, expectsContinue, closed } = exchange;
   const proceed = () => expectsContinue && response.writeContinue();
   const { blocks, hold } = await readBody(request, budget, caller, proceed);
+  exchange.hold = hold;
   try {
+    if (blocks.size <= MAX_INLINE) return decodeRequest(blocks.join(), form.format);
     const source = { ...form, isWrapped: false, owner: caller.workspaceId, signal: closed, isRepeatable };
-    const decoded =
-      blocks.size <= MAX_INLINE ? decodeRequest(blocks.join(), form.format) : await reader.read(blocks, source);
-    return { decoded, hold };
+    return await reader.read(blocks, source);
   } catch (error) {
-    hold.release();
     throw closed.aborted ? new CallerGone() : error;
   }
 }

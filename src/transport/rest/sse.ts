@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
@@ -17,11 +18,7 @@ export interface EventFormat {
   /** Returns the text of an event with its empty line; an empty string for an event that is not sent. */
   event(event: GenerateEvent): string;
   /** Returns the text of the event that ends a stream with a failure. */
-  failure(failure: Failure): string;
-}
-
-interface SseOptions extends Readonly<Config["stream"]> {
-  readonly format: EventFormat;
+  failure(failure: Failure, requestId: string): string;
 }
 
 /**
@@ -33,43 +30,39 @@ interface SseOptions extends Readonly<Config["stream"]> {
 export async function writeEvents(
   exchange: Pick<Exchange, "response" | "requestId" | "closed" | "streamFailure">,
   events: AsyncGenerator<GenerateEvent>,
-  options: SseOptions,
+  format: EventFormat,
+  { headersMs, keepAliveMs, stallMs }: Readonly<Config["stream"]>,
 ): Promise<void> {
-  const { response, requestId } = exchange;
+  const { response } = exchange;
   let batch = "";
   let pending: NodeJS.Immediate | undefined;
-  const writeHead = () => {
-    response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
-    // On their own the headers become one string. Joined with a chunk, their 27 parts stay for as long as the stream.
-    response.flushHeaders();
-    clearTimeout(timer);
-    timer = setInterval(() => {
-      if (!response.writableNeedDrain) response.write(COMMENT);
-    }, options.keepAliveMs);
-  };
   // Events of one turn of the event loop go out in one write, because each write is a system call.
-  const flush = () => {
+  const flush = (isHeadDue = false) => {
     clearImmediate(pending);
     pending = undefined;
-    if (batch === "" || response.destroyed) return;
+    if ((batch === "" && !isHeadDue) || response.destroyed) return;
     const { socket } = response;
     socket?.cork();
-    if (!response.headersSent) writeHead();
-    response.write(batch);
+    if (!response.headersSent) {
+      writeHead(exchange);
+      clearTimeout(timer);
+      timer = setInterval(() => writeComment(response), keepAliveMs);
+    }
+    if (batch !== "") response.write(batch);
     socket?.uncork();
     batch = "";
   };
   /** Of the headers, and after them of the comments. */
-  let timer = setTimeout(writeHead, options.headersMs);
+  let timer = setTimeout(() => flush(true), headersMs);
   try {
     for await (const event of events) {
-      batch += options.format.event(event);
+      batch += format.event(event);
       pending ??= setImmediate(flush);
       if (batch.length >= MAX_BATCH) flush();
       if (response.headersSent) timer.refresh();
       if (response.writableNeedDrain) {
         flush();
-        await drained(exchange, options.stallMs);
+        await drained(exchange, stallMs);
       }
     }
     flush();
@@ -82,12 +75,22 @@ export async function writeEvents(
     if (!response.headersSent) throw error;
     const failure = toFailure(error);
     exchange.streamFailure = failure;
-    response.write(options.format.failure(failure));
+    response.write(format.failure(failure, exchange.requestId));
   } finally {
     clearImmediate(pending);
     clearTimeout(timer);
   }
   response.end();
+}
+
+function writeHead({ response, requestId }: Pick<Exchange, "response" | "requestId">): void {
+  response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
+  // On their own the headers become one string. Joined with a chunk, their 27 parts stay for as long as the stream.
+  response.flushHeaders();
+}
+
+function writeComment(response: ServerResponse): void {
+  if (!response.writableNeedDrain) response.write(COMMENT);
 }
 
 /**
