@@ -1,5 +1,5 @@
 /** Cuts a streamed text before the first stop sequence. */
-interface Stopper {
+export interface Stopper {
   /** Takes the next piece of text. @returns the text that is safe to deliver, and whether a stop sequence was found */
   push(piece: string): { text: string; stopped: boolean };
   /** Returns the text that was held back. Call it once, at the end of the text. */
