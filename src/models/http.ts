@@ -31,6 +31,7 @@ export interface HttpRequest {
 /** A vendor's response. Its headers have arrived. Dispose it when it is no longer needed. */
 export interface HttpResponse extends Disposable {
   readonly status: number;
+  /** Of a success only `content-type`. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /**
    * All text that has arrived since the last read, as soon as there is any; undefined at the end of the body.
@@ -150,7 +151,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     controller.rawHeaders = null;
     if (status < 200) return;
     this.status = status;
-    this.headers = headers;
+    // Those of a success are not needed, and would stay for as long as the stream. Vendors send 20 to 30.
+    this.headers = status < 300 ? { "content-type": headers["content-type"] } : headers;
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {
       this.#stop(new ModelError("The vendor compressed its answer, which was not asked for.", { retryable: false }));

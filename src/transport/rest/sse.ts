@@ -87,6 +87,9 @@ function writeHead({ response, requestId }: Pick<Exchange, "response" | "request
   response.writeHead(200, [...HEADERS, "X-Request-Id", requestId]);
   // On their own the headers become one string. Joined with a chunk, their 27 parts stay for as long as the stream.
   response.flushHeaders();
+  // Those of the request have been read, and would stay as well.
+  response.req.rawHeaders = [];
+  response.req.headers = {};
 }
 
 function writeComment(response: ServerResponse): void {
