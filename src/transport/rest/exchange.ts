@@ -37,7 +37,7 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
 
   function begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, connection: Connection) {
     const requestId = newRequestId();
-// A second listener, or one that is called once, would take 0.1 KB.
+    // A second listener, or one that is called once, would take 0.1 KB.
     response.on("finish", () => {
       connection.end();
       // While the service drains, a connection ends after its current response.
