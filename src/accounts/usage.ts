@@ -86,7 +86,7 @@ const MAX_POINTS = 5_000;
  * Reads use from the tables `accounts`, `periods` and `usage`. These hold sums, so the time of a report does not grow
  * with the number of requests (docs/decisions/usage.md).
  * @param clock returns milliseconds since 1970, for tests; undefined: the clock of the database
- * @param report tells the database what a workspace's requests on this replica use; see `Grants.report`
+ * @param report tells the database what a workspace's requests on this replica use; see `Admission.report`
  */
 export function createUsage(
   pool: Pool,

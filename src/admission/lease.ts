@@ -6,6 +6,7 @@ import type { Caller } from "./authenticate.ts";
 import type { Grants } from "./grants.ts";
 import { createKeyCheck } from "./key-check.ts";
 import type { SettlementRow } from "./post-journal.ts";
+import { postLog } from "./poster.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
 import { createStanding } from "./standing.ts";
 
@@ -85,7 +86,10 @@ export interface Admission {
   open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
   /** Refuses what `open` would refuse however small the request is; see `Standing.check`. @throws Failure */
   precheck(workspaceId: string): Promise<void> | undefined;
-  /** Tells the database what the workspace's requests on this replica use. Other replicas do it every two seconds. */
+  /**
+   * Tells the database what the workspace's requests on this replica use, and then posts what waits in its log, so that
+   * a request which has just ended is charged or runs. Other replicas tell it every two seconds.
+   */
   report(workspaceId: string): Promise<void>;
 }
 
@@ -96,7 +100,12 @@ export interface Admission {
 export function createAdmission(pool: Pool, grants: Grants, clock?: () => number, telemetry?: Telemetry): Admission {
   const standing = createStanding(pool, clock);
   const checkKey = createKeyCheck(pool, clock);
-  return { open, precheck: standing.check, report: (workspaceId) => grants.report(workspaceId) };
+  return { open, precheck: standing.check, report };
+
+  async function report(workspaceId: string): Promise<void> {
+    await grants.report(workspaceId);
+    await postLog(pool, workspaceId, clock);
+  }
 
   async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
     const { caller, requestId, authenticatedAt, rates, inputTokens: input, maxOutputTokens } = request;

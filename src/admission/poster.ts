@@ -46,9 +46,10 @@ async function post(pool: Pool, workspaces: readonly string[], clock?: () => num
  * a workspace for long.
  * @param workspace undefined: all workspaces, at most 1,000. Leaves what the database refuses, because an operator must
  *   be able to act then. The replica that has appended it reports that.
+ * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  * @throws Failure `overloaded` when the database is unavailable; Error when it refuses what waits in `workspace`
  */
-export async function postLog(pool: Pool, workspace: string | undefined): Promise<void> {
+export async function postLog(pool: Pool, workspace: string | undefined, clock?: () => number): Promise<void> {
   const waiting =
     workspace === undefined
       ? pool.query<{ id: string }>("select distinct workspace_id as id from settlement_log limit $1", [MAX_READ])
@@ -57,7 +58,7 @@ export async function postLog(pool: Pool, workspace: string | undefined): Promis
           [workspace],
         );
   const ids = (await orOverloaded(waiting)).map(({ id }) => id);
-  const failed = await orOverloaded(post(pool, ids));
+  const failed = await orOverloaded(post(pool, ids, clock));
   if (workspace === undefined) return;
   for (const error of failed.values()) if (!isLocked(error)) throw error;
 }

@@ -80,11 +80,6 @@ export function createServices(parts: Parts): Services {
   const { shedder, shares, inFlight, postLog } = parts;
   // Figures include each answer that was delivered before they are read.
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
-  const withLog = <T>({ workspaceId }: Caller, read: () => Promise<T>): Promise<T> =>
-    shares.run(workspaceId, async () => {
-      await postLog(workspaceId);
-      return read();
-    });
   return {
     async authorize(secret, scope) {
       const caller = await keys.authenticate(typeof secret === "string" ? secret : undefined);
@@ -94,8 +89,12 @@ export function createServices(parts: Parts): Services {
     },
     authorizeActor: (token, needs) => owners.authenticate(token, needs),
     generation: createGeneration(parts.generation),
-    quotas: (caller) => withLog(caller, () => quotas(usage, caller)),
-    metrics: (request, caller) => withLog(caller, () => metrics(usage, request, caller, new Date())),
+    quotas: (caller) => shares.run(caller.workspaceId, () => quotas(usage, caller)),
+    metrics: (request, caller) =>
+      shares.run(caller.workspaceId, async () => {
+        await postLog(caller.workspaceId);
+        return metrics(usage, request, caller, new Date());
+      }),
     workspaces: posted(createWorkspaceAdmin(workspaces, owners, links)),
     credits: posted(createCreditAdmin(credit)),
     keys: posted(createKeyAdmin(keys)),

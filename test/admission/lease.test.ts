@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { priceOf } from "../../src/admission/price.ts";
-import type { Pool } from "../../src/store/pool.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
 import {
   type Account,
   accountOf,
@@ -17,6 +17,7 @@ import {
 } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 
 const RICH = { granted: 1_000_000_000_000 };
 /** When a request was authenticated whose key has to be checked again. */
@@ -386,4 +387,33 @@ test("computes prices exactly and rounds half up once", () => {
       assert.ok(cost * 1_000_000n - exact <= 500_000n && exact - cost * 1_000_000n < 500_000n);
     }),
   );
+});
+
+test("posts a settlement that is on its way to the database before figures are read", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const own = openPool(url);
+  t.onTestFinished(() => own.end());
+  await makeAccount(pool, "ws_1", { granted: 10_000_000 });
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  let appends = 0;
+  const query: Pool["query"] = async (text, values) => {
+    if (appends > 0 && text.includes("append_settlements")) {
+      appends++;
+      await opened;
+    }
+    return own.query(text, values);
+  };
+  const replica = await makeReplica(t, { ...own, query });
+  // Enough for headroom, under which a request is admitted that the database does not know.
+  for (let i = 0; i < 20; i++) await runThrough(replica);
+  const lease = await replica.take(ask("ws_1"));
+  appends = 1;
+  const settled = lease.settle(answered());
+  await until(() => appends === 2);
+  const reported = replica.admission.report("ws_1");
+  open();
+  await reported;
+  const [row] = await own.query<{ left: bigint }>("select granted_micro as left from accounts");
+  assert.equal(row?.left, 10_000_000n - 21n * 41_000n);
+  await settled;
 });
