@@ -127,7 +127,7 @@ async function measure(load: Load, seconds: number): Promise<AdmissionLoad> {
   const beats = setInterval(() => grants.beat(performance.now(), 1, true), 1_000);
   grants.beat(performance.now(), 1, true);
   const request = requester(createAdmission(pool, grants));
-  await send(load, load.warmUp ?? 0, (i) => request(1 + (i % load.workspaces)));
+  if (load.warmUp) await send(load, load.warmUp, (i) => request(1 + (i % load.workspaces)));
   Object.assign(batches, { admission: 0, settlement: 0 });
   const times: number[] = [];
   const cpu = process.cpuUsage();

@@ -91,6 +91,23 @@ test("takes headroom of a slow workspace some time after little is left, and not
   assert.deepEqual(tick(now + 500), []);
 });
 
+test("sends a request with the next exchange while many workspaces take headroom", () => {
+  const { escrow, request, settle } = slowWorkspace();
+  const names = Array.from({ length: 40 }, (_, i) => `ws_${i}`);
+  for (const [i, at] of [0, 5_000].entries())
+    for (const name of names) {
+      request(`${name}_${i}`, at, name);
+      settle(`${name}_${i}`, at + 1);
+    }
+  const first = itemsOf(escrow.handle({ type: "tick" }, 5_250));
+  escrow.handle({ type: "request", workspace: "ws_new", requestId: "req_new", hold: 10, input: 1 }, 5_251);
+  const second = itemsOf(escrow.handle({ type: "receive", replies: first.map(grantAll) }, 5_252));
+  const third = itemsOf(escrow.handle({ type: "receive", replies: second.map(grantAll) }, 5_253));
+  const asks = (items: readonly Item[]) => items.map((item) => item.asks.length).filter((count) => count > 0);
+  assert.deepEqual([first.length, second.length, third.length], [16, 17, 8]);
+  assert.deepEqual([asks(first), asks(second), asks(third)], [[], [1], []]);
+});
+
 /** A replica that has all headroom it asks for, with a heartbeat before each event. */
 function slowWorkspace() {
   const escrow = new Escrow("r1");
@@ -101,8 +118,9 @@ function slowWorkspace() {
     return items;
   };
   return {
-    request: (requestId: string, now: number) =>
-      handle({ type: "request", workspace: "ws_1", requestId, hold: 10, input: 1 }, now),
+    escrow,
+    request: (requestId: string, now: number, workspace = "ws_1") =>
+      handle({ type: "request", workspace, requestId, hold: 10, input: 1 }, now),
     settle: (requestId: string, now: number) =>
       handle({ type: "settle", posts: [{ requestId, charge: 1, output: 1, row: {} }] }, now),
     tick: (now: number) => handle({ type: "tick" }, now),

@@ -8,6 +8,9 @@ const RESEND_MS = { first: 10, longest: 500 };
 const MAX_ITEMS = 256;
 const MAX_ROWS = 512;
 
+/** Largest number of unhurried items in one exchange. Each takes about 0.6 ms, for which the requests wait. */
+const MAX_UNHURRIED = 16;
+
 /**
  * Collects the items of shares into exchanges. At most one is in flight. One that fails is sent again unchanged until
  * it is answered, because it may have been applied.
@@ -78,16 +81,20 @@ export class Sender {
 
   #collect(now: number, onIdle: (share: Share) => void): void {
     let rows = 0;
+    let unhurried = 0;
     const left: Share[] = [];
     for (const share of this.#ready) {
       if (this.#flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
-      const item = this.#itemOf(share, now);
+      const { isUnhurried } = share;
+      const mustWait = isUnhurried && unhurried === MAX_UNHURRIED && share.needsItem(now);
+      const item = mustWait ? undefined : this.#itemOf(share, now);
       if (item) {
         this.#flight.push({ share, item });
         rows += item.asks.length + item.posts.length;
+        if (isUnhurried) unhurried++;
       } else if (share.isIdle(now)) onIdle(share);
       this.#ready.delete(share);
-      if (share.asks.length + share.posts.length > 0) left.push(share);
+      if (mustWait || share.isAwaited) left.push(share);
     }
     // Behind those that were not reached.
     for (const share of left) this.#ready.add(share);

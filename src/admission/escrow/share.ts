@@ -116,6 +116,16 @@ export class Share {
     this.#quietUntil = now + QUIET_MS;
   }
 
+  /** Whether requests wait for the database. */
+  get isAwaited(): boolean {
+    return this.asks.length + this.posts.length > 0;
+  }
+
+  /** Whether the next item can wait: it takes headroom in advance, or returns what is idle. */
+  get isUnhurried(): boolean {
+    return !this.isAwaited && !this.mustReturn && !this.mustReport;
+  }
+
   /** Whether there is something to tell the database. */
   needsItem(now: number): boolean {
     if (this.flight) return false;
@@ -134,7 +144,7 @@ export class Share {
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
   isIdle(now: number): boolean {
     if (this.grant !== 0 || this.flight || !this.#demand.isIdle(now)) return false;
-    return this.running.size + this.asks.length + this.posts.length === 0;
+    return this.running.size === 0 && !this.isAwaited;
   }
 
   /** Makes the next item and puts it in flight. `isDeaf`: without headroom in advance. */
