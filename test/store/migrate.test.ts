@@ -31,13 +31,19 @@ test("runs each migration once when several replicas start at the same time on a
   await migrate(pool);
 });
 
-test("ends the leases of requests that an earlier version has admitted", async (t) => {
+/** Creates a database that has all migrations but one. */
+async function databaseWithout(t: Lifetime, migration: string): Promise<Pool> {
   const { pool } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
   const folder = await copyMigrations(t, {});
-  await rm(join(folder, "migrations/000009_end_of_leases.sql"));
+  await rm(join(folder, `migrations/${migration}.sql`));
   await migrate(pool, folder);
+  return pool;
+}
+
+test("ends the leases of requests that an earlier version has admitted", async (t) => {
+  const pool = await databaseWithout(t, "000009_end_of_leases");
   await pool.query("insert into accounts (workspace_id, granted_micro, held_micro, running) values ('ws_1', 10, 4, 1)");
   await pool.query("insert into leases values ('ws_1', 'req_1', 'r', 4, null, now())");
   await pool.query(
@@ -53,12 +59,7 @@ test("ends the leases of requests that an earlier version has admitted", async (
 });
 
 test("posts the settlements that an earlier version has appended to its log", async (t) => {
-  const { pool } = await testDatabase(t);
-  await pool.query("drop schema public cascade");
-  await pool.query("create schema public");
-  const folder = await copyMigrations(t, {});
-  await rm(join(folder, "migrations/000016_log_of_items.sql"));
-  await migrate(pool, folder);
+  const pool = await databaseWithout(t, "000016_log_of_items");
   await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
   await pool.query(
     `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
