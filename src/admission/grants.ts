@@ -4,7 +4,7 @@ import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { Escrow } from "./escrow/escrow.ts";
 import type { Command, Event } from "./escrow/events.ts";
-import type { Ask, Item, Post, Reply } from "./escrow/exchange.ts";
+import type { Ask, Item, Lane, Post, Reply } from "./escrow/exchange.ts";
 import { execute, findRejected } from "./escrow/execute.ts";
 import type { PostJournal } from "./post-journal.ts";
 import { Poster } from "./poster.ts";
@@ -59,7 +59,7 @@ export class Grants {
   /** Wakes the rules before the next tick, at `#wakesAt` on the clock of `performance.now()`. */
   #alarm: NodeJS.Timeout | undefined;
   #wakesAt: number | undefined;
-  #sending: Promise<void> | undefined;
+  readonly #sending = new Map<Lane, Promise<void>>();
   #isClosed = false;
 
   constructor(parts: GrantsParts) {
@@ -130,8 +130,8 @@ export class Grants {
   /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */
   async report(workspace: string): Promise<void> {
     this.#tell({ type: "report", workspace });
-    // An exchange that is under way was sent before.
-    for (let i = 0; i < 2 && this.#escrow.isReporting(workspace); i++) await this.#sending;
+    // What is under way was sent before; with a statement of each lane, up to three follow each other.
+    for (let i = 0; i < 3 && this.#escrow.isReporting(workspace); i++) await this.#sent();
   }
 
   /** Returns all grants. Settlements that still wait stay in the journal. */
@@ -140,12 +140,12 @@ export class Grants {
     this.#tell({ type: "stop" });
     const end = performance.now() + RETURN_MS;
     while (this.#escrow.isReturning && this.#parts.journal.size === 0 && performance.now() < end) {
-      await Promise.race([this.#sending, sleep(RETURN_MS, undefined, { ref: false })]);
+      await Promise.race([this.#sent(), sleep(RETURN_MS, undefined, { ref: false })]);
       await sleep(1);
     }
     this.#isClosed = true;
     this.#schedule();
-    await this.#sending;
+    await this.#sent();
     await this.#poster.close();
     await this.#parts.journal.close();
   }
@@ -182,7 +182,7 @@ export class Grants {
 
   #obey(command: Command): void {
     const { journal } = this.#parts;
-    if (command.type === "send") this.#sending = this.#send(command.items);
+    if (command.type === "send") this.#sending.set(command.lane, this.#send(command.lane, command.items));
     else if (command.type === "journal") journal.write(command.workspace, command.posts);
     else if (command.type === "unjournal") journal.remove(command.requestId);
     else if (command.type === "confirm") take(this.#ends, command.requestId)?.resolve(command.charge);
@@ -204,7 +204,12 @@ export class Grants {
     take(this.#asks, requestId)?.reject(error);
   }
 
-  async #send(items: readonly Item[]): Promise<void> {
+  /** Resolves when the statements are answered that are under way. */
+  async #sent(): Promise<void> {
+    await Promise.all(this.#sending.values());
+  }
+
+  async #send(lane: Lane, items: readonly Item[]): Promise<void> {
     const { journal } = this.#parts;
     this.#count(items);
     try {
@@ -213,10 +218,10 @@ export class Grants {
       for (const [i, { workspace, posts }] of items.entries()) {
         if (replies[i]?.state === "appended") this.#poster.appended(workspace, posts.length);
       }
-      this.#tell({ type: "receive", replies });
+      this.#tell({ type: "receive", lane, replies });
     } catch (error) {
       journal.unavailable(error);
-      this.#tell({ type: "fail" });
+      this.#tell({ type: "fail", lane });
     }
   }
 

@@ -15,7 +15,7 @@ test("asks for a request although two other workspaces always have more requests
   request("ws_3");
   for (let i = 0; i < 4 && !items.some(({ workspace }) => workspace === "ws_3"); i++) {
     flood();
-    items = itemsOf(escrow.handle({ type: "receive", replies: items.map(refuseAll) }, 0));
+    items = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: items.map(refuseAll) }, 0));
   }
   assert.ok(items.some(({ workspace }) => workspace === "ws_3"));
 });
@@ -26,7 +26,7 @@ test("does not continue a grant that it has found in the database, because no re
   escrow.handle({ type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 }, 0);
   escrow.handle({ type: "find", workspace: "ws_2", grant: 7 }, 0);
   escrow.handle({ type: "request", workspace: "ws_2", requestId: "req_2", hold: 1, input: 1 }, 0);
-  const ended = escrow.handle({ type: "receive", replies: [{ state: "ended" }] }, 0);
+  const ended = escrow.handle({ type: "receive", lane: "exchange", replies: [{ state: "ended" }] }, 0);
   const sent = itemsOf(ended).map(({ workspace, grant, asks }) => [workspace, grant, asks.length]);
   assert.deepEqual(sent.sort(), [
     ["ws_1", 0, 1],
@@ -39,10 +39,10 @@ test("closes a grant that it has found in the database at once", () => {
   escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
   const request = { type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 } as const;
   const items = itemsOf(escrow.handle(request, 0));
-  escrow.handle({ type: "receive", replies: items.map(admitAll) }, 0);
+  escrow.handle({ type: "receive", lane: "exchange", replies: items.map(admitAll) }, 0);
   const post = { requestId: "req_1", charge: 1, output: 1, row: {} };
   const posting = itemsOf(escrow.handle({ type: "settle", posts: [post] }, 0));
-  escrow.handle({ type: "receive", replies: posting.map(admitAll) }, 0);
+  escrow.handle({ type: "receive", lane: "exchange", replies: posting.map(admitAll) }, 0);
   const found = itemsOf(escrow.handle({ type: "find", workspace: "ws_1", grant: 7 }, 1));
   assert.deepEqual(
     found.map(({ workspace, close }) => [workspace, close]),
@@ -57,8 +57,8 @@ test("asks for a minute of requests that come every five seconds, and returns th
     const items = [...request(`req_${i}`, now), ...settle(`req_${i}`, now + 50)];
     // The share is looked at every 250 ms.
     for (let at = now + 250; at < now + 5_000; at += 250) items.push(...tick(at));
-    return items.map(({ isAppend, asks, posts }) =>
-      isAppend ? "appends" : asks.length > 0 ? "asks" : posts.length > 0 ? "posts" : "takes",
+    return items.map(({ lane, asks, posts }) =>
+      lane === "append" ? "appends" : asks.length > 0 ? "asks" : posts.length > 0 ? "posts" : "takes",
     );
   });
   assert.deepEqual(sent, [["asks", "posts"], ["asks", "appends", "takes"], ...Array(9).fill(["appends"])]);
@@ -79,8 +79,8 @@ test("takes headroom of a slow workspace some time after little is left, and not
   assert.equal(tick(3_250)[0]?.spare.n, 16);
   for (let i = 2; i < 15; i++)
     assert.deepEqual(
-      send(i).map(({ isAppend }) => isAppend),
-      [true],
+      send(i).map(({ lane }) => lane),
+      ["append"],
     );
   const now = 14 * 3_000 + 50;
   assert.deepEqual(tick(now + 50), []);
@@ -101,11 +101,24 @@ test("sends a request with the next exchange while many workspaces take headroom
     }
   const first = itemsOf(escrow.handle({ type: "tick" }, 5_250));
   escrow.handle({ type: "request", workspace: "ws_new", requestId: "req_new", hold: 10, input: 1 }, 5_251);
-  const second = itemsOf(escrow.handle({ type: "receive", replies: first.map(grantAll) }, 5_252));
-  const third = itemsOf(escrow.handle({ type: "receive", replies: second.map(grantAll) }, 5_253));
+  const second = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: first.map(grantAll) }, 5_252));
+  const third = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: second.map(grantAll) }, 5_253));
   const asks = (items: readonly Item[]) => items.map((item) => item.asks.length).filter((count) => count > 0);
   assert.deepEqual([first.length, second.length, third.length], [16, 17, 8]);
   assert.deepEqual([asks(first), asks(second), asks(third)], [[], [1], []]);
+});
+
+test("appends a settlement while the exchange of another workspace is under way", () => {
+  const { escrow, request, settle } = slowWorkspace();
+  for (const [i, at] of [0, 1, 2].entries()) {
+    request(`req_${i}`, at);
+    if (i < 2) settle(`req_${i}`, at);
+  }
+  const exchange = escrow.handle({ type: "request", workspace: "ws_2", requestId: "req_new", hold: 10, input: 1 }, 3);
+  assert.deepEqual(lanesOf(exchange), [["exchange", "ws_2"]]);
+  const post = { requestId: "req_2", charge: 1, output: 1, row: {} };
+  assert.deepEqual(lanesOf(escrow.handle({ type: "settle", posts: [post] }, 4)), [["append", "ws_1"]]);
+  assert.deepEqual(lanesOf(escrow.handle({ type: "tick" }, 5)), []);
 });
 
 /** A replica that has all headroom it asks for, with a heartbeat before each event. */
@@ -113,9 +126,9 @@ function slowWorkspace() {
   const escrow = new Escrow("r1");
   const handle = (event: Parameters<Escrow["handle"]>[0], now: number) => {
     escrow.handle({ type: "beat", sentAt: now, isDeaf: false }, now);
-    const items = itemsOf(escrow.handle(event, now));
-    if (items.length > 0) escrow.handle({ type: "receive", replies: items.map(grantAll) }, now);
-    return items;
+    const sent = escrow.handle(event, now).filter((command) => command.type === "send");
+    for (const { lane, items } of sent) escrow.handle({ type: "receive", lane, replies: items.map(grantAll) }, now);
+    return itemsOf(sent);
   };
   return {
     escrow,
@@ -128,11 +141,15 @@ function slowWorkspace() {
 }
 
 /** The reply with all spare headroom. Only credit and requests are limited. */
-function grantAll({ asks, spare: { n, credit }, isAppend }: Item): Reply {
-  if (isAppend) return { state: "appended" };
+function grantAll({ asks, spare: { n, credit }, lane }: Item): Reply {
+  if (lane === "append") return { state: "appended" };
   const [running, input, output] = Array(3).fill(Number.POSITIVE_INFINITY);
   const extra = { credit: n * credit, running, requests: n, input, output };
   return { ...replyOf(asks.map(() => ({}))), extra } as Reply;
+}
+
+function lanesOf(commands: readonly Command[]): readonly string[][] {
+  return itemsOf(commands).map(({ lane, workspace }) => [lane, workspace]);
 }
 
 function itemsOf(commands: readonly Command[]): readonly Item[] {

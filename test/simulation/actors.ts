@@ -1,5 +1,5 @@
 import { Escrow } from "../../src/admission/escrow/escrow.ts";
-import type { Ask, Item, Post, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Ask, Item, Lane, Post, Reply } from "../../src/admission/escrow/exchange.ts";
 import type { Account, Limits } from "./account.ts";
 import type { Defects } from "./defects.ts";
 
@@ -34,8 +34,8 @@ export interface Replica {
   beatAt: number;
   nextBeat: number;
   nextTick: number;
-  /** Number of the exchange that is awaited. */
-  awaited: number;
+  /** Number of the statement of each lane that is awaited; 0: none. */
+  awaited: Record<Lane, number>;
   /** Settlements on its disk. */
   journal: Map<string, { workspace: string; post: Post }>;
   /** Settlements that reached the database while they were written to the disk. */
@@ -72,7 +72,13 @@ export function isOpen({ state }: Request): boolean {
   return state === "asked" || state === "running" || state === "settled";
 }
 
+/** Whether a replica awaits an answer of the database. */
+export function isAwaiting({ awaited }: Replica): boolean {
+  return awaited.append > 0 || awaited.exchange > 0;
+}
+
 export function newReplica(id: string, now: number, beatMs: number, tickMs: number): Replica {
   const times = { wakesAt: 0, cutOffUntil: 0, beatAt: now, nextBeat: now + beatMs, nextTick: now + tickMs };
-  return { id, escrow: new Escrow(id), state: "up", ...times, awaited: 0, journal: new Map(), unjournaled: new Set() };
+  const awaited = { append: 0, exchange: 0 };
+  return { id, escrow: new Escrow(id), state: "up", ...times, awaited, journal: new Map(), unjournaled: new Set() };
 }

@@ -1,7 +1,7 @@
 import type { Ask, Item, Post } from "../../src/admission/escrow/exchange.ts";
 import type { Share } from "../../src/admission/escrow/share.ts";
 import { type Account, type Grant, overruns } from "./account.ts";
-import { isOpen, type Replica, type Request } from "./actors.ts";
+import { isAwaiting, isOpen, type Replica, type Request } from "./actors.ts";
 import type { Result } from "./database.ts";
 import { refusalOf } from "./limits.ts";
 import type { Executed } from "./server.ts";
@@ -199,7 +199,7 @@ export class Checks {
     const isOwn = replica === refused;
     if (isOwn && (share.flight?.sentAt ?? 0) <= user.failedAt) return;
     const isBusy =
-      replica.state !== "up" || replica.awaited > 0 || share.flight || this.#world.now < replica.cutOffUntil;
+      replica.state !== "up" || isAwaiting(replica) || share.flight || this.#world.now < replica.cutOffUntil;
     if (!isOwn && (isBusy || replica.escrow.wakeAt !== undefined)) return;
     throw new Violation(6, `${requestId} was refused for the key of ${user.requestId}, which does not run`);
   }
@@ -214,7 +214,7 @@ export class Checks {
       if (!grant || share?.grant !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
       const isBusy = share.posts.length > 0 || share.flight !== undefined;
-      if (isBusy || replica.awaited > 0 || this.#world.now < replica.cutOffUntil) continue;
+      if (isBusy || isAwaiting(replica) || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;
       grants.set(replica.id, {
         ...grant,

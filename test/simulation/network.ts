@@ -1,18 +1,28 @@
-import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Item, Lane, Reply } from "../../src/admission/escrow/exchange.ts";
 import type { Account } from "./account.ts";
 import type { Replica } from "./actors.ts";
 import type { World } from "./world.ts";
 
 const TIMEOUT_MS = 3_000;
 
+const LANES = ["append", "exchange"] as const;
+
 const LOCKED: Reply = { state: "locked" };
+
+/** What a transaction has answered, and how it is flushed to disk. */
+interface Transacted {
+  replies: Map<Item, Reply | undefined>;
+  flush?: (() => void) | undefined;
+}
+
+const NOTHING_DONE: Transacted = { replies: new Map() };
 
 /** Connects replicas with the server of the database: loses, delays and repeats messages, and breaks in a crash. */
 export class Network {
   readonly #world: World;
   /** Until then the server is unavailable. */
   #downUntil = 0;
-  /** Number of exchanges that were sent. */
+  /** Number of statements that were sent. */
   #sent = 0;
 
   constructor(world: World) {
@@ -31,16 +41,16 @@ export class Network {
     for (const replica of replicas) {
       // Who is dead is observed from the start again.
       replica.beatAt = Math.max(replica.beatAt, this.#downUntil);
-      if (replica.awaited > 0) this.#failAt(more.integer(0, 20), replica);
+      for (const lane of LANES) if (replica.awaited[lane] > 0) this.#failAt(more.integer(0, 20), replica, lane);
     }
   }
 
-  send(replica: Replica, items: readonly Item[]): void {
+  send(replica: Replica, lane: Lane, items: readonly Item[]): void {
     const { server, random, more, faults } = this.#world;
     const exchange = ++this.#sent;
-    replica.awaited = exchange;
+    replica.awaited[lane] = exchange;
     if (this.isDown) {
-      this.#failAt(more.integer(0, 3), replica);
+      this.#failAt(more.integer(0, 3), replica, lane);
       return;
     }
     // Copies, because a settlement that nothing could record is dropped from an item.
@@ -53,11 +63,11 @@ export class Network {
         // A crash breaks the connection.
         if (server.crashes !== crashes) return;
         if (server.isLocked(items)) this.#world.later(5, execute);
-        else this.#execute(replica, copy, exchange);
+        else this.#execute(replica, lane, copy, exchange);
       };
       this.#world.later(this.#delay(), execute);
     }
-    this.#failAt(TIMEOUT_MS, replica);
+    this.#failAt(TIMEOUT_MS, replica, lane);
   }
 
   callBack(id: string, workspace: string): void {
@@ -73,32 +83,25 @@ export class Network {
   }
 
   /** One transaction. It is not answered for a copy that is older than what the database has seen. */
-  #execute(replica: Replica, items: readonly Item[], exchange: number): void {
+  #execute(replica: Replica, lane: Lane, items: readonly Item[], exchange: number): void {
     const world = this.#world;
     const locked = items.filter(() => world.random.isLikely(world.faults / 4));
     const open = items.filter((item) => !locked.includes(item));
-    // Two statements, of which one can get lost.
-    const parts = [open.filter(({ isAppend }) => isAppend), open.filter(({ isAppend }) => !isAppend)];
-    const sent = parts.filter((part) => part.length > 0 && !world.more.isLikely(world.faults / 4));
-    const done = sent.map((part) => this.#transact(replica, part));
-    const answers = new Map(done.flatMap(({ replies }) => [...replies]));
+    const { replies: answers, flush } = open.length > 0 ? this.#transact(replica, open) : NOTHING_DONE;
     const replies = items.map((item) => (locked.includes(item) ? LOCKED : answers.get(item)));
     const { crashes } = world.server;
     const answer = () => {
       if (world.server.crashes !== crashes) return;
-      for (const { flush } of done) flush?.();
+      flush?.();
       if (replies.some((reply) => reply === undefined) || this.isLost(replica)) return;
-      world.later(this.#delay(), () => this.#answer(replica, exchange, replies as Reply[]));
+      world.later(this.#delay(), () => this.#answer(replica, lane, exchange, replies as Reply[]));
     };
-    const isSlow = done.some(({ flush }) => flush) && world.crashes && world.more.isLikely(world.faults);
+    const isSlow = flush && world.crashes && world.more.isLikely(world.faults);
     if (isSlow) world.later(world.more.integer(1, 300), answer);
     else answer();
   }
 
-  #transact(
-    replica: Replica,
-    items: readonly Item[],
-  ): { replies: Map<Item, Reply | undefined>; flush: (() => void) | undefined } {
+  #transact(replica: Replica, items: readonly Item[]): Transacted {
     const { server, checks, clock, live } = this.#world;
     const { results, before, flush } = server.exchange(replica.id, items, clock, live.length);
     const replies = new Map(items.map((item, i) => [item, results[i]?.reply]));
@@ -111,19 +114,19 @@ export class Network {
     return { replies, flush };
   }
 
-  #answer(replica: Replica, exchange: number, replies: Reply[]): void {
-    if (replica.awaited !== exchange || replica.state === "dead") return;
-    replica.awaited = 0;
-    this.#world.tell(replica, { type: "receive", replies });
+  #answer(replica: Replica, lane: Lane, exchange: number, replies: Reply[]): void {
+    if (replica.awaited[lane] !== exchange || replica.state === "dead") return;
+    replica.awaited[lane] = 0;
+    this.#world.tell(replica, { type: "receive", lane, replies });
   }
 
-  /** The answer to the exchange that a replica awaits does not come within a time. */
-  #failAt(ms: number, replica: Replica): void {
-    const { awaited } = replica;
+  /** The answer to the statement that a replica awaits does not come within a time. */
+  #failAt(ms: number, replica: Replica, lane: Lane): void {
+    const awaited = replica.awaited[lane];
     this.#world.later(ms, () => {
-      if (replica.awaited !== awaited) return;
-      replica.awaited = 0;
-      this.#world.tell(replica, { type: "fail" });
+      if (replica.awaited[lane] !== awaited) return;
+      replica.awaited[lane] = 0;
+      this.#world.tell(replica, { type: "fail", lane });
     });
   }
 

@@ -72,7 +72,7 @@ export class World {
   /** A crash. Others notice it after a while; the disk stays. */
   kill(replica: Replica): void {
     replica.state = "dead";
-    replica.awaited = 0;
+    replica.awaited = { append: 0, exchange: 0 };
     for (const request of this.requests.values()) {
       if (request.replica === replica && isOpen(request)) request.state = "lost";
     }
@@ -144,7 +144,7 @@ export class World {
   #obey(replica: Replica, command: Command): void {
     switch (command.type) {
       case "send":
-        this.network.send(replica, command.items);
+        this.network.send(replica, command.lane, command.items);
         return;
       case "journal":
         this.#journal(replica, command.workspace, command.posts);

@@ -1,7 +1,8 @@
 import type { Command, Event } from "./events.ts";
-import type { Ask, Post, Reply, Verdict } from "./exchange.ts";
+import type { Ask, Lane, Post, Reply, Verdict } from "./exchange.ts";
+import type { QueuedAsk, Unposted } from "./request-states.ts";
 import { Sender } from "./sender.ts";
-import { type QueuedAsk, type Running, Share, type Unposted } from "./share.ts";
+import { type Running, Share } from "./share.ts";
 
 /** Time after the last heartbeat in which requests are admitted, in ms. Replicas declare others dead after 10 s. */
 const SAFE_MS = 8_000;
@@ -58,8 +59,11 @@ export class Escrow {
   handle(event: Event, now: number): Command[] {
     const commands: Command[] = [];
     this.#apply(event, now, commands);
-    const items = this.#sender.next(now, (share) => this.#forget(share));
-    if (items) commands.push({ type: "send", items });
+    this.#sender.next(
+      now,
+      (lane, items) => commands.push({ type: "send", lane, items }),
+      (share) => this.#forget(share),
+    );
     return commands;
   }
 
@@ -75,10 +79,10 @@ export class Escrow {
         this.#share(event.workspace).posts.push({ ...event.post, isJournaled: true });
         return;
       case "receive":
-        this.#receive(event.replies, now, commands);
+        this.#receive(event.lane, event.replies, now, commands);
         return;
       case "fail":
-        this.#fail(now, commands);
+        this.#fail(event.lane, now, commands);
         return;
       case "journaled":
         for (const id of event.requestIds) this.#journaled(id, event.isWritten, commands);
@@ -142,8 +146,8 @@ export class Escrow {
       this.#journal(running.share.workspace, [unposted], commands);
   }
 
-  #receive(replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
-    for (const [i, share] of this.#sender.answered().entries()) {
+  #receive(lane: Lane, replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
+    for (const [i, share] of this.#sender.answered(lane).entries()) {
       const reply = replies[i];
       if (reply?.state === "locked") {
         this.#giveUp(share, commands);
@@ -213,8 +217,8 @@ export class Escrow {
   }
 
   /** The database is unavailable: settlements go to the journal, and nothing is asked. */
-  #fail(now: number, commands: Command[]): void {
-    this.#sender.failed(now);
+  #fail(lane: Lane, now: number, commands: Command[]): void {
+    this.#sender.failed(lane, now);
     for (const share of this.shares.values()) this.#giveUp(share, commands);
   }
 

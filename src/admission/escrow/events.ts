@@ -1,5 +1,5 @@
 import type { Refusal } from "../refusal.ts";
-import type { Ask, Item, Post, Reply } from "./exchange.ts";
+import type { Ask, Item, Lane, Post, Reply } from "./exchange.ts";
 
 /** What happens at a replica. */
 export type Event =
@@ -10,9 +10,9 @@ export type Event =
   /** A settlement was found in the journal of an earlier process, or of this one. */
   | { type: "recover"; workspace: string; post: Post }
   /** The answers to `send`, in its order. Undefined: the database has executed a later item. */
-  | { type: "receive"; replies: readonly (Reply | undefined)[] }
+  | { type: "receive"; lane: Lane; replies: readonly (Reply | undefined)[] }
   /** The answer to `send` did not come. It may have been applied. */
-  | { type: "fail" }
+  | { type: "fail"; lane: Lane }
   /** `journal` has written the settlements, or has failed. */
   | { type: "journaled"; requestIds: readonly string[]; isWritten: boolean }
   /** Another replica needs headroom of a workspace, or its limits have changed. */
@@ -43,4 +43,4 @@ export type Command =
   | { type: "journal"; workspace: string; posts: readonly Post[] }
   /** A settlement that was written to the journal is in the database, or has to be settled again with `recover`. */
   | { type: "unjournal"; requestId: string }
-  | { type: "send"; items: readonly Item[] };
+  | { type: "send"; lane: Lane; items: readonly Item[] };

@@ -48,6 +48,13 @@ export interface Freed {
   key: string;
 }
 
+/**
+ * How an item is executed. `append`: nothing is asked, returned or closed, so the posts are appended to the log. The
+ * grant stays as it is: what it has beyond `held` and the charges is what the replica keeps. `exchange`: the grant
+ * changes, for which the workspace is locked.
+ */
+export type Lane = "append" | "exchange";
+
 /** What one replica tells the database about one workspace. Repeating it changes nothing. */
 export interface Item {
   workspace: string;
@@ -79,11 +86,7 @@ export interface Item {
   spare: { n: number; credit: number; input: number; output: number };
   /** Removes the grant, if nothing is reserved. */
   close: boolean;
-  /**
-   * Nothing is asked, returned or closed, so the posts can be appended to the log. The grant stays as it is: what it
-   * has beyond `held` and the charges is what the replica keeps.
-   */
-  isAppend: boolean;
+  lane: Lane;
 }
 
 /** Answer to an ask. */

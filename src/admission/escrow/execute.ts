@@ -12,8 +12,7 @@ type RowReply =
     });
 
 /**
- * Executes items in the database: those that only post with `append_settlements()`, the others with `exchange()`, each
- * in one transaction.
+ * Executes items of one lane in one transaction: with `append_settlements()` or with `exchange()`.
  * @param live number of replicas that run
  * @param at the time in ms since 1970, for tests; undefined: the database's clock
  * @returns an answer for each item; undefined for one that is older than the last item of its workspace
@@ -26,12 +25,10 @@ export async function execute(
   items: readonly Item[],
   at?: number,
 ): Promise<(Reply | undefined)[]> {
-  const appended = items.filter(({ isAppend }) => isAppend);
-  const others = items.filter(({ isAppend }) => !isAppend);
-  const replies = await Promise.all([append(pool, replica, appended), exchange(pool, replica, live, others, at)]);
-  const all: Record<string, RowReply> = Object.assign({}, ...replies);
+  const isAppend = items[0]?.lane === "append";
+  const replies = await (isAppend ? append(pool, replica, items) : exchange(pool, replica, live, items, at));
   return items.map(({ workspace }) => {
-    const reply = all[workspace];
+    const reply = replies[workspace];
     return reply && replyOf(reply);
   });
 }
@@ -39,7 +36,6 @@ export async function execute(
 type Replies = Record<string, RowReply>;
 
 async function append(pool: Pick<Pool, "query">, replica: string, items: readonly Item[]): Promise<Replies> {
-  if (items.length === 0) return {};
   const [row] = await pool.query<{ appended: string[] }>("select append_settlements($1, $2) as appended", [
     replica,
     JSON.stringify(items.map(appendOf)),
@@ -57,7 +53,6 @@ async function exchange(
   items: readonly Item[],
   at: number | undefined,
 ): Promise<Replies> {
-  if (items.length === 0) return {};
   const [row] = await pool.query<{ replies: Replies }>("select exchange($1, $2, $3, $4, $5) as replies", [
     items[0]?.workspace,
     replica,

@@ -1,6 +1,7 @@
 import { type Demand, DemandMeter } from "./demand.ts";
-import type { Ask, Freed, Item, Post, Reply } from "./exchange.ts";
+import type { Ask, Freed, Item, Lane, Post, Reply } from "./exchange.ts";
 import { Pause } from "./pause.ts";
+import type { Flight, QueuedAsk, Unposted } from "./request-states.ts";
 import { Unused } from "./unused.ts";
 
 /** Time after which the database is told what was admitted, and time between two returns of headroom, in ms. */
@@ -23,30 +24,6 @@ const MAX_ITEMS = 256;
 /** A running request. */
 export interface Running extends Ask {
   share: Share;
-}
-
-/** A request that waits for the database. */
-export interface QueuedAsk extends Ask {
-  /** When it was first asked for; undefined: not yet. */
-  askedAt?: number;
-  /** When it may be asked for again. */
-  retryAt: number;
-  /** The request was refused here, because the answer did not come. What it gets is returned. */
-  isAbandoned?: boolean;
-}
-
-/** A settlement that the database has not confirmed. */
-export interface Unposted extends Post {
-  /** In the journal, or on its way there. */
-  isJournaled?: boolean;
-  /** Hash of the idempotency key. */
-  key?: string;
-}
-
-/** An item whose answer has not arrived. */
-interface Flight {
-  item: Omit<Item, "asks" | "posts"> & { asks: QueuedAsk[]; posts: Unposted[] };
-  sentAt: number;
 }
 
 /** The grant of one workspace on one replica: what is reserved for it, and what its requests hold. */
@@ -147,17 +124,25 @@ export class Share {
     return this.running.size === 0 && !this.isAwaited;
   }
 
-  /** Makes the next item and puts it in flight. `isDeaf`: without headroom in advance. */
-  send(seq: number, now: number, isDeaf: boolean): Item {
-    this.free.endMinute(now);
+  /** How the next item is executed; undefined: there is none. `isDeaf`: nothing is reserved in advance. */
+  laneOf(now: number, isDeaf: boolean): Lane | undefined {
+    if (!this.needsItem(now)) return undefined;
+    if (!this.#canAppend(now)) return "exchange";
     const demand = this.#demand.read(now);
-    const isQuiet = isDeaf || demand.n === 0 || this.mustReturn || now < this.#quietUntil;
+    if (this.#isQuiet(demand, now, isDeaf)) return "exchange";
+    if (this.#missing(demand) === 0) return "append";
+    this.#lowSince = Math.min(this.#lowSince, now);
+    return demand.isSlow && now - this.#lowSince < REFILL_MS ? "append" : "exchange";
+  }
+
+  /** Makes the next item, for the lane that `laneOf` has named, and puts it in flight. */
+  send(lane: Lane, seq: number, now: number, isDeaf: boolean): Item {
+    this.free.endMinute(now);
+    const isAppend = lane === "append";
+    const demand = this.#demand.read(now);
+    const isQuiet = this.#isQuiet(demand, now, isDeaf);
     const posts = this.posts.splice(0, MAX_ITEMS);
     const asks = this.#takeAsks(now);
-    const missing = isQuiet ? 0 : this.#missing(demand);
-    if (missing > 0) this.#lowSince = Math.min(this.#lowSince, now);
-    const mayWait = missing === 0 || (demand.isSlow && now - this.#lowSince < REFILL_MS);
-    const isAppend = !isQuiet && mayWait && asks.length === 0 && this.#canAppend(posts, now);
     if (!isAppend) this.#lowSince = Number.POSITIVE_INFINITY;
     if (isQuiet) this.free.keepNothing();
     else if (!isAppend) this.free.keepAtMost(2 * demand.n, demand);
@@ -175,9 +160,12 @@ export class Share {
       asks,
       posts,
       freed: this.#freed,
-      spare: { n: isAppend ? 0 : missing, credit: demand.credit, input: demand.input, output: demand.output },
+      spare: {
+        n: isAppend || isQuiet ? 0 : this.#missing(demand),
+        ...{ credit: demand.credit, input: demand.input, output: demand.output },
+      },
       close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
-      isAppend,
+      lane,
     };
     this.used = { requests: 0, input: 0 };
     this.#freed = [];
@@ -249,11 +237,21 @@ export class Share {
     }
   }
 
-  /** Whether an item with these posts need not change the grant. Idempotency keys and journals have to. */
-  #canAppend(posts: readonly Unposted[], now: number): boolean {
-    if (posts.length === 0 || this.#after === 0 || this.#freed.length > 0 || this.mustReport) return false;
+  /** Whether the next item need not change the grant. Idempotency keys and journals have to. */
+  #canAppend(now: number): boolean {
+    if (this.posts.length === 0 || this.#after === 0 || this.#freed.length > 0 || this.mustReport) return false;
     // Requests count in the windows of the item before, so each minute begins with another item.
-    return !this.free.isOver(now) && posts.every(({ key, admittedBy }) => (key ?? admittedBy) === undefined);
+    if (this.free.isOver(now) || this.asks.some(({ retryAt }) => retryAt <= now)) return false;
+    for (let i = 0; i < this.posts.length && i < MAX_ITEMS; i++) {
+      const post = this.posts[i];
+      if ((post?.key ?? post?.admittedBy) !== undefined) return false;
+    }
+    return true;
+  }
+
+  /** Whether unused headroom is returned. */
+  #isQuiet({ n }: Demand, now: number, isDeaf: boolean): boolean {
+    return isDeaf || n === 0 || this.mustReturn || now < this.#quietUntil;
   }
 
   /** Number of requests for which headroom is taken in advance: none while a part of what is expected is left. */

@@ -1,0 +1,25 @@
+import type { Ask, Item, Post } from "./exchange.ts";
+
+/** A request that waits for the database. */
+export interface QueuedAsk extends Ask {
+  /** When it was first asked for; undefined: not yet. */
+  askedAt?: number;
+  /** When it may be asked for again. */
+  retryAt: number;
+  /** The request was refused here, because the answer did not come. What it gets is returned. */
+  isAbandoned?: boolean;
+}
+
+/** A settlement that the database has not confirmed. */
+export interface Unposted extends Post {
+  /** In the journal, or on its way there. */
+  isJournaled?: boolean;
+  /** Hash of the idempotency key. */
+  key?: string;
+}
+
+/** An item whose answer has not arrived. */
+export interface Flight {
+  item: Omit<Item, "asks" | "posts"> & { asks: QueuedAsk[]; posts: Unposted[] };
+  sentAt: number;
+}
