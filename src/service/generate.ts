@@ -27,10 +27,12 @@ import { Settlement } from "./settle.ts";
 
 export interface Generation {
   /**
-   * Refuses a request that cannot be admitted, before its body is read. Undefined: it may be admitted.
+   * Waits for the turn of a request of the caller's workspace, and refuses one that cannot be admitted. Call it before
+   * the body is read. Undefined: the request may begin now.
+   * @param isRepeatable whether the request may repeat an earlier one. Its answer is free of limits, so it only waits.
    * @throws Failure; see `Standing.check`, and `overloaded` while the service drains
    */
-  precheck(caller: Caller): Promise<void> | undefined;
+  enter(caller: Caller, isRepeatable: boolean): Promise<void> | undefined;
   /**
    * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
    * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
@@ -65,10 +67,12 @@ export interface GenerationParts {
 /** @param current what a request that begins now is answered with, to its end */
 export function createGeneration(current: () => GenerationParts): Generation {
   return {
-    precheck({ workspaceId }) {
+    enter({ workspaceId }, isRepeatable) {
+      const turn = turns.enter(workspaceId);
+      if (isRepeatable) return turn;
       const { inFlight, admission } = current();
       if (inFlight.draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
-      return admission.precheck(workspaceId);
+      return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);
     },
     generate: (request, context, streamed) => generate(current(), request, context, streamed),
     async generateWhole(request, context) {
@@ -100,8 +104,6 @@ async function* generate(
   // With `finally`, because `using` takes 0.8 µs in V8.
   try {
     const { workspaceId } = context.caller;
-    const toPrepare = turns.enter(workspaceId);
-    if (toPrepare) await toPrepare;
     const admitted = await prepare(parts, request, context, streamed, running);
     const opened = await traced("admission", () => openLease(parts, admitted));
     if ("replay" in opened) {

@@ -29,7 +29,7 @@ export async function listenRest(
   };
   const log = pino({ level: "trace" }, { write });
   const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
-  const generation = { precheck: () => undefined, ...given.generation };
+  const generation = { enter: () => undefined, ...given.generation };
   const parts = { authorize: async () => CALLER, ready: () => true, ...admins, ...given, generation };
   const services = parts as unknown as Services;
   const config = {

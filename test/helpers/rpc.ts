@@ -100,7 +100,7 @@ export async function serveRpc(
     activity: {},
     ready: () => true,
     ...services,
-    generation: { precheck: () => undefined, ...services.generation },
+    generation: { enter: () => undefined, ...services.generation },
   } as unknown as Services;
   const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };

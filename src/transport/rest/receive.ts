@@ -38,9 +38,8 @@ export async function receive(parts: ReceiveParts, exchange: Exchange, caller: C
   // Node joins repeated headers with a comma and a space, which are not valid in a key.
   const idempotencyKey = request.headers["idempotency-key"]?.toString();
   const isRepeatable = !form.streamed && idempotencyKey !== undefined;
-  // The answer to a repeated request is free of limits.
-  const checked = isRepeatable ? undefined : parts.services.generation.precheck(caller);
-  if (checked) await checked;
+  const entered = parts.services.generation.enter(caller, isRepeatable);
+  if (entered) await entered;
   const decoded = await read(parts, exchange, caller, form, isRepeatable);
   const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, unknownNotices(decoded));
   return { request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) };

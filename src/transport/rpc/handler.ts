@@ -43,10 +43,9 @@ export function createRpcListener(
     async authenticate(call, requirement) {
       const identity = await options.authenticate(call, requirement);
       noteCaller(call, identity);
-      // The answer to a repeated request is free of limits.
-      const isFirst = call.method === "stream_generate" || call.header("idempotency-key") === undefined;
-      if ("scope" in requirement && requirement.scope === "generate" && isFirst)
-        await services.generation.precheck(callerOf(identity));
+      const isRepeatable = call.method !== "stream_generate" && call.header("idempotency-key") !== undefined;
+      if ("scope" in requirement && requirement.scope === "generate")
+        await services.generation.enter(callerOf(identity), isRepeatable);
       return identity;
     },
     stallMs,
