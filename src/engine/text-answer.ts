@@ -18,10 +18,10 @@ import { extractObject } from "./structured/repair.ts";
 import type { TokenMeter } from "./token-meter.ts";
 
 /**
- * Longest text that is counted at once, in UTF-16 units. It takes 0.4 ms, and 13 ms in the worst case. A whole answer
+ * Longest text that is counted at once, in UTF-16 units. It takes 0.2 ms, and 7 ms in the worst case. A whole answer
  * arrives as one text.
  */
-const SLICE = 16 * 1024;
+const SLICE = 8 * 1024;
 
 /** Slices of long texts that are counted in one turn of the event loop, one of each answer in turn. */
 const slices = new Turns<string>(2);

@@ -15,7 +15,7 @@ export class TokenMeter {
   /** Tokens of the text before the tail, whose encoding cannot change. */
   #settled = 0;
   /** The last two pieces of the settled text. They are encoded differently if the answer ends within the next piece. */
-  #recent: string[] = [];
+  #recent: readonly string[] = [];
   #tail = "";
   /** Characters of the tail that were delivered. */
   #delivered = 0;
@@ -75,15 +75,15 @@ export class TokenMeter {
 
   /** Encodes the tail except its last `open` pieces, which later text can change, and delivers it up to the cap. */
   #settle(open: number): string {
-    const waiting: string[] = [];
     let end = 0;
-    for (const piece of this.#encoding.pieces(this.#tail)) {
-      waiting.push(piece);
-      if (waiting.length <= open) continue;
-      const next = waiting.shift() ?? "";
+    let [before = "", last = ""] = this.#recent;
+    const pieces = Array.from(this.#encoding.pieces(this.#tail));
+    for (let i = 0; i < pieces.length - open; i++) {
+      const next = pieces[i] ?? "";
       const tokens = this.#encoding.tokens(next);
       if (this.#settled + tokens > this.#cap) {
         this.#full = true;
+        this.#recent = [before, last];
         const part = this.#fitting(next);
         const delivered = this.#deliver(end + part.length);
         this.#tail = part;
@@ -91,9 +91,11 @@ export class TokenMeter {
         return delivered;
       }
       this.#settled += tokens;
-      this.#recent = [...this.#recent.slice(-1), next];
+      before = last;
+      last = next;
       end += next.length;
     }
+    this.#recent = [before, last];
     const delivered = this.#deliver(Math.max(end, this.#delivered));
     this.#tail = this.#tail.slice(end);
     this.#delivered -= end;
