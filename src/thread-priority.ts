@@ -9,7 +9,7 @@ const MAX_NICENESS = 19;
  * which V8 collects garbage and compiles, and of jobs that take long. Each step changes a thread's share of a core by a
  * factor of 1.25, which matters only while more threads are busy than there are cores.
  */
-export const NICENESS = { light: 5, engine: 5, heavy: 15 };
+export const NICENESS = { light: 5, engine: 12, heavy: 15 };
 
 const THREADS = "/proc/self/task";
 

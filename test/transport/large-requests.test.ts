@@ -83,7 +83,7 @@ test.runIf(process.platform === "linux")("large bodies are read in threads of lo
     new Set([5, Math.min(19, own + 15) - own]),
     "for light and for heavy bodies",
   );
-  assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 5));
+  assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 12));
 });
 
 describe("a large body over RPC", () => {
