@@ -67,6 +67,7 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
+  let isReady = false;
   // `close` comes after the last output.
   const exited = once(child, "close");
   t.onTestFinished(async () => {
@@ -77,7 +78,10 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
   const ready = new Promise<void>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk;
-      if (output.includes("Try it:")) resolve();
+      // A search copies the whole output, which is long after some seconds.
+      if (isReady || !output.includes("Try it:")) return;
+      isReady = true;
+      resolve();
     };
     child.stdout.on("data", read);
     child.stderr.on("data", read);
