@@ -1,5 +1,4 @@
-/** Runs one attack, in a process of its own with the lowest priority, so that the neighbour's latencies are its own. */
-import { setPriority } from "node:os";
+/** Runs one attack, in a process of its own. */
 import { answer, input } from "./child.ts";
 import type { Attack } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -13,7 +12,6 @@ export interface AttackCounts {
   longest: Record<string, number>;
 }
 
-setPriority(19);
 const { name, ...target } = input<AttackInput>();
 const scenario = SCENARIOS.find((one) => one.name === name);
 const ending = new AbortController();

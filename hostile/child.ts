@@ -8,10 +8,16 @@ export interface Child extends AsyncDisposable {
   ask<T>(message: string): Promise<T>;
 }
 
-/** Starts a script of this folder. @param input what the script reads with `input()` */
-export function startChild(script: string, input: object = {}): Child {
+/**
+ * Starts a script of this folder.
+ * @param input what the script reads with `input()`
+ * @param launcher a command that runs the command after it in its own process
+ */
+export function startChild(script: string, input: object = {}, launcher: readonly string[] = []): Child {
+  const [execPath = "", ...execArgv] = [...launcher, process.execPath, "--disable-warning=ExperimentalWarning"];
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(input)], {
-    execArgv: ["--disable-warning=ExperimentalWarning"],
+    execPath,
+    execArgv,
     // JSON, the default, has no NaN.
     serialization: "advanced",
   });

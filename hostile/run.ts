@@ -37,7 +37,8 @@ async function runOnce(environment: Environment, scenario: AttackScenario): Prom
   const neighbour = stack.use(await startNeighbour(environment, service));
   const { keys, keyIds } = await createAttackers(environment, scenario);
   const attackInput: AttackInput = { name: scenario.name, url: service.url, rpcUrl: service.rpcUrl, keys };
-  const attacker = stack.use(startChild("attacker.ts", attackInput));
+  // The lowest priority, also of its threads, so that the neighbour's latencies are its own.
+  const attacker = stack.use(startChild("attacker.ts", attackInput, ["nice", "-n", "19"]));
 
   await sleep(SECONDS.warmUp * 1_000);
   const quiet = await measure(neighbour, () => sleep(SECONDS.quiet * 1_000));
