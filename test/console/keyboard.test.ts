@@ -9,8 +9,10 @@ const FOCUSED = `(() => {
   return element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
 })()`;
 
-/** Moves the focus with the tabulator until it is on the named element. */
+/** Waits for the named element, because pages load their data, and moves the focus to it with the tabulator. */
 async function tabTo(page: Page, name: string): Promise<void> {
+  const named = page.getByLabel(name, { exact: true }).or(page.getByText(name, { exact: true }));
+  await named.first().waitFor();
   for (let i = 0; i < 60; i++) {
     if ((await page.evaluate<string>(FOCUSED)).trim() === name) return;
     await page.keyboard.press("Tab");
