@@ -1,3 +1,5 @@
+import { freeChunk } from "./free-chunk.ts";
+
 /** A size of the blocks, in bytes. */
 const MIN_BLOCK = 16 * 1024;
 const MAX_BLOCK = 1024 * 1024;
@@ -16,14 +18,16 @@ export class Blocks {
     return this.#size;
   }
 
+  /** Adds a chunk, which must not be used any more. */
   add(chunk: Uint8Array): void {
+    const { length } = chunk;
     if (this.#size === 0) this.#chunk = chunk;
     else {
       if (this.#chunk) this.#copy(this.#chunk);
       this.#chunk = undefined;
       this.#copy(chunk);
     }
-    this.#size += chunk.length;
+    this.#size += length;
   }
 
   /** Takes the body, in blocks that each have a buffer alone. */
@@ -54,5 +58,6 @@ export class Blocks {
       this.#free -= part.length;
       at += part.length;
     }
+    freeChunk(chunk);
   }
 }

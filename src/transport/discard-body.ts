@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Turns } from "../turns.ts";
+import { freeChunk } from "./free-chunk.ts";
 
 /** How much of a refused body is still read. */
 const BYTES = 1024 * 1024;
@@ -24,6 +25,7 @@ export function discardBody(request: IncomingMessage): Promise<void> {
     };
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
+      freeChunk(chunk);
       request.pause();
       if (bytes <= BYTES) turns.add(request, resume);
     };

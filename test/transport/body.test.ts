@@ -234,26 +234,35 @@ async function mostInOneTurn(
 test("reads large bodies a chunk at a time, with other work between the chunks", async ({ t }) => {
   const budget = createBodyBudget(256 * MB, TIMEOUTS);
   const bodies: Body[] = [];
-  const read = async (request: IncomingMessage) =>
+  const chunks: Buffer[] = [];
+  const read = async (request: IncomingMessage) => {
+    request.on("data", (chunk) => chunks.push(chunk));
     bodies.push(await readBody(request, budget, WORKSPACE, () => undefined));
+  };
   // Each body may be small, so its first bytes are read at once.
   const most = await mostInOneTurn(t, { count: 8, size: 8 * MB, from: 8 * 512 * 1024 }, read, () => budget.used);
   assert.deepEqual(
     bodies.map(({ blocks }) => blocks.size),
     Array(8).fill(8 * MB),
   );
+  assert.deepEqual(new Set(chunks.map(({ length }) => length)), new Set([0]), "the memory of the chunks is free");
   assert.ok(most <= 512 * 1024, `${most} bytes in one turn of the event loop`);
 });
 
 test("drops refused bodies a few chunks at a time, with other work between them", async ({ t }) => {
   let dropped = 0;
+  const chunks: Buffer[] = [];
   const drop = (request: IncomingMessage) => {
-    request.on("data", (chunk: Buffer) => (dropped += chunk.length));
+    request.on("data", (chunk: Buffer) => {
+      dropped += chunk.length;
+      chunks.push(chunk);
+    });
     return discardBody(request);
   };
   // The first chunk of each body is read at once.
   const most = await mostInOneTurn(t, { count: 16, size: MB, from: 16 * 65_536 }, drop, () => dropped);
   assert.equal(dropped, 16 * MB);
+  assert.deepEqual(new Set(chunks.map(({ length }) => length)), new Set([0]), "the memory of the chunks is free");
   assert.ok(most <= 20 * 65_536, `${most} bytes in one turn of the event loop`);
 });
 
