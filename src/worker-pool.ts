@@ -45,11 +45,21 @@ interface Task<Job> {
   owner: string;
 }
 
+interface Running<Result> {
+  readonly done: PromiseWithResolvers<Result>;
+  part: number | undefined;
+  /** When the job began or last reported progress. */
+  since: number;
+  /** When the job's signal aborted. */
+  leftAt: number;
+  readonly watch: NodeJS.Timeout;
+}
+
 interface Thread<Result> {
   readonly worker: Worker;
   readonly lane: Lane<Result>;
   /** The job that runs, whose memory and time are checked. */
-  running?: { done: PromiseWithResolvers<Result>; part: number | undefined; since: number; watch: NodeJS.Timeout };
+  running?: Running<Result>;
   /** Highest memory that was measured, in bytes. */
   peak: number;
 }
@@ -64,6 +74,12 @@ interface Lane<Result> {
 
 /** Interval of the checks of memory and time, in which unpacking can fill 50 MB. */
 const WATCH_MS = 50;
+
+/**
+ * Time that a job has to end after its signal has aborted, in milliseconds. The start of another thread takes 0.3 to
+ * 1 s of a busy core. If callers who leave ended it at once, the jobs of others would wait for that.
+ */
+const LEFT_MS = 1_000;
 
 /**
  * Runs jobs in threads, which are shared fairly between owners. Heavy jobs have threads apart from light ones, with a
@@ -92,12 +108,19 @@ export class WorkerPool<Job, Result> {
    */
   async run(task: Task<Job>): Promise<Result> {
     const lane = task.heavy ? this.#heavy : this.#light;
-    using _ = await this.#wait(lane, task);
-    const thread = this.#idle(lane);
-    const done = this.#begin(thread, task);
-    const stopListening = onAbort(task.signal, () => void this.#end(thread, task.signal.reason));
+    using stack = new DisposableStack();
+    stack.use(await this.#wait(lane, task));
+    const running = this.#begin(this.#idle(lane), task);
+    // The caller may leave before the job ends, whose thread is not free until then.
+    const permit = stack.move();
+    const done = running.done.promise.finally(() => permit.dispose());
+    const left = Promise.withResolvers<never>();
+    const stopListening = onAbort(task.signal, () => {
+      running.leftAt = performance.now();
+      left.reject(task.signal.reason);
+    });
     try {
-      return await done;
+      return await Promise.race([done, left.promise]);
     } finally {
       stopListening();
     }
@@ -150,14 +173,15 @@ export class WorkerPool<Job, Result> {
     return thread;
   }
 
-  #begin(thread: Thread<Result>, { job, transfer }: Task<Job>): Promise<Result> {
+  #begin(thread: Thread<Result>, { job, transfer }: Task<Job>): Running<Result> {
     const watch = setInterval(() => void this.#check(thread), WATCH_MS);
     const done = Promise.withResolvers<Result>();
-    thread.running = { done, part: undefined, since: performance.now(), watch };
+    const running = { done, part: undefined, since: performance.now(), leftAt: Number.POSITIVE_INFINITY, watch };
+    thread.running = running;
     // A thread keeps the process alive only while a job runs.
     thread.worker.ref();
     thread.worker.postMessage(job, transfer);
-    return done.promise;
+    return running;
   }
 
   #receive(thread: Thread<Result>, report: Report<Result>): void {
@@ -180,7 +204,8 @@ export class WorkerPool<Job, Result> {
     const { running } = thread;
     if (!running) return;
     const { milliseconds, memory, exceeded } = this.#options;
-    if (performance.now() - running.since > milliseconds) {
+    const now = performance.now();
+    if (now - running.since > milliseconds || now - running.leftAt > LEFT_MS) {
       await this.#end(thread, exceeded("time", running.part));
       return;
     }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exchange } from "../exchange.ts";
 import type { Attack, AttackScenario } from "../scenario.ts";
+import { atRate, openSocket, wholeRequest } from "./sockets.ts";
 
 const LARGEST = 64 * 1_024 * 1_024;
 
@@ -28,12 +29,31 @@ const BODIES: Readonly<Record<string, { what: string; text: () => string }>> = {
 };
 
 /** Each kind from a key without credit and from one that pays, three at a time. */
-export const LARGE_BODIES: readonly AttackScenario[] = Object.entries(BODIES).map(([name, { what, text }]) => ({
-  name: `body-${name}`,
-  what: `${what}, three requests at a time`,
-  attackers: [{}, { credits: 1_000_000, tier: "unlimited" }],
-  attack: (attack) => sendBodies(attack, text()),
-}));
+export const LARGE_BODIES: readonly AttackScenario[] = [
+  ...Object.entries(BODIES).map(
+    ([name, { what, text }]): AttackScenario => ({
+      name: `body-${name}`,
+      what: `${what}, three requests at a time`,
+      attackers: [{}, { credits: 1_000_000, tier: "unlimited" }],
+      attack: (attack) => sendBodies(attack, text()),
+    }),
+  ),
+  {
+    name: "body-left",
+    what: "200 connections a second that send a body of 100 KB and close",
+    attackers: [{ credits: 1_000_000, tier: "unlimited" }],
+    attack: leaveBodies,
+  },
+];
+
+async function leaveBodies(attack: Attack): Promise<void> {
+  const request = wholeRequest(attack.url, attack.keys[0] ?? "", { prompt: "lorem ipsum ".repeat(8_000) });
+  await atRate(attack, 200, () => {
+    const socket = openSocket(attack, attack.url);
+    attack.count("opened");
+    socket.write(request, () => setTimeout(() => socket.destroy(), 10 * Math.random()));
+  });
+}
 
 async function sendBodies(attack: Attack, body: string): Promise<void> {
   const { url, keys, signal } = attack;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, describe, it } from "vitest";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
@@ -264,6 +265,18 @@ describe("threads", () => {
       /before/,
     );
     assert.equal((await read([file(PDF, "ok")], BUDGET, busy.reader)).texts[0]?.text, "ok");
+  });
+
+  it("serve others after a caller has left during a short job", async () => {
+    await using busy = closing(createReader({ script, threads: 1 }));
+    const threadOf = async () => (await read([file(PDF, "thread")], BUDGET, busy.reader)).texts[0]?.text;
+    const thread = await threadOf();
+    const caller = new AbortController();
+    const left = assert.rejects(read([file(PDF, "work")], BUDGET, busy.reader, caller.signal), /gone/);
+    await setImmediate();
+    caller.abort(new Error("gone"));
+    await left;
+    assert.equal(await threadOf(), thread);
   });
 
   it("do not keep the process alive when idle, and end on close", async () => {
