@@ -50,6 +50,8 @@ export interface Services {
   readonly operatorSignIn: OperatorSignIn;
   /** True from the end of the start until the service drains, except while the database is not reachable. */
   ready(): boolean;
+  /** True from the beginning of a stop. */
+  draining(): boolean;
 }
 
 export interface Parts {
@@ -107,5 +109,6 @@ export function createServices(parts: Parts): Services {
     operatorSessions: parts.operatorSessions,
     operatorSignIn: createOperatorSignIn(owners, parts.operatorSessions),
     ready: () => parts.isServing() && !inFlight.draining,
+    draining: () => inFlight.draining,
   };
 }

@@ -17,11 +17,11 @@ export const CALLER: Caller = {
   scopes: ["generate", "metrics"],
 };
 
-/** Starts a REST listener with the services in `given` only. */
+/** Starts a REST listener with the services in `given` only, which serves the pages of the console in `folder`. */
 export async function listenRest(
   t: Lifetime,
   given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
-  { maxConnections = 1_000, ...timeouts }: Partial<Server> = {},
+  { maxConnections = 1_000, folder = "/nowhere", ...timeouts }: Partial<Server> & { folder?: string } = {},
 ) {
   let lines = "";
   const write = (line: string) => {
@@ -30,14 +30,21 @@ export async function listenRest(
   const log = pino({ level: "trace" }, { write });
   const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
   const generation = { enter: () => undefined, ...given.generation };
-  const parts = { authorize: async () => CALLER, ready: () => true, ...admins, ...given, generation };
+  const parts = {
+    authorize: async () => CALLER,
+    ready: () => true,
+    draining: () => false,
+    ...admins,
+    ...given,
+    generation,
+  };
   const services = parts as unknown as Services;
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
     body: { idleMs: 10_000, totalMs: 300_000 },
     connections: { internal: 10, vendors: 10, public: maxConnections },
     stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
-    console: { folder: "/nowhere", proxies: 0 },
+    console: { folder, proxies: 0 },
   };
   const reader = createRequestReader();
   const server = createRestServer(services, config, log, createTelemetry(), reader);

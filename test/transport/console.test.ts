@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { pino } from "pino";
 import { describe } from "vitest";
 import { ActivityService, ActorKindSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
@@ -19,14 +16,11 @@ import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { createSecret } from "../../src/admission/secret.ts";
 import { wordOf } from "../../src/json-names.ts";
-import type { Services } from "../../src/service/services.ts";
-import { createTelemetry } from "../../src/telemetry/create.ts";
-import { createRequestReader } from "../../src/transport/request-reader.ts";
-import { createRestServer } from "../../src/transport/rest/server.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { fixture, type Lifetime } from "../helpers/lifetime.ts";
+import { fixture } from "../helpers/lifetime.ts";
 import { openRaw } from "../helpers/raw.ts";
+import { listenRest } from "../helpers/rest.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 
 const POLICY =
@@ -82,7 +76,7 @@ const test = base
       await writeFile(join(folder, "assets/main-abc.js.br"), "packed with brotli");
       await writeFile(join(folder, "assets/own-abc.css"), "a{}");
       await writeFile(join(folder, "assets/own-abc.css.gz"), gzipSync("a{}/*own*/"));
-      const url = await listen(t, folder);
+      const { url } = await listenRest(t, {}, { folder });
       const get = (path: string, headers: Record<string, string> = {}) =>
         fetch(url + path, { headers: { "accept-encoding": "identity", ...headers } });
       return { script, url, get };
@@ -426,29 +420,6 @@ test("takes the caller's address and protocol from trusted proxies", async ({ t 
   assert.equal(await from("10.0.0.99, 2001:db9::1"), 401);
 });
 
-/** Starts a public listener that serves a folder of pages and no services. */
-async function listen(t: Lifetime, folder: string): Promise<string> {
-  const services = { ready: () => true, workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
-  const config = {
-    bodyBudgetBytes: 64 * 1024 * 1024,
-    body: { idleMs: 10_000, totalMs: 300_000 },
-    connections: { internal: 10, vendors: 10, public: 1_000 },
-    stream: { headersMs: 1_000, keepAliveMs: 1_000, stallMs: 1_000 },
-    console: { folder, proxies: 0 },
-  };
-  const log = pino({ level: "silent" });
-  const reader = createRequestReader();
-  const server = createRestServer(services as unknown as Services, config, log, createTelemetry(), reader);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await reader.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 test("leads a browser from / to the console, and tells a program where the API is", async ({ service: { url } }) => {
   const page = await fetch(url, { redirect: "manual", headers: { accept: "text/html,*/*;q=0.8" } });
   assert.deepEqual([page.status, page.headers.get("location"), page.headers.get("vary")], [302, "/console", "Accept"]);
@@ -529,7 +500,7 @@ describe("serves the files of the console's folder only", () => {
 });
 
 test("explains how to build the console when it is missing", async ({ t }) => {
-  const url = await listen(t, "/nowhere");
+  const { url } = await listenRest(t, {});
   const response = await fetch(`${url}/console`);
   assert.equal(response.status, 404);
   assert.equal(response.headers.get("content-security-policy"), POLICY);

@@ -360,11 +360,20 @@ test("ends a connection whose reader takes nothing of a response, whatever it is
 });
 
 test("closes a connection after its answer while the service drains", async ({ t }) => {
-  const server = await listenRest(t, { ready: () => false });
+  const server = await listenRest(t, { draining: () => true });
   const raw = await openRaw(t, server.url);
   raw.send(head("GET", "/healthz"));
   assert.equal((await raw.read()).status, 200);
   await raw.closed;
+});
+
+test("keeps a connection whose request it refuses while the database is away", async ({ t }) => {
+  const server = await listenRest(t, { ready: () => false });
+  const raw = await openRaw(t, server.url);
+  for (let i = 0; i < 2; i++) {
+    raw.send(head("GET", "/readyz"));
+    assert.equal((await raw.read()).status, 503);
+  }
 });
 
 test("sends an error event without the cause for an unexpected error in a stream", async ({ t }) => {

@@ -17,8 +17,8 @@ import { endIfStalled } from "./stall.ts";
 interface Parts {
   readonly router: Router;
   readonly report: Report;
-  /** Whether the service takes new requests. */
-  ready(): boolean;
+  /** Whether the service takes no new requests, because it stops. */
+  draining(): boolean;
   /** Time after which a reader that takes nothing of a response counts as gone, in milliseconds. */
   readonly stallMs: number;
 }
@@ -29,7 +29,7 @@ type ServeExchange = (request: IncomingMessage, response: ServerResponse, expect
  * Creates the function that serves each request: it finds the handler, runs it, and turns what it throws into a
  * response.
  */
-export function createServeExchange({ router, report, ready, stallMs }: Parts): ServeExchange {
+export function createServeExchange({ router, report, draining, stallMs }: Parts): ServeExchange {
   return (request, response, expectsContinue) => {
     const connection = connectionOf(request);
     connection.begin(() => void begin(request, response, expectsContinue, connection), response);
@@ -41,7 +41,7 @@ export function createServeExchange({ router, report, ready, stallMs }: Parts): 
     response.on("finish", () => {
       connection.end();
       // While the service drains, a connection ends after its current response.
-      if (!ready()) request.socket.destroySoon();
+      if (draining()) request.socket.destroySoon();
     });
     const { path, query } = splitTarget(request.url ?? "");
     const exchange: Exchange = {

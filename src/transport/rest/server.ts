@@ -51,7 +51,7 @@ export function createRestServer(
   const serve = createServeExchange({
     router: createRouter(createHandlers({ services, stream: config.stream, budget, reader, open }), console.find),
     report: createReport(log, telemetry),
-    ready: services.ready,
+    draining: services.draining,
     stallMs: config.stream.stallMs,
   });
   server.on("request", (request, response) => serve(request, response, false));
