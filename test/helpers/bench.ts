@@ -26,7 +26,7 @@ async function startBench(t: Lifetime) {
     ...anthropic.env,
     CHORUS_RATES: JSON.stringify(RATES),
     // Tests of deadlines use the effort `medium`.
-    CHORUS_DEADLINES_MS: '{"low":60000,"medium":750,"high":60000}',
+    CHORUS_DEADLINES_MS: '{"low":60000,"medium":2000,"high":60000}',
     CHORUS_STREAM_MS: '{"headersMs":50,"keepAliveMs":20,"stallMs":1000}',
     LOG_LEVEL: "trace",
   };
