@@ -86,6 +86,13 @@ export class Turns<Key> {
     );
   }
 
+  /** Runs work at once or in a later turn. */
+  run(key: Key, work: () => void): void {
+    const turn = this.enter(key);
+    if (turn) void turn.then(work);
+    else work();
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;

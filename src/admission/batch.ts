@@ -2,8 +2,8 @@ import { Failure } from "../failure.ts";
 import { Turns } from "../turns.ts";
 
 /**
- * Ends of items in one turn of the event loop. What follows an end, such as a response, takes about 0.1 ms. One for the
- * process, because the event loop is.
+ * Ends of items in one turn of the event loop, of each item in turn. Equal items share a place. What follows an end,
+ * such as a response, takes about 0.1 ms. One for the process, because the event loop is.
  */
 const turns = new Turns<unknown>(8);
 
@@ -44,9 +44,9 @@ export function createBatcher<Item, Result>(
           key,
           batch.map(({ item }) => item),
         );
-        for (const [i, { item, resolve }] of batch.entries()) inTurn(item, () => resolve(results[i] as Result));
+        for (const [i, { item, resolve }] of batch.entries()) turns.run(item, () => resolve(results[i] as Result));
       } catch (error) {
-        for (const { item, reject } of batch) inTurn(item, () => reject(error));
+        for (const { item, reject } of batch) turns.run(item, () => reject(error));
       }
     }
     queues.delete(key);
@@ -66,11 +66,4 @@ export function createBatcher<Item, Result>(
       }
     });
   };
-}
-
-/** Ends an item in this turn of the event loop, or in a later one while many end. Equal items share a place. */
-function inTurn(item: unknown, end: () => void): void {
-  const turn = turns.enter(item);
-  if (turn) void turn.then(end);
-  else end();
 }

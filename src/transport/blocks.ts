@@ -20,6 +20,7 @@ export class Blocks {
 
   /** Adds a chunk, which must not be used any more. */
   add(chunk: Uint8Array): void {
+    // Copying empties the chunk.
     const { length } = chunk;
     if (this.#size === 0) this.#chunk = chunk;
     else {

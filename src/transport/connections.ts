@@ -265,8 +265,7 @@ class Tracked implements Connection {
   close(): void {
     this.#pipeline?.clear();
     this.#table.wake(this);
-    const turn = this.#open > 0 ? leaving.enter(this.address) : undefined;
-    if (turn) void turn.then(() => this.#abort.abort(GONE));
+    if (this.#open > 0) leaving.run(this.address, () => this.#abort.abort(GONE));
     else this.#abort.abort(GONE);
   }
 }
