@@ -72,7 +72,8 @@ function loadTable(results: Results, kind: Kind, item: string): string {
     ];
   });
   const times = timed ? ["p50 ms", "p99 ms"] : ["of the pace"];
-  const head = ["", `${item}s/s`, ...times, `CPU µs per ${item}`, "÷ bare relay", "share of a core", "load + upstream"];
+  const rates = [`${item}s/s`, ...times, `CPU µs per ${item}`, "÷ bare relay"];
+  const head = ["", ...rates, "share of a core", "load + upstream"];
   return rows.length === 0 ? "" : table(head, rows);
 }
 

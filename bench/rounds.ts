@@ -58,8 +58,8 @@ export const WORKERS_STREAMS = 1_000;
 /** A rate far below the maximum of all servers, to measure the latency that each adds. */
 export const LATENCY_RATE = 200;
 /**
- * In seconds. V8 still compiles during the first 30,000 requests, so the first round would measure the compiler: 292 µs
- * for an answer that takes 194 µs later. A server that has already been measured needs only a short warm-up.
+ * In seconds. V8 still compiles during the first 30,000 requests, so the first round would measure the compiler:
+ * 292 µs for an answer that takes 194 µs later. A server that has already been measured needs only a short warm-up.
  */
 const WARM_UP = { first: 8, later: 0.5 };
 

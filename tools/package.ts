@@ -1,7 +1,7 @@
 /**
  * Packs what others install: `chorus-client` for programs that call the service, and `chorus`, the service with its
- * command line. `node tools/package.ts [client|service]…` writes the folders and tarballs to `dist/packages`; without a
- * name, both.
+ * command line. `node tools/package.ts [client|service]…` writes the folders and tarballs to `dist/packages`; without
+ * a name, both.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -18,8 +18,8 @@ export interface TokenCounts {
 const MAX_PRICE = 4n * 10n ** 18n;
 
 /**
- * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output rate,
- * rounded half up once, at the end. At most `MAX_PRICE`. Source: the contract's charge table.
+ * Price of an answer in micro-credits: (input − cached) × input rate + cached × cached rate + output × output
+ * rate, rounded half up once, at the end. At most `MAX_PRICE`. Source: the contract's charge table.
  */
 export function priceOf(rates: Rates, { input, cached, output }: TokenCounts): bigint {
   // Computes in whole millionths of a rate, because 0.145 × 100 is less than 14.5 in binary.

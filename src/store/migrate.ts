@@ -46,8 +46,8 @@ export class OutdatedSchema extends Error {
 
 /**
  * Brings the database to the newest schema, in one transaction:
- * 1. Applies, in order, the files `migrations/000001_TOPIC.sql`, … that it has not seen. They hold tables, indexes and
- *    types.
+ * 1. Applies, in order, the files `migrations/000001_TOPIC.sql`, … that it has not seen. They hold tables, indexes
+ *    and types.
  * 2. Replaces the functions whose file `functions/NAME.sql` has changed since it was applied, and drops those whose
  *    file is gone. Each file holds one `create or replace function NAME`. A program leaves the functions alone when the
  *    database has seen a migration that it does not know, because they then belong to a newer version. So add a

@@ -145,8 +145,8 @@ async function monthsInRest(query: Query, { prefix, column }: PartitionedTable, 
 }
 
 /**
- * Creates the partition of a month and moves the month's rows from the `…_rest` partition to it. Moves old rows before
- * it locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because
+ * Creates the partition of a month and moves the month's rows from the `…_rest` partition to it. Moves old rows
+ * before it locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because
  * attaching the partition would fail if a row of the month were written to the `…_rest` partition in the meantime.
  */
 async function createPartition(query: Query, source: PartitionedTable, month: Date, now: number): Promise<void> {

@@ -25,7 +25,7 @@ function run(pieces: readonly string[], sequences: readonly string[]): string {
 
 /** Few letters, so that sequences overlap with others and themselves. The two emoji share their first surrogate. */
 const letters = (maxLength: number, minLength = 0) =>
-  fc.array(fc.constantFrom("a", "a", "b", "c", "😀", "😁"), { minLength, maxLength }).map((parts) => parts.join(""));
+  fc.array(fc.constantFrom(..."aabc😀😁"), { minLength, maxLength }).map((parts) => parts.join(""));
 
 describe("createStopper", () => {
   it("gives the text before the first stop sequence for every split", () => {

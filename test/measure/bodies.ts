@@ -117,7 +117,7 @@ export const BODIES: ReadonlyArray<[name: string, create: () => Costly]> = [
   ],
   // As much as may be sent to a vendor.
   ["a message of 3.9 million quotes and line feeds", () => rest({ messages: messages(1, fill('"\n', 3_900_000)) })],
-  ["a message of 3.9 million Chinese characters", () => rest({ messages: messages(1, fill("東京都の", 11_700_000)) })],
+  ["a message of 3.9 million Chinese characters", () => rest({ messages: messages(1, fill("東京", 11_700_000)) })],
   [
     "an image of 14 MB",
     () => rest({ prompt: "p", attachments: [file("image/png", Buffer.concat([png(1, 1), Buffer.alloc(14 * MB)]))] }),

@@ -32,7 +32,8 @@ test("uses the last meaningful question of a long text", () => {
   assert.equal(
     searchQuery([
       user(
-        `${"今天下了一整天的雨。".repeat(50)}雨伞究竟是在什么时候由谁第一次发明出来的呢？` +
+        "今天下了一整天的雨。".repeat(50) +
+          "雨伞究竟是在什么时候由谁第一次发明出来的呢？" +
           "今天下了一整天的雨。".repeat(50),
       ),
     ]),

@@ -33,8 +33,12 @@ function functionOf(lines: number): string {
   return `// é 𝒳\n\nexport const run = () => {\n${"  run;\n".repeat(lines - 2)}};\n`;
 }
 
-test("accepts a function of 70 lines and a line of 120 columns", async () => {
-  const files = { "src/run.ts": functionOf(70), "src/line.ts": `// ${"é".repeat(117)}\r\n` };
+test("accepts a function of 70 lines, a line of 120 columns, and a line of TypeScript of 120 bytes", async () => {
+  const files = {
+    "src/run.ts": functionOf(70),
+    "src/line.ts": `// ${"é".repeat(58)}.\r\n`,
+    "docs/line.md": `${"é".repeat(120)}\r\n`,
+  };
   assert.deepEqual(await check(files), { code: 0, lines: [] });
 });
 
@@ -53,7 +57,8 @@ test("measures functions of the product only", async () => {
 
 test("reports a line of 121 columns in code, documentation and SQL", async () => {
   const long = "x".repeat(121);
-  const { code, lines } = await check({ "src/a.ts": `\n// ${long.slice(3)}\n`, "docs/b.md": long, "src/c.sql": long });
+  const bytes = `// ${"é".repeat(59)}`;
+  const { code, lines } = await check({ "src/a.ts": `\n${bytes}\n`, "docs/b.md": long, "src/c.sql": long });
   assert.equal(code, 1);
   assert.deepEqual(lines.sort(), [
     "docs/b.md:1: the line has 121 columns; at most 120 are allowed.",

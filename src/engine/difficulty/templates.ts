@@ -9,8 +9,10 @@ const HEAD = regex("i")`
   (?: question| problem| task| prompt| frage| aufgabe| pregunta| pergunta)(?: suivante| siguiente| seguinte)?
   (?: carefully| below)?(?: and answer it)?[.:：]
   |you are an? (?:helpful|useful|friendly)(?: ai)? assistant\.
-  |(?:q|question|instruction|task|prompt|user|human|problem|frage|aufgabe|pregunta|pergunta|问题|問題|質問|سؤال)\s?[:：]
-  |(?:请|請)?回答(?:以下|下面的?|下列)?(?:的)?问题\s?[:：]|次の(?:質問|問題)に答えて(?:ください)?[。:：]
+  |(?:q|question|instruction|task|prompt|user|human|problem|frage|aufgabe|pregunta|pergunta)\s?[:：]
+  |(?:问题|問題|質問|سؤال)\s?[:：]
+  |(?:请|請)?回答(?:以下|下面的?|下列)?(?:的)?问题\s?[:：]
+  |次の(?:質問|問題)に答えて(?:ください)?[。:：]
   |أجب عن السؤال التالي\s?[:：]
   )\s*
 `;
@@ -18,7 +20,8 @@ const HEAD = regex("i")`
 /** Endings that say nothing about the task: "Answer:", "Let's think step by step." */
 const TAIL = regex("i")`
   (?:\s|^)[#* ]{0,6}(?:
-  (?:the )?(?:final )?(?:answer|a|response|assistant|solution|antwort|réponse|respuesta|resposta|答案|回答)\s?[:：]
+  (?:the )?(?:final )?
+  (?:answer|a|response|assistant|solution|antwort|réponse|respuesta|resposta|答案|回答)\s?[:：]
   |(?:let's |let us |please )?(?:think|reason|work)(?: it| this)?(?: through)? step[- ]by[- ]step\.?
   )[\s*"]*$
 `;

@@ -11,8 +11,8 @@ const MAX_UNMARKED = 120;
  * Two texts agree when their forms are equal. In doubt the forms differ: a false disagreement costs one call, a false
  * agreement gives a wrong answer.
  *
- * The answer is the text after the last marker (`\boxed{…}`, `#### 42`, `Answer: …`, `the answer is …`), because a
- * model reasons first; else a last line that is formatted as an answer; else the whole text if it is one short line;
+ * The answer is the text after the last marker (`\boxed{…}`, `#### 42`, `Answer: …`, `the answer is …`), because
+ * a model reasons first; else a last line that is formatted as an answer; else the whole text if it is one short line;
  * else the result of a final calculation. Takes linear time and never throws.
  * @returns undefined if the text has no such answer: prose without a marker, a refusal, no text
  */
@@ -29,12 +29,12 @@ export function closedAnswer(text: string): string | undefined {
   return form;
 }
 
-const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const superscript = (digit: string): number => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(digit);
 
 /** Replaces variants of characters by one: Unicode width, quotes, minus signs, superscripts, vulgar fractions. */
 function normalize(text: string): string {
   return text
-    .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${[...digits].map((digit) => SUPERSCRIPTS.indexOf(digit)).join("")}`)
+    .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${Array.from(digits, superscript).join("")}`)
     .replace(/(\d)(?=[¼½¾⅐-⅞])/g, "$1 ")
     .normalize("NFKC")
     .replace(/[‐‑‒–−]/g, "-")

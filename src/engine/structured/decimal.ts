@@ -1,7 +1,8 @@
 import type { JsonNode } from "../../json.ts";
 
 /**
- * The exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent. The digits neither begin nor end with 0; zero has none.
+ * The exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent. The digits neither begin nor end with 0; zero
+ * has none.
  */
 export interface Decimal {
   negative: boolean;

@@ -4,8 +4,8 @@ const CLOSE = "</think>";
 const MAX_SPACE = 1_000;
 
 /**
- * Drops `<think>…</think>` at the beginning of a text, where many open models write their thinking. Elsewhere the same
- * words are text. It holds back only what may be the beginning of one of the two marks.
+ * Drops `<think>…</think>` at the beginning of a text, where many open models write their thinking. Elsewhere the
+ * same words are text. It holds back only what may be the beginning of one of the two marks.
  */
 export class ThinkFilter {
   #state: "head" | "thinking" | "after" | "text" = "head";

@@ -87,7 +87,7 @@ describe("checkSchema accepts", () => {
   });
 
   it("any property name", () => {
-    const names = ["__proto__", "constructor", "toString", "", "a b", "10", 'q"', "ünï", "$ref", "type", "properties"];
+    const names = ["__proto__", "constructor", "toString", "", "a b", "10", 'q"', "ü", "$ref", "type", "properties"];
     const members = names.map((name) => `${JSON.stringify(name)}:{"type":"string"}`);
     accepts(`{"type":"object","properties":{${members.join(",")}},"required":${JSON.stringify(names)}}`);
   });

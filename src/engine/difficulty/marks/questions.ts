@@ -10,8 +10,10 @@ export const QUESTIONS = {
     laquelle des
     verdadero o falso, si o no, cual de las siguientes, cual de los siguientes, verdadeiro ou falso, sim ou nao
     qual das seguintes
-    vero o falso, quale delle seguenti, верно или неверно, да или нет, какое из следующих
-    以下哪, 下列哪, 对还是错, 正确的是, 是非, 次のうち, 正しいもの, どれか, أي مما يلي, صح أم خطأ, نعم أو لا, 다음 중, 옳은 것`,
+    vero o falso, quale delle seguenti, верно или неверно, да или нет
+    какое из следующих
+    以下哪, 下列哪, 对还是错, 正确的是, 是非, 次のうち, 正しいもの, どれか
+    أي مما يلي, صح أم خطأ, نعم أو لا, 다음 중, 옳은 것`,
   lookup: `
     who, when, where, which, whose, whom, is, are, was, were, does, did, do, can, has, have, what's the capital
     what is the capital
@@ -22,8 +24,10 @@ export const QUESTIONS = {
     quien, cuando, donde, cual es, en que ano, es, capital de, cual, quienes
     quem, quando, onde, qual, em que ano, chi, dove, qual e, in che anno, come si chiama
     кто, когда, где, какой, какая, какое, какие, в каком году, столиц*
-    谁, 何时, 哪里, 哪个, 哪一年, 首都, 是什么, 什么时候, 多高, 誰, いつ, どこ, どの, 何ですか, 首都は, なんという
-    من هو, من كتب, متى, أين, ما هي, ما هو, ما اسم, عاصمة, 누구, 언제, 어디, 무엇, 수도`,
+    谁, 何时, 哪里, 哪个, 哪一年, 首都, 是什么, 什么时候, 多高, 誰, いつ, どこ, どの
+    何ですか, 首都は, なんという
+    من هو, من كتب, متى, أين, ما هي, ما هو, ما اسم, عاصمة, 누구, 언제, 어디
+    무엇, 수도`,
   quantity: `
     how many, how much, what percentage, what fraction, how old, how tall, wie viel, wie viele, wieviel*, wie alt
     combien, quel est le prix
@@ -37,25 +41,30 @@ export const QUESTIONS = {
     por ciento, mitad, doble, veces, cada, promedio, tercio, quedan, restantes, metade, dobro, vezes, media, resta
     sobrou, terco
     meta, doppio, volte, ogni, половин*, вдвое, кажд*, всего, осталось, процент*
-    每, 一半, 倍, 剩下, 平均, 共, 残り, 半分, 毎, 合計, ずつ, لكل, نصف, ضعف, مجموع, تبقى, 매, 절반, 남은, 평균`,
+    每, 一半, 倍, 剩下, 平均, 共, 残り, 半分, 毎, 合計, ずつ, لكل, نصف, ضعف, مجموع
+    تبقى, 매, 절반, 남은, 평균`,
   numbers: `
     two, three, four, five, six, seven, eight, nine, ten, zwei, drei, vier, funf, sechs, sieben, acht, zehn, deux
     trois, quatre, cinq, sept, huit
     dos, tres, cuatro, cinco, seis, siete, ocho, nueve, diez, dois, duas, quatro, sete, oito, nove, dez, due, tre
     quattro, cinque, sei
-    два, две, три, четыре, пять, шесть, 两, 三, 五, 二人, 三人, اثنان, ثلاث, أربع, خمس, 두, 세, 네`,
+    два, две, три, четыре, пять, шесть, 两, 三, 五, 二人, 三人, اثنان, ثلاث
+    أربع, خمس, 두, 세, 네`,
   conditions: `
     if, then, before, after, while, until, than, wenn, dann, nachdem, bevor, wahrend, bis, als, puis, lorsque, avant
     apres, jusqu'a
-    si, entonces, despues, antes, hasta, se, entao, depois, ate, allora, dopo, prima, если, тогда, после, пока
+    si, entonces, despues, antes, hasta, se, entao, depois, ate, allora, dopo, prima, если, тогда, после
+    пока
     如果, 那么, 然后, 之后, 直到, もし, その後, まで, إذا, ثم, بعد, حتى, 만약, 그러면`,
   statements: `
     statement, statements, suppose, assume, given that, given the, scenario, conclude, aussage*, angenommen, gegeben
     supposons, sachant que, soit
-    supongamos, sabiendo que, sea, suponha, sabendo que, seja, supponiamo, пусть, предположим, 设, 假设, 已知, 且, とする, とき
+    supongamos, sabiendo que, sea, suponha, sabendo que, seja, supponiamo, пусть, предположим, 设
+    假设, 已知, 且, とする, とき
     ならば, لتكن, ليكن, بفرض, علما`,
   negation: `
-    except, incorrect, not true, least likely, nicht zutrifft, ausser, sauf, excepto, exceto, tranne, кроме, 不正确
+    except, incorrect, not true, least likely, nicht zutrifft, ausser, sauf, excepto, exceto, tranne, кроме
+    不正确
     错误的是, 誤っている, ما عدا`,
   brevity: `
     short, brief, briefly, simple, simply, in one sentence, one sentence, in two sentences, in simple words, kurz
@@ -63,16 +72,19 @@ export const QUESTIONS = {
     in einem satz, in zwei satzen, court, courte, courts, bref, en une phrase, en deux phrases
     corto, corta, breve*, sencill*, en dos frases, en una frase, curto, curta, em uma frase, em duas frases, semplice
     in una frase
-    коротк*, кратк*, прост*, 简短, 简单, 一句话, 短い, 簡単, 一言, قصيرة, قصير, باختصار, بسيط, 짧은, 간단`,
+    коротк*, кратк*, прост*, 简短, 简单, 一句话, 短い, 簡単, 一言, قصيرة, قصير
+    باختصار, بسيط, 짧은, 간단`,
   greeting: `
     hi, hello, hey, good morning, good evening, good afternoon, thanks, thank you, how are you, hallo, guten morgen
     guten abend, guten tag, danke
     salut, bonjour, bonsoir, merci, bonne soiree, hola, buenos dias, gracias, que tal, ola, bom dia, boa tarde
     obrigad*, tudo bem
-    ciao, buongiorno, grazie, привет*, здравствуй*, спасибо, 你好, 早上好, 谢谢, 晚上好, こんにちは, おはよう, ありがとう, こんばんは
+    ciao, buongiorno, grazie, привет*, здравствуй*, спасибо, 你好, 早上好, 谢谢, 晚上好
+    こんにちは, おはよう, ありがとう, こんばんは
     مرحبا, صباح الخير, شكرا, كيف حالك, السلام عليكم, 안녕, 감사`,
   role: `
     pretend, act as, role-play, roleplay, the role of, imagine, picture yourself, embody, you are a, you are an
     persona of, stell dir vor
-    imagine que, imagina que, tu es un, tu es une, eres un, eres una, voce e um, 扮演, あなたは, تخيل, 역할`,
+    imagine que, imagina que, tu es un, tu es une, eres un, eres una, voce e um, 扮演, あなたは, تخيل
+    역할`,
 } satisfies Marks;
