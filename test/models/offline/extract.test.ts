@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
 import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
 import { ask, askJson, TIERS } from "./ask.ts";
 import { ARTICLE, BRIDGE, GERMAN_INVOICE, PROSE_INVOICE, STACKED_INVOICE, US_INVOICE } from "./texts.ts";
 
+const run = promisify(execFile);
 const string = { type: "string" };
 const number = { type: "number" };
 const strict = (properties: Record<string, object>) => ({
@@ -104,6 +108,21 @@ for (const tier of TIERS) {
     });
   });
 }
+
+test("reads labels in capital letters in a process that V8 no longer optimises patterns for", async () => {
+  // V8 stops as soon as a process has compiled 1 MB of patterns.
+  const code =
+    'import { extract } from "./src/models/offline/extract.ts";' +
+    "process.stdout.write(extract(process.argv[1], process.argv[2], {}));";
+  const schema = strict({ invoice_number: string, date: string });
+  const text = "Rechnung Nr. 2026-0077, March 14, 2026";
+  const { stdout } = await run(
+    process.execPath,
+    ["--no-regexp-optimization", "--input-type=module", "-e", code, JSON.stringify(schema), text],
+    { cwd: resolve(import.meta.dirname, "../../.."), timeout: 60_000 },
+  );
+  assert.deepEqual(JSON.parse(stdout), { invoice_number: "2026-0077", date: "2026-03-14" });
+});
 
 test("writes dates as ISO dates, and null for a date that does not exist", async () => {
   const schema = strict({ date: { type: ["string", "null"] } });
