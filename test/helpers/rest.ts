@@ -2,25 +2,16 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
-import type { Caller } from "../../src/accounts/keys.ts";
-import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import type { Lifetime } from "./lifetime.ts";
-
-/** The caller of every request of `listenRest`, unless the test authenticates itself. */
-export const CALLER: Caller = {
-  workspaceId: "ws_1",
-  workspace: "default",
-  keyId: "key_1",
-  scopes: ["generate", "metrics"],
-};
+import { type SomeServices, servicesWith } from "./services.ts";
 
 /** Starts a REST listener with the services in `given` only, which serves the pages of the console in `folder`. */
 export async function listenRest(
   t: Lifetime,
-  given: Partial<Omit<Services, "generation">> & { generation?: Partial<Services["generation"]> },
+  given: SomeServices,
   { maxConnections = 1_000, folder = "/nowhere", ...timeouts }: Partial<Server> & { folder?: string } = {},
 ) {
   let lines = "";
@@ -28,17 +19,6 @@ export async function listenRest(
     lines += line;
   };
   const log = pino({ level: "trace" }, { write });
-  const admins = { workspaces: {}, credits: {}, keys: {}, usage: {}, activity: {} };
-  const generation = { enter: () => undefined, ...given.generation };
-  const parts = {
-    authorize: async () => CALLER,
-    ready: () => true,
-    draining: () => false,
-    ...admins,
-    ...given,
-    generation,
-  };
-  const services = parts as unknown as Services;
   const config = {
     bodyBudgetBytes: 64 * 1024 * 1024,
     body: { idleMs: 10_000, totalMs: 300_000 },
@@ -47,7 +27,7 @@ export async function listenRest(
     console: { folder, proxies: 0 },
   };
   const reader = createRequestReader();
-  const server = createRestServer(services, config, log, createTelemetry(), reader);
+  const server = createRestServer(servicesWith(given), config, log, createTelemetry(), reader);
   Object.assign(server, timeouts).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.onTestFinished(async () => {

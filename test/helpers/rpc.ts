@@ -15,12 +15,12 @@ import {
 } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Config } from "../../src/config/config.ts";
-import type { Services } from "../../src/service/services.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import { type Listener, listenBoth } from "../../src/transport/listen.ts";
 import { createRequestReader } from "../../src/transport/request-reader.ts";
 import { createRpcHandler } from "../../src/transport/rpc/server.ts";
 import type { Lifetime } from "./lifetime.ts";
+import { type SomeServices, servicesWith } from "./services.ts";
 
 /** Transports of a Connect client to the internal listener, by name: every protocol and HTTP version. */
 export function transports(baseUrl: string) {
@@ -86,28 +86,15 @@ export function statusDetail<D extends DescMessage>(status: Uint8Array, schema: 
  */
 export async function serveRpc(
   t: Lifetime,
-  services: { [K in keyof Services]?: Partial<Services[K]> },
+  services: SomeServices,
   config: Partial<Pick<Config, "bodyBudgetBytes">> & { stallMs?: number } = {},
 ): Promise<Listener> {
-  const caller = { workspaceId: "ws_1", workspace: "default", keyId: "key_1", scopes: ["generate" as const] };
-  const all = {
-    authorize: async () => caller,
-    authorizeActor: async () => ({ kind: "operator", id: "tok_test" }),
-    workspaces: {},
-    credits: {},
-    keys: {},
-    usage: {},
-    activity: {},
-    ready: () => true,
-    ...services,
-    generation: { enter: () => undefined, ...services.generation },
-  } as unknown as Services;
   const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
-  const body = { idleMs: 10_000, totalMs: 300_000 };
+  const limits = { bodyBudgetBytes, body: { idleMs: 10_000, totalMs: 300_000 }, stream };
   const log = pino({ level: "silent" });
   const reader = createRequestReader();
-  const handler = createRpcHandler(all, { bodyBudgetBytes, body, stream }, log, createTelemetry(), reader);
+  const handler = createRpcHandler(servicesWith(services), limits, log, createTelemetry(), reader);
   const listener = await listenBoth(handler, "127.0.0.1", 0);
   t.onTestFinished(async () => {
     const closed = listener.close();

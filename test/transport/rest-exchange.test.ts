@@ -8,8 +8,9 @@ import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
-import { CALLER, listenRest } from "../helpers/rest.ts";
+import { listenRest } from "../helpers/rest.ts";
 import type { TestService } from "../helpers/service.ts";
+import { CALLER } from "../helpers/services.ts";
 import { until } from "../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };

@@ -1,0 +1,42 @@
+import type { Caller } from "../../src/accounts/keys.ts";
+import type { Services } from "../../src/service/services.ts";
+
+/** The caller of every request, unless the test authenticates itself. */
+export const CALLER: Caller = {
+  workspaceId: "ws_1",
+  workspace: "default",
+  keyId: "key_1",
+  scopes: ["generate", "metrics"],
+};
+
+type Functions = "authorize" | "authorizeActor" | "quotas" | "metrics" | "ready" | "draining";
+export type SomeServices = Partial<Pick<Services, Functions>> & {
+  [K in Exclude<keyof Services, Functions>]?: Partial<Services[K]>;
+};
+
+/** Services of which only those in `given` do something. Every key and token is valid unless `given` checks it. */
+export function servicesWith(given: SomeServices): Services {
+  const absent = {} as never;
+  const services: Services = {
+    authorize: async () => CALLER,
+    authorizeActor: async () => ({ kind: "operator", id: "tok_test" }),
+    generation: absent,
+    quotas: absent,
+    metrics: absent,
+    workspaces: absent,
+    credits: absent,
+    keys: absent,
+    usage: absent,
+    activity: absent,
+    operations: absent,
+    alerts: absent,
+    sessions: absent,
+    signIn: absent,
+    operatorSessions: absent,
+    operatorSignIn: absent,
+    ready: () => true,
+    draining: () => false,
+  };
+  const generation = { enter: () => undefined, ...given.generation };
+  return { ...services, ...(given as Partial<Services>), generation: generation as Services["generation"] };
+}
