@@ -5,11 +5,11 @@ import { getPriority, setPriority } from "node:os";
 const MAX_NICENESS = 19;
 
 /**
- * Priorities below that of the event loop, in steps of `nice`: of jobs that take a few milliseconds, of the threads in
- * which V8 collects garbage and compiles, and of jobs that take long. Each step changes a thread's share of a core by a
+ * Priorities below that of the event loop, in steps of `nice`: of light and medium jobs, of the threads in which V8
+ * collects garbage and compiles, and of heavy jobs. Each step changes a thread's share of a core by a
  * factor of 1.25, which matters only while more threads are busy than there are cores.
  */
-export const NICENESS = { light: 5, engine: 12, heavy: 15 };
+export const NICENESS = { light: 5, medium: 10, engine: 12, heavy: 15 };
 
 const THREADS = "/proc/self/task";
 

@@ -9,14 +9,17 @@ import type { Report } from "./worker-job.ts";
 /** The limit that a job exceeded. */
 export type JobLimit = "time" | "memory";
 
+/** How long a job can take: below 50 ms, below a second, or longer. */
+export type Weight = "light" | "medium" | "heavy";
+
 export interface WorkerPoolOptions {
-  /** Most threads for heavy jobs, and as many for light ones; they start on demand. */
+  /** Most threads for the jobs of each weight; they start on demand. */
   threads: number;
   /** Timeout of a job between two reports of progress, in milliseconds. */
   milliseconds: number;
   /** Most memory of a thread, in bytes: heap and external memory. */
   memory: number;
-  /** Most jobs of each kind that may wait for a thread; a quarter of them of one owner. */
+  /** Most jobs of each weight that may wait for a thread; a quarter of them of one owner. */
   waiting: number;
   /** Most bytes of jobs that may wait for a thread. */
   waitingBytes: number;
@@ -38,8 +41,7 @@ interface Task<Job> {
   transfer: readonly Transferable[];
   /** Size of the job. */
   bytes: number;
-  /** Whether the job can take long. */
-  heavy: boolean;
+  weight: Weight;
   signal: Signal;
   /** The workspace of the job. */
   owner: string;
@@ -64,7 +66,7 @@ interface Thread<Result> {
   peak: number;
 }
 
-/** The threads for heavy or for light jobs. */
+/** The threads for the jobs of one weight. */
 interface Lane<Result> {
   readonly niceness: number;
   /** Shares the threads between owners. */
@@ -82,14 +84,13 @@ const WATCH_MS = 50;
 const LEFT_MS = 1_000;
 
 /**
- * Runs jobs in threads, which are shared fairly between owners. Heavy jobs have threads apart from light ones, with a
- * lower priority, and one thread stays free while one owner has heavy jobs. A job that takes too much time or memory
- * ends its thread, never the process.
+ * Runs jobs in threads, which are shared fairly between owners. The jobs of each weight have threads of their own, so
+ * none waits for one that takes much longer. The heavier the jobs, the lower their priority. Where jobs are not light,
+ * one owner leaves one thread to others. A job that takes too much time or memory ends its thread, never the process.
  */
 export class WorkerPool<Job, Result> {
   readonly #options: WorkerPoolOptions;
-  readonly #heavy: Lane<Result>;
-  readonly #light: Lane<Result>;
+  readonly #lanes: Readonly<Record<Weight, Lane<Result>>>;
   readonly #closing = new AbortController();
   #waitingBytes = 0;
 
@@ -97,8 +98,12 @@ export class WorkerPool<Job, Result> {
     this.#options = options;
     const { threads: capacity, waiting: maxWaiting } = options;
     const bounds = { capacity, maxWaiting, maxWaitingPerKey: Math.ceil(maxWaiting / 4) };
-    this.#heavy = { niceness: NICENESS.heavy, queue: new FairQueue({ ...bounds, perFree: 1 }), threads: new Set() };
-    this.#light = { niceness: NICENESS.light, queue: new FairQueue(bounds), threads: new Set() };
+    const laneOf = (weight: Weight): Lane<Result> => ({
+      niceness: NICENESS[weight],
+      queue: new FairQueue(weight === "light" ? bounds : { ...bounds, perFree: 1 }),
+      threads: new Set(),
+    });
+    this.#lanes = { light: laneOf("light"), medium: laneOf("medium"), heavy: laneOf("heavy") };
   }
 
   /**
@@ -107,7 +112,7 @@ export class WorkerPool<Job, Result> {
    *   crashed for another reason; the reason of the signal when it aborts
    */
   async run(task: Task<Job>): Promise<Result> {
-    const lane = task.heavy ? this.#heavy : this.#light;
+    const lane = this.#lanes[task.weight];
     using stack = new DisposableStack();
     stack.use(await this.#wait(lane, task));
     const running = this.#begin(this.#idle(lane), task);
@@ -128,7 +133,7 @@ export class WorkerPool<Job, Result> {
 
   async close(): Promise<void> {
     this.#closing.abort(overloaded());
-    const threads = [...this.#heavy.threads, ...this.#light.threads];
+    const threads = Object.values(this.#lanes).flatMap((lane) => [...lane.threads]);
     await Promise.all(threads.map((thread) => this.#end(thread, overloaded())));
   }
 

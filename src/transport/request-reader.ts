@@ -26,8 +26,9 @@ export interface RequestReader {
 /** Largest body that is read on the event loop, in bytes. In the worst case its text takes 13 ms to count. */
 export const MAX_INLINE = 16 * 1024;
 
-/** Size above which reading takes long, in bytes. */
-const HEAVY = 512 * 1024;
+/** Largest light and medium bodies, in bytes. In the worst case their texts take 50 ms and a second to count. */
+const LIGHT = 64 * 1024;
+const MEDIUM = 1024 * 1024;
 
 const OPTIONS: WorkerPoolOptions = {
   threads: WORKER_THREADS,
@@ -49,7 +50,8 @@ export function createRequestReader(): RequestReader {
       const bytes = body.size;
       const blocks = body.take();
       const transfer = blocks.map(({ buffer }) => buffer);
-      return pool.run({ job: { blocks, ...form }, transfer, bytes, heavy: bytes > HEAVY, signal, owner });
+      const weight = bytes <= LIGHT ? "light" : bytes <= MEDIUM ? "medium" : "heavy";
+      return pool.run({ job: { blocks, ...form }, transfer, bytes, weight, signal, owner });
     },
     close: () => pool.close(),
   };

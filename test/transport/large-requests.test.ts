@@ -69,22 +69,40 @@ describe("a large body over REST", () => {
   });
 });
 
-test.runIf(process.platform === "linux")("large bodies are read in threads of lower priority", async ({ service }) => {
-  for (const count of [1, 20]) await (await service.post("/v1/generate", { prompt: LONG.repeat(count) })).text();
-  const tasks = `/proc/${service.process.pid}/task`;
-  const threads = readdirSync(tasks).map((id) => {
-    const [, name = "", fields = ""] = /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${id}/stat`, "utf8")) ?? [];
-    return { id: Number(id), name, niceness: Number(fields.split(" ")[16]) };
-  });
-  const own = threads.find(({ id }) => id === service.process.pid)?.niceness ?? 0;
-  const of = (name: string) => threads.filter((one) => one.name === name).map(({ niceness }) => niceness - own);
-  assert.deepEqual(
-    new Set(of("WorkerThread")),
-    new Set([5, Math.min(19, own + 15) - own]),
-    "for light and for heavy bodies",
-  );
-  assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 12));
+/** Bodies that threads for light, medium and heavy jobs read. */
+const WEIGHTS = [LONG.slice(0, 30_000), LONG, LONG.repeat(20)].map((prompt) => ({ prompt }));
+
+test("a large body does not wait for larger ones that came before", async ({ service }) => {
+  const [light] = WEIGHTS;
+  for (const body of WEIGHTS) await (await service.post("/v1/generate", body)).text();
+  // Texts without a space take longest to count.
+  const medium = { messages: Array.from({ length: 2 }, () => ({ role: "user", content: "ab".repeat(100_000) })) };
+  const ended: string[] = [];
+  const send = async (name: string, body: object) => {
+    await (await service.post("/v1/generate", body)).text();
+    ended.push(name);
+  };
+  const sent = ["first", "second", "third"].map((name) => send(name, medium));
+  await Promise.all([...sent, send("light", light ?? {})]);
+  assert.equal(ended[0], "light");
 });
+
+test.runIf(process.platform === "linux")(
+  "the larger a body, the lower the priority of its thread",
+  async ({ service }) => {
+    for (const body of WEIGHTS) await (await service.post("/v1/generate", body)).text();
+    const tasks = `/proc/${service.process.pid}/task`;
+    const threads = readdirSync(tasks).map((id) => {
+      const [, name = "", fields = ""] = /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${id}/stat`, "utf8")) ?? [];
+      return { id: Number(id), name, niceness: Number(fields.split(" ")[16]) };
+    });
+    const own = threads.find(({ id }) => id === service.process.pid)?.niceness ?? 0;
+    const of = (name: string) => threads.filter((one) => one.name === name).map(({ niceness }) => niceness - own);
+    const below = [5, 10, 15].map((niceness) => Math.min(19, own + niceness) - own);
+    assert.deepEqual(new Set(of("WorkerThread")), new Set(below));
+    assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 12));
+  },
+);
 
 describe("a large body over RPC", () => {
   for (const name of TRANSPORTS) {

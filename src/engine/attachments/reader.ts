@@ -93,7 +93,8 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
           "attachments have more images than fit into the context beside the prompt. Send fewer.",
         );
       if (documents.length === 0) return { texts: [], images, notices: [] };
-      const heavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
+      const isHeavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
+      const weight = isHeavy ? "heavy" : "light";
       const bytes = documents.reduce((sum, { data }) => sum + data.length, 0);
       const job: Job = {
         files: documents.map((file) => ({ ...file, data: ownBytes(file.data) })),
@@ -102,7 +103,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
         milliseconds: settings.milliseconds,
       };
       const transfer = job.files.map(({ data }) => data.buffer);
-      const { texts, notices } = await pool.run({ job, transfer, bytes, heavy, signal, owner: budget.owner });
+      const { texts, notices } = await pool.run({ job, transfer, bytes, weight, signal, owner: budget.owner });
       return {
         texts: texts.map(({ index, ...read }) => ({ name: files[index]?.name ?? "", ...read })),
         images,
