@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AttackCounts, AttackInput } from "./attacker.ts";
 import { type Child, startChild } from "./child.ts";
@@ -21,6 +22,12 @@ export interface AttackResult extends AttackCounts, Faults {
   after: ProcessFacts;
 }
 
+/**
+ * Gives the attacker and all its threads the lowest priority, so that the neighbour's latencies are its own. With
+ * SCHED_IDLE (Linux) it stops as soon as another process has something to do; with `nice`, up to some ms later.
+ */
+const LOWEST = spawnSync("chrt", ["--idle", "0", "true"]).status === 0 ? ["chrt", "--idle", "0"] : ["nice", "-n", "19"];
+
 const SECONDS = { warmUp: 1.5, quiet: 4, attack: 6, rest: 2 };
 
 /** Runs one attack, and again if it only made the neighbour slow, which the machine may have done. */
@@ -37,8 +44,7 @@ async function runOnce(environment: Environment, scenario: AttackScenario): Prom
   const neighbour = stack.use(await startNeighbour(environment, service));
   const { keys, keyIds } = await createAttackers(environment, scenario);
   const attackInput: AttackInput = { name: scenario.name, url: service.url, rpcUrl: service.rpcUrl, keys };
-  // The lowest priority, also of its threads, so that the neighbour's latencies are its own.
-  const attacker = stack.use(startChild("attacker.ts", attackInput, ["nice", "-n", "19"]));
+  const attacker = stack.use(startChild("attacker.ts", attackInput, LOWEST));
 
   await sleep(SECONDS.warmUp * 1_000);
   const quiet = await measure(neighbour, () => sleep(SECONDS.quiet * 1_000));
