@@ -6,8 +6,8 @@ const MAX_NICENESS = 19;
 
 /**
  * Priorities below that of the event loop, in steps of `nice`: of light and medium jobs, of the threads in which V8
- * collects garbage and compiles, and of heavy jobs. Each step changes a thread's share of a core by a
- * factor of 1.25, which matters only while more threads are busy than there are cores.
+ * collects garbage and compiles, and of heavy jobs. Each step changes a thread's share of a core by a factor of 1.25,
+ * which matters only while more threads are busy than there are cores.
  */
 export const NICENESS = { light: 5, medium: 10, engine: 12, heavy: 15 };
 

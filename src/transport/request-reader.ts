@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
-import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../worker-pool.ts";
 import type { Blocks } from "./blocks.ts";
 import type { Job, Result } from "./request-worker.ts";
 
@@ -26,10 +26,6 @@ export interface RequestReader {
 /** Largest body that is read on the event loop, in bytes. In the worst case its text takes 13 ms to count. */
 export const MAX_INLINE = 16 * 1024;
 
-/** Largest light and medium bodies, in bytes. In the worst case their texts take 50 ms and a second to count. */
-const LIGHT = 64 * 1024;
-const MEDIUM = 1024 * 1024;
-
 const OPTIONS: WorkerPoolOptions = {
   threads: WORKER_THREADS,
   milliseconds: 20_000,
@@ -50,8 +46,7 @@ export function createRequestReader(): RequestReader {
       const bytes = body.size;
       const blocks = body.take();
       const transfer = blocks.map(({ buffer }) => buffer);
-      const weight = bytes <= LIGHT ? "light" : bytes <= MEDIUM ? "medium" : "heavy";
-      return pool.run({ job: { blocks, ...form }, transfer, bytes, weight, signal, owner });
+      return pool.run({ job: { blocks, ...form }, transfer, bytes, weight: weightOf(bytes), signal, owner });
     },
     close: () => pool.close(),
   };

@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import type { Signal } from "../../abort.ts";
 import { invalid } from "../../failure.ts";
 import { ownBytes } from "../../worker-job.ts";
-import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions } from "../../worker-pool.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../worker-pool.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
@@ -55,9 +55,8 @@ export interface Reader {
   close(): Promise<void>;
 }
 
-/** Types and sizes that can take long to read. */
+/** Types that can take long to read, whatever their size. */
 const HEAVY = /^application\/(pdf|vnd\.)/;
-const HEAVY_BYTES = 1024 * 1024;
 
 const DEFAULTS: WorkerPoolOptions = {
   threads: WORKER_THREADS,
@@ -93,9 +92,8 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
           "attachments have more images than fit into the context beside the prompt. Send fewer.",
         );
       if (documents.length === 0) return { texts: [], images, notices: [] };
-      const isHeavy = documents.some(({ mediaType, data }) => HEAVY.test(mediaType) || data.length > HEAVY_BYTES);
-      const weight = isHeavy ? "heavy" : "light";
       const bytes = documents.reduce((sum, { data }) => sum + data.length, 0);
+      const weight = documents.some(({ mediaType }) => HEAVY.test(mediaType)) ? "heavy" : weightOf(bytes);
       const job: Job = {
         files: documents.map((file) => ({ ...file, data: ownBytes(file.data) })),
         question: budget.question,
