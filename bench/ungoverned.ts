@@ -13,10 +13,10 @@ import { createLog } from "../src/log.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
 import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
-import type { Services } from "../src/service/services.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
 import { createRequestReader } from "../src/transport/request-reader.ts";
 import { createRestServer } from "../src/transport/rest/server.ts";
+import { servicesWith } from "../test/helpers/services.ts";
 
 const [port = "", catalogue = ""] = process.argv.slice(2);
 const config = envToConfig({ CHORUS_MODELS: catalogue });
@@ -44,27 +44,9 @@ const generation = {
   levels: config.levels,
   rates: config.rates,
 };
-// The benchmark does not call the paths of these services.
-const absent = {} as never;
-const services: Services = {
+const services = servicesWith({
   authorize: async () => anonymous,
-  authorizeActor: absent,
   generation: createGeneration(() => generation),
-  quotas: absent,
-  metrics: absent,
-  workspaces: absent,
-  credits: absent,
-  keys: absent,
-  usage: absent,
-  activity: absent,
-  operations: absent,
-  alerts: absent,
-  sessions: absent,
-  signIn: absent,
-  operatorSessions: absent,
-  operatorSignIn: absent,
-  ready: () => true,
-  draining: () => false,
-};
+});
 const requests = createRequestReader();
 createRestServer(services, config, createLog("warn"), telemetry, requests).listen(Number(port), "127.0.0.1");

@@ -11,7 +11,7 @@ import { parseSync, Visitor } from "vite";
 
 /** Counted from the first line of a function to its last line, including nested functions. */
 const MAX_FUNCTION_LINES = 70;
-/** Counted in code points, in TypeScript in bytes of UTF-8, because some tools count so. */
+/** In bytes of UTF-8 in TypeScript, because some tools count bytes; elsewhere in code points. */
 const MAX_COLUMNS = 120;
 
 /** Code whose functions are measured. */

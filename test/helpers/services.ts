@@ -14,7 +14,10 @@ export type SomeServices = Partial<Pick<Services, Functions>> & {
   [K in Exclude<keyof Services, Functions>]?: Partial<Services[K]>;
 };
 
-/** Services of which only those in `given` do something. Every key and token is valid unless `given` checks it. */
+/**
+ * Services for a listener, of which only those in `given` do something. Every key and token is valid unless `given`
+ * checks it.
+ */
 export function servicesWith(given: SomeServices): Services {
   const absent = {} as never;
   const services: Services = {

@@ -81,17 +81,7 @@ const FORMS: Record<string, Record<string, string[]>> = {
   },
   truth: { yes: ["Yes", "yes.", "Yes, because it is.", "The answer is yes"], true: ["True", "TRUE.", "**True**"] },
   words: {
-    paris: [
-      "Paris",
-      "paris.",
-      "PARIS",
-      "ｐａｒｉｓ",
-      "PARIS",
-      "**Paris**",
-      "The answer is Paris.",
-      "\\text{Paris}",
-      '"Paris"',
-    ],
+    paris: ["Paris", "paris.", "PARIS", "ｐａris", "**Paris**", "The answer is Paris.", "\\text{Paris}", '"Paris"'],
     "eiffel tower": ["The Eiffel Tower", "Eiffel tower", "the  eiffel-tower"],
     "mr smith": ["Mr. Smith", "The answer is Mr. Smith."],
   },

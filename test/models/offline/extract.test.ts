@@ -109,8 +109,8 @@ for (const tier of TIERS) {
   });
 }
 
-test("reads labels in capital letters in a process that V8 no longer optimises patterns for", async () => {
-  // V8 stops as soon as a process has compiled 1 MB of patterns.
+test("reads labels in capital letters when V8 compiles patterns without optimisation", async () => {
+  // V8 does so as soon as a process has compiled 1 MB of patterns and has 16 MB of code.
   const code =
     'import { extract } from "./src/models/offline/extract.ts";' +
     "process.stdout.write(extract(process.argv[1], process.argv[2], {}));";
