@@ -92,11 +92,13 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
     visit: { page, token, workspaces },
   }) => {
     await signIn(page, token);
-    await ledger(page);
+    // The new token ends the session, so a load that is under way would fail before the button is pressed.
+    const movement = page.getByText("Movement", { exact: true });
+    await movement.waitFor();
     const { token: next } = await workspaces.createOwnerToken({ workspace: "default" });
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.getByText(/^Your session has ended: it was idle for an hour/).waitFor();
-    assert.equal(await page.getByText("Movement", { exact: true }).count(), 0, "hides the content of the page");
+    assert.equal(await movement.count(), 0, "hides the content of the page");
     await signIn(page, next);
     await ledger(page);
   });
