@@ -23,9 +23,12 @@ export function serveJobs<Job, Result>(
   lowerThread(workerData);
   const report = (message: Report<Result>, transfer: readonly Transferable[] = []) =>
     parentPort?.postMessage(message, transfer);
+  const begin = (part: number | undefined) => report({ kind: "progress", part });
   parentPort?.on("message", async (job: Job) => {
+    // The start of the thread takes processor time, which does not count.
+    begin(undefined);
     try {
-      const { result, transfer } = await run(job, (part) => report({ kind: "progress", part }));
+      const { result, transfer } = await run(job, begin);
       report({ kind: "done", result }, transfer);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

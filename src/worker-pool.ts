@@ -21,7 +21,7 @@ export function weightOf(bytes: number): Weight {
 export interface WorkerPoolOptions {
   /** Most threads for the jobs of each weight; they start on demand. */
   threads: number;
-  /** Timeout of a job between two reports of progress, in milliseconds. */
+  /** Most processor time of a job between two reports of progress, in milliseconds. */
   milliseconds: number;
   /** Most memory of a thread, in bytes: heap and external memory. */
   memory: number;
@@ -58,6 +58,10 @@ interface Running<Result> {
   part: number | undefined;
   /** When the job began or last reported progress. */
   since: number;
+  /** Processor time of the thread at the first check after that, in milliseconds; undefined before. */
+  usedBefore: number | undefined;
+  /** A check waits for the thread. */
+  isChecking: boolean;
   /** When the job's signal aborted. */
   leftAt: number;
   readonly watch: NodeJS.Timeout;
@@ -82,6 +86,12 @@ interface Lane<Result> {
 
 /** Interval of the checks of memory and time, in which unpacking can fill 50 MB. */
 const WATCH_MS = 50;
+
+/**
+ * Longest time between two reports of progress, as a multiple of the processor time that is allowed. A job that takes
+ * longer did not get the processor, which its caller is not to blame for.
+ */
+const PATIENCE = 6;
 
 /**
  * Time that a job has to end after its signal has aborted, in milliseconds. The start of another thread takes 0.3 to
@@ -187,7 +197,8 @@ export class WorkerPool<Job, Result> {
   #begin(thread: Thread<Result>, { job, transfer }: Task<Job>): Running<Result> {
     const watch = setInterval(() => void this.#check(thread), WATCH_MS);
     const done = Promise.withResolvers<Result>();
-    const running = { done, part: undefined, since: performance.now(), leftAt: Number.POSITIVE_INFINITY, watch };
+    const times = { since: performance.now(), usedBefore: undefined, leftAt: Number.POSITIVE_INFINITY };
+    const running = { done, part: undefined, ...times, isChecking: false, watch };
     thread.running = running;
     // A thread keeps the process alive only while a job runs.
     thread.worker.ref();
@@ -201,6 +212,7 @@ export class WorkerPool<Job, Result> {
     if (report.kind === "progress") {
       running.part = report.part;
       running.since = performance.now();
+      running.usedBefore = undefined;
       return;
     }
     thread.worker.unref();
@@ -216,15 +228,19 @@ export class WorkerPool<Job, Result> {
     if (!running) return;
     const { milliseconds, memory, exceeded } = this.#options;
     const now = performance.now();
-    if (now - running.since > milliseconds || now - running.leftAt > LEFT_MS) {
-      await this.#end(thread, exceeded("time", running.part));
+    if (now - running.since > PATIENCE * milliseconds || now - running.leftAt > LEFT_MS) {
+      await this.#end(thread, overloaded());
       return;
     }
-    const heap = await thread.worker.getHeapStatistics().catch(() => undefined);
-    if (!heap || thread.running !== running) return;
-    const used = heap.used_heap_size + heap.external_memory;
-    thread.peak = Math.max(thread.peak, used);
-    if (used > memory) await this.#end(thread, exceeded("memory", running.part));
+    if (running.isChecking) return;
+    running.isChecking = true;
+    const measured = await measure(thread.worker);
+    running.isChecking = false;
+    if (!measured || thread.running !== running) return;
+    thread.peak = Math.max(thread.peak, measured.bytes);
+    running.usedBefore ??= measured.usedMs;
+    if (measured.usedMs - running.usedBefore > milliseconds) await this.#end(thread, exceeded("time", running.part));
+    else if (measured.bytes > memory) await this.#end(thread, exceeded("memory", running.part));
   }
 
   /** Ends a thread and rejects its job with `error`. The next job starts another thread. */
@@ -247,6 +263,16 @@ export class WorkerPool<Job, Result> {
     delete thread.running;
     clearInterval(running?.watch);
     return running?.done;
+  }
+}
+
+/** Memory and processor time of a thread; undefined while it starts or ends. */
+async function measure(worker: Worker): Promise<{ bytes: number; usedMs: number } | undefined> {
+  try {
+    const [heap, { user, system }] = await Promise.all([worker.getHeapStatistics(), worker.cpuUsage()]);
+    return { bytes: heap.used_heap_size + heap.external_memory, usedMs: (user + system) / 1_000 };
+  } catch {
+    return undefined;
   }
 }
 

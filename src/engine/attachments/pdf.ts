@@ -18,13 +18,14 @@ export interface PdfText {
 
 /**
  * Reads the text of a PDF, without pictures and annotations.
- * @param deadline a time of `performance.now()`, after which the remaining pages are left out
+ * @param milliseconds processor time of this thread after which the remaining pages are left out
  * @returns undefined if the bytes are not a PDF
  * @throws Unreadable if it is damaged or needs a password
  */
-export async function readPdf(bytes: Uint8Array, deadline: number): Promise<PdfText | undefined> {
+export async function readPdf(bytes: Uint8Array, milliseconds: number): Promise<PdfText | undefined> {
   // PDF readers accept the header anywhere in the first 1,024 bytes.
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(1024, bytes.length)).includes("%PDF-")) return undefined;
+  const usedBefore = process.threadCpuUsage();
   const { VerbosityLevel } = await getResolvedPDFJS();
   try {
     const pdf = await getDocumentProxy(bytes, {
@@ -35,7 +36,7 @@ export async function readPdf(bytes: Uint8Array, deadline: number): Promise<PdfT
     });
     const last = Math.min(MAX_PAGES, pdf.numPages);
     const pages: string[] = [];
-    for (let number = 1; number <= last && performance.now() < deadline; number += 1) {
+    for (let number = 1; number <= last && usedSince(usedBefore) < milliseconds; number += 1) {
       const page = await pageText(pdf, number);
       if (page !== undefined) pages.push(page);
     }
@@ -50,6 +51,12 @@ export async function readPdf(bytes: Uint8Array, deadline: number): Promise<PdfT
     }
     throw new Unreadable("data", "is a damaged PDF. Print it to a new PDF, then send that.");
   }
+}
+
+/** Processor time of this thread, in milliseconds. */
+function usedSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
 }
 
 /** The text of a page; undefined if the page is damaged. */

@@ -13,7 +13,7 @@ export interface Job {
   question: string;
   /** Most tokens of all texts together. */
   tokens: number;
-  /** Timeout for each file, and for fitting the texts to the budget. */
+  /** Most processor time for each file, and for fitting the texts to the budget. */
   milliseconds: number;
 }
 
@@ -24,7 +24,7 @@ export interface Result {
 
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
-/** Share of a file's timeout after which the remaining pages of a PDF are left out, to keep those already read. */
+/** Share of a file's processor time after which a PDF's remaining pages are left out, to keep those already read. */
 const PDF_SHARE = 0.7;
 
 // Created with the first job, because it takes 0.05 s.
@@ -67,7 +67,7 @@ async function read(
 ): Promise<string> {
   let text: string | undefined;
   if (type === "application/pdf") {
-    const pdf = await readPdf(data, performance.now() + milliseconds * PDF_SHARE);
+    const pdf = await readPdf(data, milliseconds * PDF_SHARE);
     if (pdf) notices.push(...aboutPages(field, pdf));
     text = pdf?.text;
   } else if (type === DOCX) {

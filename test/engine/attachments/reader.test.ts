@@ -182,10 +182,20 @@ describe("threads", () => {
   const script = new URL("./stuck-worker.ts", import.meta.url);
 
   it("are ended when a file takes too long, and the next file is read", async () => {
-    // Long enough for the start of the thread on a busy machine.
-    await using slow = closing(createReader({ script, threads: 1, milliseconds: 5_000 }));
+    await using slow = closing(createReader({ script, threads: 1, milliseconds: 1_000 }));
     await refused([file(PDF, "ok"), file(PDF, "hang")], "attachments[1].data", /too long/, slow.reader);
     assert.equal((await read([file(PDF, "ok")], BUDGET, slow.reader)).texts[0]?.text, "ok");
+  });
+
+  it("may wait for the processor longer than a file may use it", async () => {
+    await using slow = closing(createReader({ script, threads: 1, milliseconds: 1_000 }));
+    assert.equal((await read([file(PDF, "wait")], BUDGET, slow.reader)).texts[0]?.text, "wait");
+  });
+
+  it("refuse a file as overloaded when they do not get the processor, and the next file is read", async () => {
+    await using starved = closing(createReader({ script, threads: 1, milliseconds: 1_000 }));
+    await assert.rejects(read([file(PDF, "starve")], BUDGET, starved.reader), { kind: "overloaded" });
+    assert.equal((await read([file(PDF, "ok")], BUDGET, starved.reader)).texts[0]?.text, "ok");
   });
 
   it("cause an internal failure without details when they die", async () => {
