@@ -21,13 +21,15 @@ const UNAUTHENTICATED = {
 };
 
 /** Wraps a pool to count its statements. */
-function counted(pool: Pool): Pool & { statements: number } {
-  const counter: Pool & { statements: number } = {
+function counted(pool: Pool): Pool & { statements: number; running: number } {
+  const counter: ReturnType<typeof counted> = {
     ...pool,
     statements: 0,
+    running: 0,
     query: (text, values) => {
       counter.statements++;
-      return pool.query(text, values);
+      counter.running++;
+      return pool.query<never>(text, values).finally(() => counter.running--);
     },
   };
   return counter;
@@ -117,8 +119,7 @@ test("checks expiry at each use, caches a look-up for 500 ms and shares it betwe
   now += 1;
   await authenticate(secret);
   assert.equal(counter.statements, 2, "looked up again in the background");
-  // Time for the look-up to finish.
-  await sleep(50);
+  await until(() => counter.running === 0);
   now += 500;
   await authenticate(secret);
   assert.equal(counter.statements, 3);

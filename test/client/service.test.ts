@@ -177,7 +177,7 @@ describe("the client against the running service", () => {
     await pool.query("alter table settlement_log rename column away to workspace_id");
 
     const deadlines = '{"low":150,"medium":60000,"high":60000}';
-    const env = { ...vendor.env, CHORUS_DEADLINES_MS: deadlines, CHORUS_DRAIN_MS: "400" };
+    const env = { ...vendor.env, CHORUS_DEADLINES_MS: deadlines, CHORUS_DRAIN_MS: "2000" };
     const other = await startService(t, { databaseUrl, env });
     vendor.always({ end: "silent" });
     await fails(generate({}, { baseUrl: other.url }), "timed_out", 504);

@@ -153,6 +153,8 @@ describe("an answer", () => {
     const early = await openRaw(t, service.url);
     early.send(head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body);
     const [, id = ""] = /X-Request-Id: (\S+)/i.exec(await early.until("\r\n\r\n")) ?? [];
+    // The headers do not wait for the vendor.
+    await until(() => openai.calls.length > silent);
     early.socket.destroy();
     assert.equal(await openai.calls[silent]?.ended, "aborted");
     const [nothing = {}] = await settled(pool, id);
@@ -215,7 +217,7 @@ describe("an answer", () => {
     harness: { openai, databaseUrl, pool, env },
     t,
   }) => {
-    const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "300" } });
+    const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "2000" } });
     openai.always(({ body }) =>
       body.includes("quick")
         ? { text: ["qu", "ick"], betweenMs: 100 }

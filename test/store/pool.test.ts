@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
@@ -54,8 +53,9 @@ test("replaces lost connections, idle and in use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const killer = openPool(url, { max: 1 });
   t.onTestFinished(() => killer.end());
+  // Waits until each has ended.
   const kill =
-    "select pg_terminate_backend(pid) from pg_stat_activity " +
+    "select pg_terminate_backend(pid, 10000) from pg_stat_activity " +
     "where datname = current_database() and pid <> pg_backend_pid()";
   await Promise.all([pool.query("select pg_sleep(0.01)"), pool.query("select pg_sleep(0.01)")]);
   const inUse = pool.query("select pg_sleep(30)");
@@ -68,18 +68,18 @@ test("replaces lost connections, idle and in use", async (t) => {
   const failures = await Promise.all([failure(inUse), failure(inTransaction)]);
   assert.deepEqual(failures.map(isUnavailable), [true, true]);
   await killer.query(kill);
-  // The pool sees a dead connection when the socket closes.
-  await sleep(50);
+  // The pool sees a dead connection when the socket closes, which was before this answer.
+  await killer.query("select 1");
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
 });
 
 test("fails a statement that takes too long and does not reuse its connection", async (t) => {
   const { url } = await testDatabase(t);
-  const pool = openPool(url, { max: 1, timeoutMs: 100 });
+  const pool = openPool(url, { max: 1, timeoutMs: 1_000 });
   t.onTestFinished(() => pool.end());
-  assert.equal(isUnavailable(await failure(pool.query("select pg_sleep(0.5)"))), true);
+  assert.equal(isUnavailable(await failure(pool.query("select pg_sleep(5)"))), true);
   assert.deepEqual(await pool.query("select 1 as one"), [{ one: 1 }]);
-  assert.equal((await pool.tx((query) => query("select pg_sleep(0.2)"), { timeoutMs: 5_000 })).length, 1);
+  assert.equal((await pool.tx((query) => query("select pg_sleep(1.2)"), { timeoutMs: 10_000 })).length, 1);
 });
 
 test("does not take a blocked event loop for a database that does not answer", async (t) => {

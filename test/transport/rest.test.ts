@@ -267,7 +267,7 @@ describe("failures over REST", () => {
     const env = {
       ...vendor.env,
       CHORUS_DEADLINES_MS: '{"low":150,"medium":60000,"high":60000}',
-      CHORUS_DRAIN_MS: "400",
+      CHORUS_DRAIN_MS: "2000",
     };
     const other = await startService(t, { databaseUrl, env });
     vendor.always({ end: "silent" });
