@@ -418,6 +418,6 @@ test("every call fails with overloaded while the database is unreachable", async
     credit.check(OPERATOR, "w"),
     credit.setSpendLimit(OPERATOR, { workspace: "w", period: "day", amount: "1" }),
   ];
-  for (const call of calls) await assert.rejects(call, { kind: "overloaded" });
+  await Promise.all(calls.map((call) => assert.rejects(call, { kind: "overloaded" })));
   await pool.end();
 });

@@ -229,6 +229,6 @@ test("every call fails with overloaded while the database is unreachable", async
     keys.list(OPERATOR, {}),
     keys.revoke(OPERATOR, "key_0"),
   ];
-  for (const call of calls) await assert.rejects(call, { kind: "overloaded", retryAfterMs: 1_000 });
+  await Promise.all(calls.map((call) => assert.rejects(call, { kind: "overloaded", retryAfterMs: 1_000 })));
   await pool.end();
 });

@@ -212,6 +212,6 @@ test("every call fails with overloaded while the database is unreachable", async
     workspaces.setTier(OPERATOR, "w", "free"),
     workspaces.setLimits(OPERATOR, "w", [{ name: "requests_per_day", to: 1n }]),
   ];
-  for (const call of calls) await assert.rejects(call, { kind: "overloaded" });
+  await Promise.all(calls.map((call) => assert.rejects(call, { kind: "overloaded" })));
   await pool.end();
 });

@@ -133,6 +133,7 @@ test("lists workspaces with use and what stops them, in pages", async ({ service
 test("refuses owners", async ({ operator }) => {
   const { token } = await operator.workspaces.createOwnerToken({ workspace: "default" });
   const { operations } = operator.as(token);
-  for (const call of [operations.listModels({}), operations.listReplicas({}), operations.listWorkspaceStates({})])
-    assert.equal((await rpcFailure(call)).detail?.code, "missing_scope");
+  const calls = [operations.listModels({}), operations.listReplicas({}), operations.listWorkspaceStates({})];
+  for (const { detail } of await Promise.all(calls.map((call) => rpcFailure(call))))
+    assert.equal(detail?.code, "missing_scope");
 });

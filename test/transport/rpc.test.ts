@@ -57,15 +57,14 @@ test("refuses a key without the scope of the method", async ({ database: { pool 
   const keys = createKeys(pool);
   const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
   const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
-  for (const call of [
+  const calls = [
     client.quotas({}, { headers: { "x-api-key": generate } }),
     client.metrics({}, { headers: { "x-api-key": generate } }),
     client.generate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
     client.streamGenerate({ prompt: "Hello" }, { headers: { "x-api-key": metrics } }),
-  ]) {
-    const { code, detail } = await rpcFailure(call);
+  ];
+  for (const { code, detail } of await Promise.all(calls.map((call) => rpcFailure(call))))
     assert.deepEqual([code, detail?.code], ["PermissionDenied", "missing_scope"]);
-  }
   assert.equal((await client.quotas({}, { headers: { "x-api-key": metrics } })).workspace, "default");
 });
 
