@@ -298,13 +298,9 @@ test("counts a doubled Ctrl-C once, and exits at once on a later signal", async 
   t.onTestFinished(() => vendor.close());
   const run = async (drainMs: number) => {
     const service = await startService(t, { env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
-    const events = service
-      .post("/v1/generate:stream", { prompt: "a" })
-      .then(readEvents)
-      .catch(() => []);
-    const count = vendor.calls.length;
-    await until(() => vendor.calls.length > count);
-    return { service, events };
+    // Has its headers when the first text was written.
+    const response = await service.post("/v1/generate:stream", { prompt: "a" });
+    return { service, events: readEvents(response).catch(() => []) };
   };
   const [shortDrain, longDrain] = await Promise.all([run(400), run(60_000)]);
 
@@ -315,6 +311,7 @@ test("counts a doubled Ctrl-C once, and exits at once on a later signal", async 
   assert.equal((await shortDrain.events).at(-1)?.event, "done");
 
   // A second signal counts only if it arrives more than a second after the first.
+  await until(async () => (await longDrain.service.get("/readyz")).status !== 200);
   await sleep(1_100);
   assert.equal(longDrain.service.process.exitCode, null);
   longDrain.service.process.kill("SIGINT");

@@ -248,7 +248,7 @@ describe("plans of a service with three vendors", () => {
     const reported = 60 * PRICE.input + 40 * PRICE.cached + 10 * PRICE.output;
     // A call that is too late for the vote is cancelled. Its input is estimated, because vendors bill it.
     // The quick drafts take a moment, so that the silent vendor has received its call before the vote.
-    const quick = { ...draft, headersMs: 50 };
+    const quick = { ...draft, headersMs: 500 };
     script({ openai: { draft: quick }, anthropic: { draft: quick }, google: { draft: { end: "silent" } } });
     const answer = await ask({
       prompt: JSON_PROMPT,

@@ -67,13 +67,13 @@ describe("an answer", () => {
   test("sends headers after a silence, comments meanwhile, and a late failure as an event", async ({
     harness: { openai, anthropic, service, stream },
   }) => {
-    openai.always({ text: "late", firstMs: 150 });
+    openai.always({ text: "late", firstMs: 1_000 });
     const response = await service.post("/v1/generate:stream", { prompt: "a" });
     assert.equal(response.status, 200);
     const text = await response.text();
     assert.match(text, /^(: \n\n)+event: delta\ndata: \{"text":"late"\}\n\n(: \n\n)*event: done\n/);
 
-    openai.always({ status: 400, headersMs: 100 });
+    openai.always({ status: 400, headersMs: 1_000 });
     anthropic.always({ status: 400 });
     const { events } = await stream({ prompt: "a" });
     assert.deepEqual(
