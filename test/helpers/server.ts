@@ -43,7 +43,7 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
     pool,
     async start() {
       for (let now = await status(); now !== "ready"; now = await status()) {
-        if (now === "absent") await launch(cluster, port, new AbortController().signal);
+        if (now === "absent") await launch(cluster, port);
         await sleep(20);
       }
     },

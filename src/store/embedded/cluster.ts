@@ -158,7 +158,7 @@ async function create(folder: string, home: string, programs: string, user: OsUs
  * (another one was first, the port is taken) or needs longer than `START_MS`; the caller then reads the state again.
  * @throws Error with the server's message when it cannot start
  */
-export async function launch(cluster: Cluster, port: number, signal: AbortSignal): Promise<void> {
+export async function launch(cluster: Cluster, port: number): Promise<void> {
   const path = join(cluster.home, "server.log");
   if (((await stat(path).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(path, `${path}.old`);
   const output = await open(path, "a+", 0o600);
@@ -172,12 +172,12 @@ export async function launch(cluster: Cluster, port: number, signal: AbortSignal
     ]);
     // Detached, so that Ctrl-C stops the service first; the service then stops the server.
     const child = spawn(file, args, { ...options, detached: true, stdio: ["ignore", output.fd, output.fd] });
-    await once(child, "spawn", { signal });
+    await once(child, "spawn");
     child.unref();
     for (const deadline = performance.now() + START_MS; child.exitCode === null && child.signalCode === null; ) {
       if ((await serverState(cluster)).status === "ready") return;
       if (performance.now() > deadline) return;
-      await sleep(10, undefined, { signal });
+      await sleep(10);
     }
     const text = (await output.read({ position: size, buffer: Buffer.alloc(8_192) })).buffer
       .toString("utf8")

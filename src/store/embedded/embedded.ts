@@ -86,15 +86,21 @@ export async function startEmbedded(
   };
 }
 
-/** Joins the running server, or starts one and joins it. @param port required port; undefined: any */
+/**
+ * Joins the running server, or starts one and joins it.
+ * @param signal once it has aborted, no server is started. One that is starting is joined all the same, because the
+ *   last service has to stop it
+ * @param port required port; undefined: any
+ */
 async function connect(cluster: Cluster, signal: AbortSignal, port?: number): Promise<Connection> {
   const deadline = performance.now() + START_MS;
   for (let first = true; ; first = false) {
     const state = await serverState(cluster);
     if (state.status === "absent") {
+      signal.throwIfAborted();
       // Tries the port of the crashed server first, because other services wait for it there.
       const wanted = port ?? (first ? state.port : undefined);
-      await launch(cluster, wanted ?? (await freePort()), signal);
+      await launch(cluster, wanted ?? (await freePort()));
     } else if (state.status === "ready" && state.port !== undefined) {
       if (port !== undefined && state.port !== port)
         throw new Error(`Postgres moved to port ${state.port}. Restart this service.`);
@@ -103,7 +109,7 @@ async function connect(cluster: Cluster, signal: AbortSignal, port?: number): Pr
     }
     if (performance.now() > deadline)
       throw new Error(`Postgres was not ready in ${START_MS / 1_000} s. See ${cluster.home}/server.log.`);
-    await sleep(20, undefined, { signal });
+    await sleep(20);
   }
 }
 

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, rm } from "node:fs/promises";
 import { platform } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const execute = promisify(execFile);
@@ -30,9 +31,13 @@ export async function serverState(cluster: DataFolder): Promise<ServerState> {
   return { status: status === "ready" ? "ready" : "changing", port };
 }
 
+/** Time in which a postmaster.pid must stay the same before it is removed, in milliseconds. */
+const UNCHANGED_MS = 500;
+
 /**
  * Removes postmaster.pid when its process is no Postgres: after a restart of the machine, another process can have the
- * id.
+ * id. Waits before, because another service may replace the file of a server that has just died. A server whose file is
+ * removed would block all others until it notices that, up to a minute later.
  */
 export async function clearPidFile(cluster: DataFolder): Promise<void> {
   const { pid } = await pidFile(cluster);
@@ -46,7 +51,8 @@ export async function clearPidFile(cluster: DataFolder): Promise<void> {
         "If no other Chorus uses this folder, remove the file.",
     );
   }
-  await rm(path, { force: true });
+  await sleep(UNCHANGED_MS);
+  if ((await pidFile(cluster)).pid === pid) await rm(path, { force: true });
 }
 
 export async function pidFile(cluster: DataFolder): Promise<{ pid?: number; port?: number; status?: string }> {

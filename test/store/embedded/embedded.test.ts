@@ -118,6 +118,16 @@ test("restarts a server that dies, at the same address", async (t) => {
   assert.equal(await isServed(dataDir), false);
 });
 
+test("stops a server that it is starting again", async (t) => {
+  const dataDir = await folder(t);
+  const service = await start(dataDir);
+  const killed = await serverPid(dataDir);
+  process.kill(killed, "SIGKILL");
+  await until(async () => (await serverPid(dataDir).catch(() => killed)) !== killed);
+  await service.stop();
+  assert.equal(await isServed(dataDir), false);
+});
+
 test("ignores a postmaster.pid from before a crash, even if another process has the same id", async (t) => {
   const dataDir = await folder(t);
   await (await start(dataDir)).stop();
