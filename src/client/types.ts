@@ -1,5 +1,8 @@
 import type { FromSchema, ResponseSchema } from "./schema.ts";
 
+/** A word of an answer: a known one, or one that a later version of the service adds. A `switch` needs a `default`. */
+type Open<Word extends string> = Word | (string & Record<never, never>);
+
 /** Upper limit of the intelligence level; with `auto` (the default) the service chooses by the prompt's difficulty. */
 export type Effort = "auto" | "low" | "medium" | "high";
 
@@ -98,25 +101,48 @@ export interface Notice {
   field?: string;
 }
 
+/** What a step did; see the guide on effort. */
+export type StepKind =
+  | "attachments"
+  | "search"
+  | "answer"
+  | "draft"
+  | "vote"
+  | "judge"
+  | "analysis"
+  | "write"
+  | "hedge"
+  | "fallback"
+  | "repair"
+  | "reask"
+  | "escalate";
+
+/** Who did a step: a model of the fast or the strong tier, or the service itself. */
+export type StepRole = "fast" | "strong" | "service";
+
+/** `dropped`: the step was aborted because its result was no longer needed. */
+export type StepOutcome = "ok" | "failed" | "dropped";
+
 /** One step of the processing of a request. */
 export interface TraceStep {
   /** Counts from 1. The events for the start and the end of a step have the same id. */
   id: number;
-  kind: string;
-  role: string;
+  kind: Open<StepKind>;
+  role: Open<StepRole>;
   /** Start of the step, in milliseconds after the start of processing. */
   started_ms: number;
   /** In milliseconds; omitted while the step runs. */
   duration_ms?: number;
-  /** `ok`, `failed` or `dropped`; omitted while the step runs. */
-  outcome?: string;
+  /** Omitted while the step runs. */
+  outcome?: Open<StepOutcome>;
   /** Result of the step, as text for people. */
   detail?: string;
 }
 
 /** How a request was processed. */
 export interface IntelligenceTrace {
-  intelligence_level: Effort;
+  /** Never `auto`. */
+  intelligence_level: Open<Effort>;
   /** Reasons for this level, as text for people. */
   reasons: string[];
   /** Number of models that contributed to the answer. */
@@ -137,6 +163,13 @@ export interface IntelligenceTrace {
   steps: TraceStep[];
 }
 
+/**
+ * Why an answer ended. `length`: it reached `max_tokens`, or the service cut it short (notice `cut_short`).
+ * `content_filter`: a safety filter of the model ended it (notice `content_filtered`). An answer with either notice is
+ * not charged.
+ */
+export type FinishReason = "stop" | "length" | "content_filter";
+
 /** Members that complete answers and the end of a stream share. */
 interface End<Json> {
   /** Prefix `gen_`. */
@@ -146,11 +179,7 @@ interface End<Json> {
   /** The parsed JSON, if the request asked for JSON. */
   structured: Json;
   usage: Usage;
-  /**
-   * `length`: the answer reached `max_tokens`, or the service cut it short (notice `cut_short`). `content_filter`: a
-   * safety filter of the model ended it (notice `content_filtered`). An answer with either notice is not charged.
-   */
-  finish_reason: "stop" | "length" | "content_filter";
+  finish_reason: Open<FinishReason>;
   notices: Notice[];
   /** Present if the request set `intelligence_trace`. */
   intelligence_trace?: IntelligenceTrace;
@@ -194,6 +223,9 @@ export interface QuotaWindow {
   output_tokens: Quota;
 }
 
+/** Calendar period of a spend limit, UTC. */
+export type SpendPeriod = "day" | "week" | "month";
+
 /** The limits of the key's workspace and their use. */
 export interface Quotas {
   workspace: string;
@@ -203,7 +235,7 @@ export interface Quotas {
   concurrent_requests: Quota;
   /** In credits; null if the service does not bill. */
   credit: { balance: number; held: number; available: number } | null;
-  spend_limits: { period: string; limit: number; used: number; remaining: number; resets_at: string }[];
+  spend_limits: { period: Open<SpendPeriod>; limit: number; used: number; remaining: number; resets_at: string }[];
 }
 
 export type MetricsInterval = "minute" | "hour" | "day" | "month";
@@ -232,7 +264,7 @@ export interface MetricsTotals {
 export interface Metrics {
   from: string;
   to: string;
-  interval: MetricsInterval;
+  interval: Open<MetricsInterval>;
   totals: MetricsTotals;
   /** Oldest first, without empty intervals. `key_id` is present if grouped by key. */
   series: ({ start: string; key_id?: string } & MetricsTotals)[];

@@ -50,9 +50,27 @@ interface Differences {
   effort: Differing<client.Effort, Words<typeof pb.Effort>>;
   shape: Differing<client.OutputShape, Words<typeof pb.OutputShape>>;
   role: Differing<client.Message["role"], Words<typeof pb.Role>>;
-  finish: Differing<client.Generation["finish_reason"], Words<typeof pb.FinishReason>>;
+  finish: Differing<client.FinishReason, Words<typeof pb.FinishReason>>;
+  stepKind: Differing<client.StepKind, Words<typeof pb.StepKind>>;
+  stepRole: Differing<client.StepRole, Words<typeof pb.StepRole>>;
+  stepOutcome: Differing<client.StepOutcome, Words<typeof pb.StepOutcome>>;
+  spendPeriod: Differing<client.SpendPeriod, Words<typeof pb.SpendPeriod>>;
   interval: Differing<client.MetricsInterval, Words<typeof pb.MetricsInterval>>;
 }
+
+/** The members of answers with words. Each type must accept any string, because later versions may send other words. */
+interface Sent {
+  finish: client.Generation["finish_reason"];
+  level: client.IntelligenceTrace["intelligence_level"];
+  kind: client.TraceStep["kind"];
+  role: client.TraceStep["role"];
+  outcome: NonNullable<client.TraceStep["outcome"]>;
+  notice: client.Notice["code"];
+  period: client.Quotas["spend_limits"][number]["period"];
+  interval: client.Metrics["interval"];
+}
+
+type Closed = { [Name in keyof Sent]: string extends Sent[Name] ? never : Name }[keyof Sent];
 
 type Words<Enum> = Lowercase<Exclude<keyof Enum & string, "UNSPECIFIED">>;
 
@@ -61,6 +79,12 @@ type Wrong = { [Name in keyof Differences]: Differences[Name] extends never ? ne
 test("the client's types use the names of the contract", () => {
   const wrong: Wrong[] = [];
   const none: never[] = wrong;
+  assert.deepEqual(none, []);
+});
+
+test("the client's types accept words that the service adds to answers", () => {
+  const closed: Closed[] = [];
+  const none: never[] = closed;
   assert.deepEqual(none, []);
 });
 
