@@ -7,6 +7,7 @@ import {
   CHAT_FAILURE_RESPONSE,
   CHAT_FAILURE_SCHEMA,
   chatFailureResponses,
+  FAILURE_CODE_SCHEMA,
   FAILURE_SCHEMA,
   failureList,
   failureResponses,
@@ -85,7 +86,12 @@ export function createDocument(registry: FileRegistry): Schema {
       },
       headers: HEADERS,
       responses: { ChatFailure: CHAT_FAILURE_RESPONSE },
-      schemas: { ...schemas.named, Failure: FAILURE_SCHEMA, ChatFailure: CHAT_FAILURE_SCHEMA },
+      schemas: {
+        ...schemas.named,
+        FailureCode: FAILURE_CODE_SCHEMA,
+        Failure: FAILURE_SCHEMA,
+        ChatFailure: CHAT_FAILURE_SCHEMA,
+      },
     },
   };
 }
@@ -117,6 +123,7 @@ function introduction(service: DescService): string {
       "A member of a request that is null, an empty string or an empty list counts as not given.",
       "The service ignores unknown members of a request and reports each with a notice `unknown_field`.",
       "Skip unknown members of responses and unknown event types, because new ones may be added.",
+      "Accept unknown words in them too, such as a new `code` or `finish_reason`. Requests may have only listed words.",
     ].join(" "),
     "## Failures",
     [

@@ -1,7 +1,7 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/failure.ts";
 import { failureJson } from "../../src/transport/failure-body.ts";
 import { openaiFailure } from "../../src/transport/openai/failure.ts";
-import type { Schema } from "./schema.ts";
+import { openWord, type Schema } from "./schema.ts";
 
 /** The methods that take a prompt, and all methods, by the local name of the RPC. */
 const PROMPTS = ["generate", "streamGenerate", "createChatCompletion"];
@@ -67,16 +67,18 @@ const DETAILS: Readonly<Partial<Record<FailureKind, FailureInit>>> = {
 
 const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
 
+export const FAILURE_CODE_SCHEMA: Schema = {
+  type: "string",
+  enum: [...new Set(KINDS.map(codeOf))].filter((code) => code !== undefined),
+  description: "Why a request failed. Each response of a failure lists its codes.",
+};
+
 export const FAILURE_SCHEMA: Schema = {
   type: "object",
   description: "The body of every failure. Members that do not apply are omitted.",
   required: ["message", "request_id"],
   properties: {
-    code: {
-      type: "string",
-      enum: [...new Set(KINDS.map(codeOf))].filter((code) => code !== undefined),
-      description: "Stable, machine-readable code. Omitted for a rate limit.",
-    },
+    code: { ...openWord("FailureCode"), description: "Stable, machine-readable code. Omitted for a rate limit." },
     message: { type: "string", description: "What happened and what to do. The wording may change." },
     request_id: { type: "string", description: "Identifier of the request, prefix `req_`; also in `X-Request-Id`." },
     field: { type: "string", description: "Path of the invalid field, such as `messages[3].role`." },
@@ -165,7 +167,6 @@ function response(kinds: readonly FailureKind[]): Schema {
         schema: {
           $ref: "#/components/schemas/Failure",
           ...(codes.includes(undefined) ? {} : { required: ["code"] }),
-          properties: { code: { enum: codes.filter((code) => code !== undefined) } },
         },
         examples: Object.fromEntries(kinds.map((kind) => [kind, { value: example(kind) }])),
       },

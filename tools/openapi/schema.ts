@@ -20,7 +20,6 @@ interface JsonRule {
   required: boolean;
   nullable: boolean;
   nullBeside: string;
-  open: boolean;
   orString: boolean;
 }
 
@@ -85,7 +84,7 @@ export function createSchemas(
     return {
       required: [tag],
       properties: {
-        [tag]: { $ref: `#/components/schemas/${name}`, ...described(union) },
+        [tag]: { ...wordOf(name, union.parent), ...described(union) },
         ...Object.fromEntries(fields.map((f) => [memberName(f), field(f)])),
       },
     };
@@ -108,7 +107,7 @@ export function createSchemas(
     const { message: inner, enum: enumeration, scalar } = field;
     if (inner?.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
     if (inner) return message(inner);
-    if (enumeration) return rule(field).open ? { type: "string" } : enumSchema(enumeration);
+    if (enumeration) return enumSchema(enumeration, field.parent);
     if (rule(field).inline) return { type: isRequest(field.parent) ? "object" : ["object", "null"] };
     switch (scalar) {
       case ScalarType.STRING:
@@ -128,11 +127,15 @@ export function createSchemas(
     }
   }
 
-  function enumSchema(desc: DescEnum): Schema {
+  function enumSchema(desc: DescEnum, parent: DescMessage): Schema {
     const known = words(desc);
     const values = desc.values.filter(({ number }) => known.has(number));
     named[desc.name] = enumOf(desc, new Map(values.map((value) => [known.get(value.number) ?? "", value])));
-    return { $ref: `#/components/schemas/${desc.name}` };
+    return wordOf(desc.name, parent);
+  }
+
+  function wordOf(name: string, parent: DescMessage): Schema {
+    return isRequest(parent) ? { $ref: `#/components/schemas/${name}` } : openWord(name);
   }
 
   /** Whether the member is in every response: fields without `optional`, and those that may be null. */
@@ -143,6 +146,14 @@ export function createSchemas(
   function isRequest(desc: DescMessage): boolean {
     return requests.has(desc);
   }
+}
+
+/**
+ * A word of a response: one that the named schema lists, or one that is added later. Generators of clients make it a
+ * string, or a union of the list and a string. They refuse other words where a list stands alone, as in requests.
+ */
+export function openWord(name: string): Schema {
+  return { anyOf: [{ $ref: `#/components/schemas/${name}` }, { type: "string" }] };
 }
 
 /** The comment of a declaration in the proto files as one line. */
@@ -166,8 +177,9 @@ function described(desc: DescMessage | DescField | DescOneof, more = ""): Schema
 }
 
 function orNull(schema: Schema): Schema {
-  const { type } = schema;
+  const { type, anyOf } = schema;
   if (Array.isArray(type)) return schema;
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
   return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
 }
 

@@ -47,14 +47,6 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
   nullBeside: string;
 
   /**
-   * More values of the enum may be added at any time. The OpenAPI document therefore describes the member as a string,
-   * without a closed list of words.
-   *
-   * @generated from field: bool open = 5;
-   */
-  open: boolean;
-
-  /**
    * A string may stand in place of the list. It counts as a list with one item: the string, or in a list of messages
    * the object `{"type": "text", "text": …}`.
    *

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { describe } from "vitest";
 import { createKeys } from "../../../src/accounts/keys.ts";
@@ -25,7 +26,7 @@ interface Schema {
 interface Answer {
   $ref?: string;
   headers: Record<string, unknown>;
-  content: Record<string, { schema: Schema }>;
+  content: Record<string, { schema: Schema; examples: Record<string, { value: { code?: string } }> }>;
 }
 
 interface Operation {
@@ -54,6 +55,18 @@ const operations = Object.entries(document.paths).flatMap(([template, verbs]) =>
 const validators = closed(document);
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
+
+test("words may be added to responses, and not to requests", () => {
+  const responses = operations.map(({ operation }) => operation.responses);
+  const requests = operations.map(({ operation: { responses: _, ...request } }) => request);
+  assert.deepEqual(listsOfWords(responses), {
+    closed: [],
+    open: "Effort FailureCode FinishReason MetricsInterval Role SpendPeriod StepKind StepOutcome StepRole".split(" "),
+  });
+  const chat = "ChatPartType ChatResponseFormatType ChatRole";
+  const others = "Effort MetricsGroupBy MetricsInterval OutputShape ReasoningEffort ResponseFormatType Role";
+  assert.deepEqual(listsOfWords(requests), { closed: `${chat} ${others}`.split(" "), open: [] });
+});
 
 describe("the running service matches the OpenAPI document", () => {
   for (const { path, operation } of operations) {
@@ -127,6 +140,36 @@ describe("the running service matches the OpenAPI document", () => {
   });
 });
 
+/**
+ * The names of the lists of words that a part of the document leads to, also by references. A list is open if any other
+ * string is valid beside it.
+ */
+function listsOfWords(root: unknown): { closed: string[]; open: string[] } {
+  const found = { closed: new Set<string>(), open: new Set<string>() };
+  const followed = new Set<string>();
+  const visit = (node: unknown, name: string, kind: "closed" | "open"): void => {
+    if (typeof node !== "object" || node === null) return;
+    const { $ref, anyOf, examples: _, ...members } = node as Schema & { anyOf?: Schema[]; examples?: unknown };
+    const { enum: list, const: one } = members as { enum?: unknown; const?: unknown };
+    if (Array.isArray(list) || typeof one === "string") found[kind].add(name);
+    if ($ref && !followed.has(kind + $ref)) {
+      followed.add(kind + $ref);
+      const [, ...path] = $ref.split("/");
+      const target = path.reduce<unknown>((whole, key) => (whole as Record<string, unknown>)[key], document);
+      visit(target, path.at(-1) ?? "", kind);
+    }
+    const isOpen = kind === "open" || anyOf?.some(isAnyString);
+    for (const branch of anyOf ?? []) visit(branch, name, isOpen ? "open" : "closed");
+    for (const [key, value] of Object.entries(members)) visit(value, key, "closed");
+  };
+  visit(root, "", "closed");
+  return { closed: [...found.closed].toSorted(), open: [...found.open].toSorted() };
+}
+
+function isAnyString(schema: Schema): boolean {
+  return isDeepStrictEqual(schema, { type: "string" });
+}
+
 /** Pairs of a value at a bound and one beyond it. */
 function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
   const { minimum, maximum, minLength, maxLength, maxItems, type } = schema;
@@ -187,7 +230,11 @@ async function checkAnswer(operation: Operation, response: Response): Promise<vo
     }
     return;
   }
-  const body = (await response.json()) as { retry_after_ms?: number; error?: object };
+  const body = (await response.json()) as { code?: string; retry_after_ms?: number; error?: object };
+  if (!response.ok && !body.error) {
+    const codes = Object.values(answer.content[type]?.examples ?? {}).map(({ value }) => value.code);
+    assert.ok(codes.includes(body.code), `${response.status} ${body.code}`);
+  }
   accepted(stated?.$ref ? validators.schema("ChatFailure") : validators.body(operation, status), body);
   if (!body.error) assert.equal(response.headers.has("retry-after"), body.retry_after_ms !== undefined);
   if (response.headers.has("retry-after")) assert.ok(answer.headers["Retry-After"]);
@@ -197,9 +244,12 @@ function accepted(validate: ValidateFunction, value: unknown): void {
   assert.ok(validate(value), JSON.stringify({ errors: validate.errors, value }));
 }
 
-/** Validators of the document's schemas that reject members the document does not name. */
+/** Validators of the document's schemas that reject members and words the document does not name. */
 function closed(open: OpenApi) {
-  const whole = structuredClone(open);
+  const whole: OpenApi = JSON.parse(JSON.stringify(open), (_, value: { anyOf?: Schema[] } | null) => {
+    if (!value?.anyOf?.some(({ $ref }) => $ref)) return value;
+    return { ...value, anyOf: value.anyOf.filter((branch) => !isAnyString(branch)) };
+  });
   for (const schema of Object.values(whole.components.schemas)) {
     if (schema.properties) schema.additionalProperties = false;
   }
