@@ -17,7 +17,7 @@ import {
 import { onAbort } from "../../src/abort.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
+import { envelope, grpcCall } from "../helpers/grpc.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, statusDetail, transports } from "../helpers/rpc.ts";
 
@@ -25,13 +25,6 @@ const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
 const generateWhole = async () => create(GenerateResponseSchema, { answer: "ok" });
 const REQUEST = toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { prompt: "a" }));
-
-function envelope(message: string | Uint8Array, flags = 0): Buffer {
-  const bytes = Buffer.from(message);
-  const prefix = Buffer.from([flags, 0, 0, 0, 0]);
-  prefix.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([prefix, bytes]);
-}
 
 test("refuses what breaks the protocol with a FailureDetail and without the parser's text", async (t) => {
   const { url } = await serveRpc(t, { generation: { generateWhole } });
@@ -321,24 +314,6 @@ test("fails calls whose bodies stop, over HTTP/2, and gives their memory back", 
   raw.send(head("POST", GENERATE, headers));
   assert.equal((await raw.read()).status, 100);
 });
-
-async function grpcCall(
-  t: Lifetime,
-  url: string,
-  path: string,
-  headers: Record<string, string>,
-  body: Buffer,
-): Promise<{ headers: Record<string, unknown>; body: Buffer; trailers: Record<string, unknown> }> {
-  const session = connectHttp2(url);
-  t.onTestFinished(() => session.destroy());
-  const type = { "content-type": "application/grpc", te: "trailers" };
-  const stream = session.request({ ":method": "POST", ":path": path, ...type, ...headers });
-  stream.end(body);
-  const chunks: Buffer[] = [];
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  const [[received], [trailers]] = await Promise.all([once(stream, "response"), once(stream, "trailers")]);
-  return { headers: received, body: Buffer.concat(chunks), trailers };
-}
 
 /** Returns the FailureDetail of a gRPC response. */
 function detailOf(trailers: Record<string, unknown>): FailureDetail {
