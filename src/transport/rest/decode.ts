@@ -15,6 +15,7 @@ import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../failure.ts";
 import { memberText } from "../../json.ts";
 import { memberName, words } from "../../json-names.ts";
+import { isAbsent, mustBe, oneOf, wordsOf } from "../json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
 
 interface Source {
@@ -129,13 +130,6 @@ function readMessage(
   return message;
 }
 
-/** Whether a value stands for an absent field. An empty text or file is its field's value, which is the same. */
-function isAbsent({ fieldKind, scalar }: DescField, value: unknown): boolean {
-  if (value === null || (Array.isArray(value) && value.length === 0)) return true;
-  const isText = fieldKind === "scalar" && (scalar === ScalarType.STRING || scalar === ScalarType.BYTES);
-  return value === "" && !isText;
-}
-
 /** Reads a oneof whose option `json_tag` names the member that chooses the case. */
 function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path, source: Source): unknown {
   const tag = getOption(union, json_tag);
@@ -188,11 +182,7 @@ function readValue(field: DescField, value: unknown, path: Path, source: Source)
 
 function readEnum(desc: DescEnum, value: unknown, path: Path): number {
   for (const [number, word] of words(desc)) if (word === value) return number;
-  throw wrong(path, oneOf([...words(desc).values()]));
-}
-
-function oneOf(allowed: readonly string[]): string {
-  return `one of ${allowed.map((word) => `"${word}"`).join(", ")}`;
+  throw wrong(path, wordsOf(desc));
 }
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/i;
@@ -228,6 +218,5 @@ function missing(path: Path): Error {
 }
 
 function wrong(path: Path, expected: string): Error {
-  const field = pathText(path);
-  return invalid(field, field === "" ? `The body must be ${expected}.` : `${field} must be ${expected}.`);
+  return mustBe(pathText(path), expected);
 }
