@@ -36,3 +36,23 @@ export function numberOf(desc: DescEnum, word: string): number {
   for (const [number, known] of words(desc)) if (known === word) return number;
   return 0;
 }
+
+const numbersByEnum = new WeakMap<DescEnum, ReadonlyMap<unknown, number>>();
+
+/**
+ * Number of the enum value that a JSON value names: by its word, by its name in protobuf (`EFFORT_LOW`, which the
+ * unspecified value has too), or by its number. Undefined for any other value.
+ */
+export function enumNumber(desc: DescEnum, value: unknown): number | undefined {
+  let found = numbersByEnum.get(desc);
+  if (!found) {
+    const known = desc.values.flatMap(({ number, name }): [unknown, number][] => [
+      [name, number],
+      [number, number],
+    ]);
+    for (const [number, word] of words(desc)) known.push([word, number]);
+    found = new Map(known);
+    numbersByEnum.set(desc, found);
+  }
+  return found.get(value);
+}

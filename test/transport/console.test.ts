@@ -244,6 +244,20 @@ describe("the console's sign-in, sessions and services", () => {
     assert.equal((await send({})).status, 200);
   });
 
+  test("gives a key made in JSON only the scopes that are named, and refuses other members", async ({ browser }) => {
+    const create = (body: object) =>
+      browser.fetch("/console/rpc/chorus.admin.v1.KeyService/CreateKey", {
+        method: "POST",
+        headers: { "content-type": "application/json", "connect-protocol-version": "1" },
+        body: JSON.stringify(body),
+      });
+    const response = await create({ scopes: ["metrics"] });
+    assert.equal(response.status, 200);
+    assert.deepEqual(((await response.json()) as { key: { scopes: string[] } }).key.scopes, ["SCOPE_METRICS"]);
+    for (const body of [{ scopes: ["SCOPE_METRICZ"] }, { scope: ["metrics"] }])
+      assert.equal((await create(body)).status, 400);
+  });
+
   test("accepts the cookie only for the console", async ({ service, browser }) => {
     for (const path of ["/v1/quotas", "/v1/metrics"]) assert.equal((await browser.fetch(path)).status, 401);
     const response = await fetch(`${service.rpcUrl}/chorus.admin.v1.KeyService/ListKeys`, {

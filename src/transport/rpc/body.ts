@@ -36,7 +36,12 @@ export async function readRequest(
   const { input } = method.desc;
   if (blocks.size > MAX_INLINE && input === GenerateRequestSchema) return readLarge(blocks, call, wire, reader);
   const body = blocks.join();
-  return parseMessage(input, wire.enveloped ? unwrap(body) : body, wire.json, call.unknown);
+  return parseMessage(
+    input,
+    wire.enveloped ? unwrap(body) : body,
+    wire.json,
+    method.noticesUnknown ? call.unknown : undefined,
+  );
 }
 
 /**

@@ -7,7 +7,11 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { type GenerateRequest, GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  type GenerateRequest,
+  GenerateRequestSchema,
+  GenerationService,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import type { ReadRequest } from "../../service/read-request.ts";
 import { MAX_BODY, MAX_SMALL_BODY } from "../body-budget.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
@@ -33,6 +37,8 @@ export interface Method {
   readonly name: string;
   /** Whether Connect's GET requests are allowed. */
   readonly isReadOnly: boolean;
+  /** Whether the response has notices about unknown members of JSON. The other methods refuse such members. */
+  readonly noticesUnknown: boolean;
   /** Largest request, in bytes. */
   readonly maxBytes: number;
   run(request: Message | ReadRequest, call: Call): Promise<Message> | MessageStream;
@@ -47,7 +53,8 @@ export function methodsOf<S extends DescService>(service: S, handlers: Handlers<
     if (!run) throw new TypeError(`${name} has no handler.`);
     const isReadOnly = desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
     const maxBytes = service.typeName === GenerationService.typeName ? MAX_BODY : MAX_SMALL_BODY;
-    return [`/${name}`, { desc, rule, name, isReadOnly, maxBytes, run }];
+    const noticesUnknown = desc.input === GenerateRequestSchema;
+    return [`/${name}`, { desc, rule, name, isReadOnly, noticesUnknown, maxBytes, run }];
   });
 }
 

@@ -1,9 +1,18 @@
-import { type DescMessage, fromBinary, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  fromJsonString,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Failure, invalid } from "../../failure.ts";
-import { memberName } from "../../json-names.ts";
 import { invalidJson } from "../invalid-json.ts";
-import { addUnknown, type UnknownMembers } from "../unknown-members.ts";
+import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
+import { findWrong, isObject, normalize } from "./json-message.ts";
 
 /** Bytes of flags and length before each message in an envelope. */
 const PREFIX_BYTES = 5;
@@ -24,15 +33,17 @@ export function unwrap(body: Uint8Array): Uint8Array {
 }
 
 /**
- * Parses a message in protobuf's JSON or binary format.
- * @param found receives the members of JSON that the message does not have
- * @throws Failure invalid_json or invalid_request, without the parser's text, which may quote the body
+ * Parses a message in protobuf's JSON or binary format. JSON may also use the enum words of the public contract.
+ * @param found receives the members of JSON that the message does not have; undefined: they are refused, because the
+ *   call has no other way to tell that they were dropped
+ * @throws Failure invalid_json, or invalid_request with the path of the field, without the parser's text, which may
+ *   quote the body
  */
 export function parseMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
   json: boolean,
-  found: UnknownMembers,
+  found: UnknownMembers | undefined,
 ): MessageShape<D> {
   if (json) return parseJson(desc, bytes, found);
   try {
@@ -43,63 +54,48 @@ export function parseMessage<D extends DescMessage>(
   }
 }
 
-function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found: UnknownMembers): MessageShape<D> {
+function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found?: UnknownMembers): MessageShape<D> {
+  let text: string;
   let value: JsonValue;
   try {
-    value = JSON.parse(utf8.decode(bytes));
+    text = utf8.decode(bytes);
+    value = JSON.parse(text);
   } catch (cause) {
     throw invalidJson(cause);
   }
-  const message = messageOf(desc, value);
-  findUnknown(desc, value, "", found);
-  return message;
-}
-
-function messageOf<D extends DescMessage>(desc: D, value: JsonValue): MessageShape<D> {
+  if (!isObject(value)) throw new Failure("invalid_json");
+  if (!found) refuseRepeated(text);
+  normalize(desc, value, "", found ? (path) => addUnknown(found, path) : refuseUnknown);
   try {
-    return fromJson(desc, value, { ignoreUnknownFields: true });
-  } catch {
-    return parseWithoutEmpty(desc, value);
+    return fromJson(desc, value);
+  } catch (error) {
+    throw wrongType(desc, value, error);
   }
 }
 
-/** Adds the members that protobuf's JSON ignores, by the path with the names of the public JSON. */
-function findUnknown(desc: DescMessage, value: JsonValue, path: string, found: UnknownMembers): void {
-  // Messages of protobuf itself, such as Timestamp, have JSON forms of their own.
-  if (typeof value !== "object" || value === null || desc.typeName.startsWith("google.protobuf.")) return;
-  for (const [name, member] of Object.entries(value)) {
-    const field = desc.fields.find((one) => one.jsonName === name || one.name === name);
-    const at = path + (field ? memberName(field) : name);
-    if (!field) addUnknown(found, at);
-    else if (!field.message) continue;
-    else if (!Array.isArray(member)) findUnknown(field.message, member, `${at}.`, found);
-    else for (const [i, item] of member.entries()) findUnknown(field.message, item, `${at}[${i}].`, found);
-  }
+function refuseUnknown(path: string): never {
+  const name = reportedPath(path);
+  throw invalid(name, `${name} is not a field of this request. Leave it out.`);
 }
 
 /**
- * Reads a message in which an empty string or an empty list stands for an absent field, as null does. Protobuf's JSON
- * allows that only in fields of these types, so this is the second attempt.
+ * Refuses an object that has a member twice, of which JSON.parse keeps the last. Protobuf's own parser finds it.
+ * @throws Failure invalid_request with the member's name
  */
-function parseWithoutEmpty<D extends DescMessage>(desc: D, value: JsonValue): MessageShape<D> {
+function refuseRepeated(text: string): void {
   try {
-    return fromJson(desc, withoutEmpty(value), { ignoreUnknownFields: true });
+    fromJsonString(EmptySchema, text, { ignoreUnknownFields: true });
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    if (!isFieldError(cause)) throw new Failure("invalid_json", { cause: error });
-    const { name, parent } = cause.field();
-    throw invalid(name, `${name} does not have the type that ${parent?.typeName ?? desc.typeName} states.`);
+    const found = /duplicate object key "(.*)"$/s.exec(error instanceof Error ? error.message : "");
+    const name = reportedPath(found?.[1] ?? "");
+    throw invalid(name, `${name} stands twice in the same object. Send it once.`);
   }
 }
 
-/** A copy without the members that are an empty string or an empty list. */
-function withoutEmpty(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withoutEmpty);
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).filter(([, member]) => member !== "" && !isEmptyList(member));
-  return Object.fromEntries(members.map(([name, member]) => [name, withoutEmpty(member)]));
-}
-
-function isEmptyList(value: JsonValue): boolean {
-  return Array.isArray(value) && value.length === 0;
+/** The failure of JSON that `normalize` accepts and protobuf's parser does not. */
+function wrongType(desc: DescMessage, value: JsonObject, error: unknown): Failure {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const path = findWrong(desc, value, "") ?? (isFieldError(cause) ? cause.field().name : undefined);
+  if (path === undefined) return new Failure("invalid_json", { cause: error });
+  return invalid(path, `${path} does not have the type that ${desc.typeName} states.`);
 }

@@ -87,7 +87,7 @@ export function createServeMethod({ protocols, authenticate, bodies, stallMs, re
 
   async function run(method: Method, exchange: Exchange, call: Call, { wire, message }: Terms): Promise<Reply> {
     const input = message
-      ? parseMessage(method.desc.input, message, wire.json, call.unknown)
+      ? parseMessage(method.desc.input, message, wire.json, method.noticesUnknown ? call.unknown : undefined)
       : await readRequest(exchange, call, method, wire, bodies);
     const result = method.run(input, call);
     if (!("events" in result)) return wire.reply(serialize(method.desc, await result, wire.json));
