@@ -26,7 +26,7 @@ const MIN_BUDGET = 1_024;
 /** Characters from which a prefix is marked for the cache: about 1,024 tokens, the smallest prefix that is cached. */
 const CACHED_FROM = 4_096;
 
-/** Anthropic's messages. docs/decisions/wire.md lists every field and event that is read. */
+/** Anthropic's messages. docs/reference/wire-formats.md lists every field and event that is read. */
 export const anthropic: WireFormat = {
   base: { host: "https://api.anthropic.com", path: "/v1" },
   // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.

@@ -23,7 +23,7 @@ const BUDGETS: Readonly<Record<Reasoning, number>> = { none: 0, low: 1_024, medi
 /** Models that take a budget. Later ones take a level: they refuse a budget, or follow it badly. */
 const TAKES_BUDGET = /\bgemini-[12]\b/;
 
-/** Gemini's generateContent. docs/decisions/wire.md lists every field that is read. Its cache needs no marks. */
+/** Gemini's generateContent; docs/reference/wire-formats.md lists every field. Its cache needs no marks. */
 export const google: WireFormat = {
   base: { host: "https://generativelanguage.googleapis.com", path: "/v1beta" },
   // format: the schema, any JSON. reasoning: see `thinkingConfig`.

@@ -23,7 +23,7 @@ import {
 
 /**
  * OpenAI's chat completions, which OpenAI and most other servers speak: Ollama, vLLM, llama.cpp, Groq, OpenRouter,
- * Together, Mistral and so on. docs/decisions/wire.md lists every field and event that is read.
+ * Together, Mistral and so on. docs/reference/wire-formats.md lists every field and event that is read.
  */
 export const openai: WireFormat = {
   base: { host: "https://api.openai.com", path: "/v1" },
