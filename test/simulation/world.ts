@@ -9,7 +9,7 @@ import { Random } from "./random.ts";
 import { Server } from "./server.ts";
 import { Timeline } from "./timeline.ts";
 
-/** A heartbeat is due this often, and a replica without one for this long is dead; see src/admission/replica.ts. */
+/** A heartbeat is due this often, and a replica without one for this long is dead; see src/admission/epochs.ts. */
 const BEAT_MS = 2_000;
 const DEAD_MS = 10_000;
 const TICK_MS = 500;
