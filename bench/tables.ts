@@ -4,7 +4,7 @@ export function table(head: string[], rows: string[][]): string {
   return [head, align, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-/** A figure with so many digits after the point, and a dash if it is unknown. */
+/** A figure with this number of digits after the point, and a dash if it is unknown. */
 export function figure(value: number | undefined, digits = 0): string {
   if (value === undefined || Number.isNaN(value)) return "–";
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });

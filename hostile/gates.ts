@@ -7,9 +7,9 @@ export const BOUNDS = {
   /** p99 of whole answers: this many times the quiet one, or this long. */
   factor: 3,
   p99: 50,
-  /** p99 of the first byte of streams: the quiet one and so much more. */
+  /** p99 of the first byte of streams: the quiet one plus this. */
   firstMore: 50,
-  /** A neighbour that cannot be served hears of it within this time. */
+  /** A neighbour that cannot be served is told so within this time. */
   refusal: 5_000,
   /** Sockets that a service may have more than before, two seconds after the attacker is gone. */
   leftSockets: 300,
@@ -20,7 +20,7 @@ export const BOUNDS = {
 type Phases = Record<"quiet" | "attacked" | "rested", Figures>;
 type States = Record<"before" | "atEnd" | "after", ProcessFacts>;
 
-/** What was not as it must be, as sentences. */
+/** What was wrong or too slow, in sentences. */
 export interface Faults {
   wrong: string[];
   /** Latencies beyond their bounds. Anything else on the machine may cause one. */

@@ -23,7 +23,7 @@ export async function announce(settings: Settings, log: Log, stack: AsyncDisposa
     const address = await keepRpcUrl(dataDir, facts.rpcUrl);
     stack.defer(() => address.stop());
   } catch (error) {
-    // A replica without a writable disk serves requests all the same.
+    // A replica without a writable disk still serves requests.
     log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");
   }
   if (databaseUrl === undefined) {

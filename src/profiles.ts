@@ -32,7 +32,7 @@ export function profilesFile(env: Env): string {
   return configFile(env, "profiles.json");
 }
 
-/** Reads the profiles; none when the file does not exist. @throws Error that names a file that is no such JSON */
+/** Reads the profiles; none when the file does not exist. @throws Error that names a file whose JSON is not valid */
 export async function readProfiles(env: Env): Promise<Profiles> {
   return (await readConfig<Profiles>(profilesFile(env))) ?? { profiles: {} };
 }

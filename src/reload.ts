@@ -19,7 +19,7 @@ export interface ReloadOptions {
   /** The settings in force at the start. */
   readonly settings: Settings;
   /**
-   * Puts settings into force that have been checked: all, or none if it throws.
+   * Puts checked settings into force: all, or none if it throws.
    * @param changed the settings that differ from those in force
    */
   apply(next: Settings, changed: readonly SettingName[]): Promise<void>;

@@ -36,7 +36,7 @@ const FEW_FILES = 4_096;
 /** Least number of connections of each kind, also where the limit on open files is too low for it. */
 const MIN_CONNECTIONS = 16;
 
-/** Body budget where there is enough memory, and the least, which one body of the largest size needs. In bytes. */
+/** Largest and smallest default of the body budget, in bytes. The smallest fits one body of the largest size. */
 const BODY_BYTES = { most: 256 * 1024 * 1024, least: 64 * 1024 * 1024 };
 
 /** Reads the limits. Node has raised the soft limit on open files to the hard one before. Takes 3 ms. */

@@ -34,6 +34,6 @@ function lower(thread: () => number | undefined, niceness: number): void {
     // Relative, because the process may have a lower priority than others.
     if (id !== undefined) setPriority(id, Math.min(MAX_NICENESS, getPriority(id) + niceness));
   } catch {
-    // Without /proc, or with a lower priority already. The work is done all the same.
+    // There is no /proc, or the priority is lower already. The work is done in any case.
   }
 }

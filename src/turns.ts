@@ -1,11 +1,11 @@
-/** Turns of the event loop in which all that waits starts, if more waits than the number for each turn allows. */
+/** If more work waits than the number for each turn allows, all of it starts within this many turns. */
 const MOST_TURNS = 32;
 /** Time that the work of a turn may take where its number adapts, in milliseconds. */
 const TURN_MS = 2;
 /** Weight of the latest turn in the mean time of a piece. */
 const LATEST = 0.1;
 
-/** Longest time for which work waits while connections are accepted, in milliseconds. About 200 are, in this time. */
+/** Longest time for which work waits while connections are accepted, in ms. About 200 are accepted in this time. */
 const ACCEPTING_MS = 10;
 
 /** Connections that the process has accepted. */

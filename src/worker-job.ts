@@ -38,7 +38,7 @@ export function serveJobs<Job, Result>(
   });
 }
 
-/** The same bytes without others in their buffer, because a buffer moves to another thread as a whole. */
+/** The same bytes in a buffer of their own, because a buffer moves to another thread as a whole. */
 export function ownBytes(data: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteLength } = data;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength

@@ -12,7 +12,7 @@ export type JobLimit = "time" | "memory";
 /** How long a job can take: up to 50 ms, up to a second, or longer. */
 export type Weight = "light" | "medium" | "heavy";
 
-/** The weight of the work on a text of so many bytes. To count 64 KB of the slowest text takes 50 ms, 1 MB a second. */
+/** The weight of work on a text of this size. Counting the slowest text takes 50 ms for 64 KB, a second for 1 MB. */
 export function weightOf(bytes: number): Weight {
   if (bytes <= 64 * 1024) return "light";
   return bytes <= 1024 * 1024 ? "medium" : "heavy";

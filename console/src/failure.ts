@@ -30,7 +30,7 @@ const TITLES: Record<string, string> = {
   timed_out: "There was no answer in time",
   request_too_large: "The request is too large",
   foreign_origin: "The service does not trust this address",
-  not_found: "This is not there any more",
+  not_found: "This no longer exists",
   internal: "Something went wrong in the service",
 };
 

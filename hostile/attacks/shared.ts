@@ -49,7 +49,7 @@ export const SHARED: readonly AttackScenario[] = [
   },
 ];
 
-/** Keeps so many requests in flight. */
+/** Keeps this many requests in flight. */
 async function repeat(attack: Attack, atOnce: number, path: string, body: object): Promise<void> {
   const { url, keys, signal } = attack;
   const headers = { "content-type": "application/json", "x-api-key": keys[0] ?? "" };

@@ -3,7 +3,7 @@ import { Turns } from "../turns.ts";
 
 /**
  * Ends of items in one turn of the event loop, of each item in turn. Equal items share a place. What follows an end,
- * such as a response, takes about 0.1 ms. One for the process, because the event loop is.
+ * such as a response, takes about 0.1 ms. The whole process shares it, because it has one event loop.
  */
 const turns = new Turns<unknown>(8);
 

@@ -204,7 +204,7 @@ export class Grants {
     take(this.#asks, requestId)?.reject(error);
   }
 
-  /** Resolves when the statements are answered that are under way. */
+  /** Resolves when the statements under way are answered. */
   async #sent(): Promise<void> {
     await Promise.all(this.#sending.values());
   }

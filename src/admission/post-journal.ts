@@ -84,7 +84,7 @@ export class PostJournal {
     if (found) this.#inTurn(() => this.#journal.drop(found));
   }
 
-  /** Sets a settlement aside that the database never accepts. */
+  /** Sets aside a settlement that the database will never accept. */
   refuse(requestId: string): void {
     for (const entry of this.#entries.get(requestId) ?? []) this.#inTurn(() => this.#journal.refuse(entry));
     this.remove(requestId);

@@ -1,7 +1,7 @@
 import { errorFacts, type Log } from "../log.ts";
 import { isLocked, isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
 
-/** Longest wait of a settlement in the log, in milliseconds, and number of them from which they are posted at once. */
+/** Longest wait of a settlement in the log, in ms, and number of settlements from which all are posted at once. */
 const WAIT_MS = 100;
 const MAX_ROWS = 512;
 

@@ -2,7 +2,7 @@ import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
 import { type Refusal, refusalFailure } from "./refusal.ts";
 
-/** Time for which a workspace counts as able to make requests after it was, in milliseconds. */
+/** Time for which a workspace counts as able to make requests after one was admitted, in milliseconds. */
 const GOOD_MS = 60_000;
 
 /** Most workspaces that are remembered; about 2 MB. */
@@ -24,7 +24,7 @@ export interface Standing {
  * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  */
 export function createStanding(pool: Pool, clock?: () => number): Standing {
-  /** Workspaces that can make requests, and when that was known, those known for longest first. */
+  /** Workspaces that can make requests, and when that was last known, the oldest first. */
   const good = new Map<string, number>();
   const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), {
     maxItems: 1_000,

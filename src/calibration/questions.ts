@@ -15,7 +15,7 @@ export interface Question {
 /** Abilities that have generated questions. Prose has no answer that could be checked. */
 export const MEASURED = ["knowledge", "maths", "code", "extraction"] as const;
 
-/** Makes questions of all measured abilities, `each` of each; at most 30 of knowledge. The same call makes the same. */
+/** Makes `each` questions of every measured ability, of knowledge at most 30. The same call makes the same ones. */
 export function generateQuestions(each: number): Question[] {
   return MEASURED.flatMap((ability) =>
     Array.from({ length: ability === "knowledge" ? Math.min(each, FACTS.length) : each }, (_, at) => {

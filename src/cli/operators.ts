@@ -18,7 +18,7 @@ export function addOperators(program: Command): void {
       const made = await replaceToken();
       if (wantsJson(command)) return printJson({ ...made });
       console.log(`Operator token (shown only once): ${made.token}\n`);
-      console.log(`It replaces ${made.replaced === 1 ? "one token" : `${made.replaced} tokens`}; they no longer work.`);
+      console.log(`Earlier tokens that no longer work: ${made.replaced}.`);
       console.log(
         "A service that starts with an earlier OPERATOR_TOKEN accepts that again: unset it, or set the new one.",
       );

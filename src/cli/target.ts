@@ -39,7 +39,7 @@ const { env } = process;
 /**
  * Finds the service: by the named profile, else by the environment, else by the data folder in the current folder, else
  * by the default profile.
- * @throws CliError for a profile that does not exist and for an address that is none
+ * @throws CliError if the profile does not exist or the address is not valid
  */
 export async function findTarget(command: Command): Promise<Target> {
   const { rpcUrl: given, profile: name = env.CHORUS_PROFILE } = command.optsWithGlobals<GlobalOptions>();

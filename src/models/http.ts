@@ -151,7 +151,7 @@ class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     controller.rawHeaders = null;
     if (status < 200) return;
     this.status = status;
-    // Those of a success are not needed, and would stay for as long as the stream. Vendors send 20 to 30.
+    // The other headers of a success are not needed, and would be held until the stream ends. Vendors send 20 to 30.
     this.headers = status < 300 ? { "content-type": headers["content-type"] } : headers;
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {

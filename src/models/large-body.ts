@@ -11,7 +11,7 @@ const LARGE = 64 * 1024;
  */
 const MARK = 4_608;
 
-/** Size of a slice. A text of so many quotes takes 2 ms, so much of an image 1 ms. */
+/** Size of a slice, in UTF-16 units and in bytes. A slice of quotes takes 2 ms, a slice of an image 1 ms. */
 const TEXT_SLICE = 64 * 1024;
 const IMAGE_SLICE = 3 * 256 * 1024;
 

@@ -9,8 +9,8 @@ export interface CallEnd {
   call: ModelCall;
   outcome: "ok" | "failed" | "timed_out" | "left";
   /**
-   * With that of a completion that was repeated. Undefined if the call ended before the vendor reported its usage, or
-   * the vendor reports none.
+   * Includes the usage of a completion that was repeated. Undefined if the call ended before the vendor reported its
+   * usage, or the vendor reports none.
    */
   usage: TokenUsage | undefined;
   /** Characters of text that arrived. */
@@ -23,7 +23,7 @@ export interface CallEnd {
 const TOKEN_MS = 20;
 /** Tokens of a whole completion if the call sets no ceiling. */
 const USUAL_TOKENS = 4_096;
-/** An abort this long before the end of the call still is the deadline's, in milliseconds. Timers may fire early. */
+/** An abort at most this long before the end of the call counts as the deadline's, in ms. Timers may fire early. */
 const DEADLINE_SLACK_MS = 50;
 
 interface TryOptions {

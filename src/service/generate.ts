@@ -87,8 +87,8 @@ export function createGeneration(current: () => GenerationParts): Generation {
 }
 
 /**
- * Pieces of work of requests that start in one turn of the event loop; each takes 0.03 to 0.3 ms. One for the process,
- * because the event loop is.
+ * Pieces of work of requests that start in one turn of the event loop; each takes 0.03 to 0.3 ms. The whole process
+ * shares it, because it has one event loop.
  */
 const turns = new Turns<string>(8, 64);
 

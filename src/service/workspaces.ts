@@ -29,7 +29,7 @@ import { readEnum } from "./read-field.ts";
 
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 
-/** Manages workspaces for operators, and shows an owner the own workspace. */
+/** Manages workspaces for operators, and shows owners their workspace. */
 export function createWorkspaceAdmin(workspaces: Workspaces, owners: Owners, links: SignInLinks): WorkspaceAdmin {
   return {
     async createWorkspace({ name, kind }, actor) {

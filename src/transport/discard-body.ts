@@ -6,7 +6,7 @@ import { freeChunk } from "./free-chunk.ts";
 const BYTES = 1024 * 1024;
 const MS = 1_000;
 
-/** Chunks of up to 64 KB, one of each body in turn. A flood of refused bodies takes as much as it sends otherwise. */
+/** Chunks of up to 64 KB dropped in one turn, one of each body in turn. Without turns, a flood would hold the loop. */
 const turns = new Turns<IncomingMessage>(4);
 
 /**

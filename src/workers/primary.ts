@@ -43,7 +43,7 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-/** Creates the workers of this process. How they share a port is said in `listen.ts`. */
+/** Creates the workers of this process. `listen.ts` says how they share a port. */
 export function createWorkers({ exec, count, env }: WorkersOptions, { log, output }: ProcessLog): Workers {
   const running = new Map<number, Worker>();
   const ready = new Map<number, WorkerReady>();

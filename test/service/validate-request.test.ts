@@ -92,7 +92,7 @@ describe("validates requests", () => {
     // A known type, which is then checked against the bytes.
     for (const media_type of ["application/pdf", "image/png", "image/jpeg", "image/webp", "image/gif", "IMAGE/PNG"]) {
       const attachments = [{ ...file, media_type }];
-      await refuses({ prompt: "a", attachments }, "attachments[0].media_type", /by its bytes it is no such file/);
+      await refuses({ prompt: "a", attachments }, "attachments[0].media_type", /but the content is not of this type/);
     }
     await takes({ prompt: "a", attachments: [{ media_type: "text/plain", data: "aGk=" }] });
     await refuses(

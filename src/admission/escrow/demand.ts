@@ -10,15 +10,15 @@ const MAX_GAP_MS = 10_000;
 /** Unused headroom of a workspace that is used now and then is returned after this number of gaps. */
 const GAPS = 3;
 
-/** Share of the longest gap that a further request leaves. */
+/** Factor by which each further request shortens the longest gap. */
 const FADING = 0.7;
 
 /** Fewest requests in the last seconds for which headroom is taken in advance. */
 const FEW = 2;
 
 /**
- * Time for whose requests a workspace that is used now and then has headroom, in milliseconds, and their largest
- * number. Headroom of requests ends with the minute. It is taken again when a quarter is left, so not before.
+ * A workspace that is used now and then reserves headroom for the requests of this time, in milliseconds, and for at
+ * most this many. Headroom of requests ends with the minute. It is taken again when a quarter is left, so not before.
  */
 const AHEAD_MS = 80_000;
 const MANY = 16;

@@ -1,7 +1,7 @@
 import type { Item, Lane } from "./exchange.ts";
 import type { Share } from "./share.ts";
 
-/** Wait before an exchange is repeated that has failed, in milliseconds. It doubles with each failure. */
+/** Wait before a failed exchange is repeated, in milliseconds. It doubles with each failure. */
 const RESEND_MS = { first: 10, longest: 500 };
 
 /** Largest number of items in one exchange, and of asks and posts from which it takes no further item. */

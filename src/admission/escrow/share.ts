@@ -52,7 +52,7 @@ export class Share {
   /** The database has to be told what was admitted. */
   mustReport = false;
   readonly #demand: DemandMeter;
-  /** When less headroom of a slow workspace was left than is expected to be needed. */
+  /** Since when a slow workspace has had less headroom than it is expected to need. */
   #lowSince = Number.POSITIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;

@@ -14,9 +14,9 @@ export async function mismatch(declared: string, bytes: Uint8Array): Promise<Unr
   const detected = await detectedType(bytes);
   // The format of old .doc files and of documents with a password.
   const hint = detected === "application/x-cfb" ? ": an old Word document, or one with a password" : "";
-  const what = detected && detected !== declared ? `it seems to be ${detected}${hint}` : "it is no such file";
+  const what = detected && detected !== declared ? `seems to be ${detected}${hint}` : "is not of this type";
   return new Unreadable(
     "media_type",
-    `is ${declared}, but by its bytes ${what}. Declare the type that it has, or convert it.`,
+    `is ${declared}, but the content ${what}. Declare the type of the file, or convert it.`,
   );
 }

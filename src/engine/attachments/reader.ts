@@ -45,8 +45,8 @@ export interface ReadFiles {
 export interface Reader {
   /**
    * Reads the files of one request and shortens them to the budget. Images are checked on this thread, which takes
-   * microseconds; a worker thread reads all other files. A file that has a buffer alone is empty afterwards, because
-   * the buffer moves to the thread; other files must not change meanwhile.
+   * microseconds; a worker thread reads all other files. A file that is alone in its buffer is empty afterwards,
+   * because the buffer moves to the thread; other files must not change meanwhile.
    * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while
    *   too many files are waiting and after `close`; the reason of `signal` when it aborts
    */

@@ -134,6 +134,6 @@ function reasons(effects: ReadonlyArray<{ phrase: string; logits: number }>): st
   return effects
     .filter(({ logits }) => Math.abs(logits) >= NOTABLE)
     .toSorted((a, b) => Math.abs(b.logits) - Math.abs(a.logits))
-    .map(({ phrase, logits }) => `${phrase} (${logits > 0 ? "harder" : "easier"})`)
+    .map(({ phrase, logits }) => `${logits > 0 ? "more" : "less"} difficult: ${phrase}`)
     .slice(0, REASONS);
 }

@@ -7,7 +7,7 @@ export interface LevelThresholds {
   high: number;
 }
 
-/** The level of a request: the caller's effort, or for `auto` the level of the difficulty, which only that reads. */
+/** The level of a request: the caller's effort, or for `auto` that of the difficulty, which is read only then. */
 export function levelOf(
   effort: Effort,
   rating: Pick<DifficultyRating, "difficulty">,

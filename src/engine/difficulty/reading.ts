@@ -43,7 +43,7 @@ const RUN_LENGTH = 3;
 /** The number of the last reading in which a word with a hash occurred. Two words rarely share a hash. */
 const seen = new Int32Array(1 << 13);
 let readings = 0;
-/** The folded text that is being read. Longer ones than a sample come only from texts that grow in upper case. */
+/** The folded text that is being read. It is longer than a sample only if upper case lengthens the text, as of ß. */
 let units = new Uint16Array(1 << 14);
 
 /** Reads a prompt; of one with more than 12,000 characters, a sample. */

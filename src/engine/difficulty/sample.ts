@@ -1,4 +1,4 @@
-/** Characters that are read of a prompt. Reading more changes the difficulty little and takes time. */
+/** Characters of a prompt that are read. Reading more changes the difficulty little and takes time. */
 const READ = 12_000;
 
 /**

@@ -50,7 +50,7 @@ interface Demand {
   topic: number;
   /** Phrase for the trace. */
   high: string;
-  /** Weight of the first mark, of each further one, and most further ones that count. */
+  /** Weight of the first mark, of each further one, and the largest number of further ones that count. */
   first: number;
   further: number;
   most: number;

@@ -21,7 +21,7 @@ interface Tally {
  * (docs/decisions/fusion.md).
  */
 const FURTHER = 0.3;
-/** Added to the log-odds of a model's accuracy: even a model that is wrong more often than right seldom errs alike. */
+/** Added to the log-odds of a model's accuracy, because models that are wrong rarely give the same wrong answer. */
 const OFFSET = 0.8;
 /** Smallest weight of a vote. */
 const LEAST = 0.05;
@@ -45,7 +45,7 @@ export function logOdds(accuracy: number): number {
   return Math.log(p / (1 - p));
 }
 
-/** Evidence for an answer: the heaviest of its ballots, and a share of each other. 0 without ballots. */
+/** Evidence for an answer: the heaviest of its ballots, and a share of the others. 0 without ballots. */
 export function support(weights: readonly number[], { further = FURTHER }: VoteConstants = {}): number {
   const heaviest = Math.max(0, ...weights);
   return heaviest + further * (weights.reduce((sum, weight) => sum + weight, 0) - heaviest);

@@ -164,7 +164,7 @@ const ENDS: Readonly<Record<string, EndReason>> = {
   max_tokens: "length",
   model_length: "length",
 };
-/** Gemini's adds its own word, as in `content_filter: SAFETY`. `sensitive` is Zhipu's. */
+/** Gemini adds its own word, as in `content_filter: SAFETY`. `sensitive` is Zhipu's. */
 const FILTERED = /content_filter|safety|sensitive|refusal|recitation|prohibited|blocklist/;
 const FAILED = /error|abort|insufficient_system_resource/;
 

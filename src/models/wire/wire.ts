@@ -114,7 +114,7 @@ export function tokenCount(claim: unknown): number {
 /** Collects what a vendor sends for one call. */
 export class Collector {
   #text = "";
-  /** Undefined once the text has begun, in which thinking is text. */
+  /** Undefined once the text has begun, because marks of thinking count only before it. */
   #think: ThinkFilter | undefined = new ThinkFilter();
   /** Undefined if the vendor has reported nothing. */
   #claims: Partial<Record<keyof TokenUsage, unknown>> | undefined;

@@ -94,7 +94,7 @@ export function decodeChat(text: string, value: object): { request: GenerateRequ
   return { request, chat };
 }
 
-/** @throws Failure for a parameter that has only one possible value, and another one is sent */
+/** @throws Failure if a parameter that has only one possible value has another one */
 function checkFixed({ n, topP, presencePenalty, frequencyPenalty }: CreateChatCompletionRequest): void {
   const only = (name: string, value: number | undefined, possible: number) => {
     if (value !== undefined && value !== possible)

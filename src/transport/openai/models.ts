@@ -6,7 +6,7 @@ import { encode } from "../rest/encode.ts";
 import type { Exchange } from "../rest/handler.ts";
 import { sendJson } from "../rest/json-response.ts";
 
-/** The model that counts for every name that is none of `EFFORTS`. */
+/** The model that answers requests for a name that is not in `EFFORTS`. */
 export const DEFAULT_MODEL = "chorus";
 
 /** The names that a request can have as its `model`, and the effort of each. */

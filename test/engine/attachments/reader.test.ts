@@ -107,7 +107,7 @@ describe("reading of attachments", () => {
     await refused([file("text/csv", image)], "attachments[0].media_type", /image\/png/);
     await refused([file("text/plain", pdf(["x"]))], "attachments[0].media_type", /text\/plain/);
     await refused([file("text/plain", "a\0b")], "attachments[0].media_type", /text\/plain/);
-    await refused([file("image/gif", "just text")], "attachments[0].media_type", /no such file/);
+    await refused([file("image/gif", "just text")], "attachments[0].media_type", /the content is not of this type/);
     await refused([file(DOCX, zip({ "a.txt": "x" }))], "attachments[0].media_type", /application\/zip/);
     const old = Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), Buffer.alloc(600)]);
     await refused([file(DOCX, old)], "attachments[0].media_type", /password/);

@@ -114,7 +114,7 @@ test("raises the difficulty for demands, with a reason, except in a question wit
     rater.rate(text),
   );
   assert.ok((deep?.difficulty ?? 0) > (short?.difficulty ?? 1));
-  assert.ok(deep?.explain().includes("depth is asked for (harder)"), String(deep?.explain()));
+  assert.ok(deep?.explain().includes("more difficult: depth is asked for"), String(deep?.explain()));
   const closed = rater.rate("Which proof did Euclid give in detail? Compare.\nA. One\nB. Two\nC. Three");
   assert.ok(closed.explain().every((reason) => !reason.includes("asked for")));
 });
