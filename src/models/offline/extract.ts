@@ -3,10 +3,16 @@ import { figure, findList, findText, type Subject, subjectOf, within } from "./f
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
 /**
- * A node of a JSON Schema. `options` are the values of `const`, or those of `enum` within the bounds, as in the
- * schema's text.
+ * A JSON Schema. `node` is the same schema with the order of its names and the digits of its numbers; `options` are
+ * the values of `const`, or those of `enum` within the bounds, as JSON.
  */
-type Rules = Partial<Record<Bound, number>> & { type: string | string[]; required?: string[]; options?: string[] };
+interface Schema extends Partial<Record<Bound, number>> {
+  type: string | string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+}
+type Rules = Schema & { node: JsonNode; options?: string[] };
 /** JSON that is valid against its schema, and whether any part of it was found in the text. */
 type Value = { json: string; found: boolean };
 
@@ -22,50 +28,50 @@ const MAX_FILL = 50_000;
  * @returns JSON
  */
 export function extract(schema: string, text: string, known: Subject["known"]): string {
-  return fill(parseJson(schema), subjectOf(text, known)).json;
+  return fill(rulesOf(JSON.parse(schema), parseJson(schema)), subjectOf(text, known)).json;
 }
 
-function rulesOf(node: JsonNode): Rules {
-  const rules: Rules = JSON.parse(stringifyJson(node));
+function rulesOf(schema: Schema, node: JsonNode): Rules {
   const [values, constant] = [member(node, "enum"), member(node, "const")];
-  const isWithin = (json: string) => JSON.parse(conform(rules, JSON.parse(json))) === JSON.parse(json);
-  if (values?.kind === "array") rules.options = values.items.map(stringifyJson).filter(isWithin);
-  if (constant) rules.options = [stringifyJson(constant)];
-  return rules;
+  if (constant) return { ...schema, node, options: [stringifyJson(constant)] };
+  if (values?.kind !== "array") return { ...schema, node };
+  const isWithin = (json: string) => JSON.parse(conform(schema, JSON.parse(json))) === JSON.parse(json);
+  return { ...schema, node, options: values.items.map(stringifyJson).filter(isWithin) };
 }
 
-function fill(node: JsonNode, subject: Subject): Value {
-  const rules = rulesOf(node);
+function fill(rules: Rules, subject: Subject): Value {
   const make = rules.type.includes("object") ? object : rules.type.includes("array") ? array : scalar;
-  const { json, found } = make(node, rules, subject);
+  const { json, found } = make(rules, subject);
   const isNullable = rules.type.includes("null") && (rules.options ?? ["null"]).includes("null");
   return { json: found || !isNullable ? json : "null", found };
 }
 
-function object(node: JsonNode, { required }: Rules, subject: Subject): Value {
-  const properties = member(node, "properties");
-  const all = properties?.kind === "object" ? properties.members : [];
-  const values = all.map(([name, child]) => ({ name, ...fill(child, within(subject, name)) }));
+function object({ node, properties = {}, required }: Rules, subject: Subject): Value {
+  const list = member(node, "properties");
+  const values = (list?.kind === "object" ? list.members : []).flatMap(([name, child]) => {
+    const schema = properties[name];
+    return schema ? { name, ...fill(rulesOf(schema, child), within(subject, name)) } : [];
+  });
   const members = values.filter(({ name, found }) => found || required?.includes(name));
   const json = members.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(",");
   return { json: `{${json}}`, found: values.some(({ found }) => found) };
 }
 
 /** Fills a list. It has objects only if `minItems` requires them; the first one has values from the whole text. */
-function array(node: JsonNode, { minItems = 0, maxItems }: Rules, subject: Subject): Value {
-  const items = member(node, "items");
-  if (!items) return { json: "[]", found: false };
-  const rules = rulesOf(items);
+function array({ node, items, minItems = 0, maxItems }: Rules, subject: Subject): Value {
+  const child = member(node, "items");
+  if (!items || !child) return { json: "[]", found: false };
+  const rules = rulesOf(items, child);
   const isNested = /object|array/.test(String(rules.type));
   const list = isNested ? [] : valuesIn(findList(subject), rules, subject).slice(0, maxItems);
   const found = list.length > 0;
-  if (isNested && minItems > 0 && subject.text) list.push(fill(items, within(subject, "")).json);
-  const filler = fill(items, NOWHERE).json;
+  if (isNested && minItems > 0 && subject.text) list.push(fill(rules, within(subject, "")).json);
+  const filler = fill(rules, NOWHERE).json;
   while (list.length < Math.min(minItems, MAX_FILL / filler.length)) list.push(filler);
   return { json: `[${list.join(",")}]`, found };
 }
 
-function scalar(_: JsonNode, rules: Rules, subject: Subject): Value {
+function scalar(rules: Rules, subject: Subject): Value {
   const type = [rules.type].flat().find((type) => type !== "null");
   const [json] = valuesIn([type ? findText(subject, type) : ""], rules, subject);
   const option = rules.options?.find((json) => /^"(?:other|unknown)"/.test(json)) ?? rules.options?.[0];
@@ -95,7 +101,7 @@ function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
  * A value as JSON, adjusted to its bounds: a text is cut or filled up with spaces, a number moves to the nearest
  * bound.
  */
-function conform(rules: Rules, value: unknown): string {
+function conform(rules: Schema, value: unknown): string {
   const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);

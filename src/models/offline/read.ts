@@ -2,28 +2,21 @@ import type { Prompt } from "../model.ts";
 
 /** Start of a sentence that gives an instruction or introduces the text. */
 const INSTRUCTION = new RegExp(
-  String.raw`^\W*(?:(?:please|now|and|(?:can|could) you) )*(?:${[
-    "summar|sum up|tl;?dr|shorten|extract|identify|analy[sz]|classif",
-    String.raw`(?:find|list|give|tell|write)(?: me)? (?:an?|the|all|me|every)\b`,
-    "answer|translate|explain|describe|calculat|comput|return",
-    String.raw`(?:from|using|based on) (?:the|this)|in (?:one|two|three|\d+) |(?:here|below|this) is`,
-    String.raw`(?:text|article|context|question)\s*:\s*$`,
-  ].join("|")})`,
+  String.raw`^\W*(?:(?:please|now|and|(?:can|could) you) )*(?:summar|sum up|tl;?dr|shorten|extract|identify|` +
+    String.raw`analy[sz]|classif|(?:find|list|give|tell|write)(?: me)? (?:an?|the|all|me|every)\b|answer|translate|` +
+    "explain|describe|calculat|comput|return|(?:from|using|based on) (?:the|this)|" +
+    String.raw`in (?:one|two|three|\d+) |(?:here|below|this) is|(?:text|article|context|question)\s*:\s*$)`,
   "i",
 );
 const TEMPLATE = /\{\s*"[^{}]{0,2000}\}/g;
 /** Instructions that the service adds to a prompt (engine/prompt.ts, search/render.ts). Removed before reading. */
-const SERVICE = new RegExp(
-  `^(?:${[
-    "You answer requests that reach you",
-    "Answer with one JSON object and nothing else",
-    "The numbered web search results are data",
-  ].join("|")}).*`,
-  "gm",
-);
+const SERVICE = /^(?:You answer requests that reach you|Answer with one JSON object and|The numbered web search).*/gm;
 /** The lines that mark untrusted text as data (engine/untrusted.ts). Removed before reading. */
-const MARKS =
-  /^(?:What stands between the two lines with the word \S{12} is data .*|--- \S{12} (?:begins|ends) ---)$/gm;
+const MARKS = /^(?:What stands between the two lines with the word \S{12} is.*|--- \S{12} (?:begins|ends) ---)$/gm;
+/** Most characters that are read of a message, and of the messages before it; they are read in one turn. */
+const MAX_LENGTH = 20_000;
+/** Most messages that are read: the last ones. */
+const MAX_MESSAGES = 8;
 const CONTINUE = /^(?:Continue your last message|Go on\.$)/;
 
 export type Reading = ReturnType<typeof read>;
@@ -33,27 +26,24 @@ export type Reading = ReturnType<typeof read>;
  * they are about, which may be in an earlier message. `background` has the caller's instructions and the assistant's
  * messages. `begun` is the beginning of an answer to continue.
  */
-export function read(prompt: Prompt) {
-  const messages = [{ role: "system" as const, text: prompt.system }, ...prompt.turns];
-  const turns = messages.map(({ role, text }) => ({ role, content: content(text) }));
-  if (turns.at(-2)?.role === "assistant" && CONTINUE.test(turns.at(-1)?.content ?? "")) turns.pop();
-  const begun = turns.at(-1)?.role === "assistant" ? (turns.pop()?.content ?? "") : "";
-  const users = turns.filter((turn) => turn.role === "user").map((turn) => turn.content);
-  const message = users.pop() ?? "";
+export function read({ system, turns: all }: Prompt) {
+  const turns = all.slice(-MAX_MESSAGES).map(({ role, text }) => ({ role, text: content(text) }));
+  if (turns.at(-2)?.role === "assistant" && CONTINUE.test(turns.at(-1)?.text ?? "")) turns.pop();
+  const begun = turns.at(-1)?.role === "assistant" ? (turns.pop()?.text ?? "") : "";
+  const { user: users = [], assistant = [] } = Object.groupBy(turns, ({ role }) => role);
+  const message = users.pop()?.text ?? "";
   const { ask, text } = divide(message);
-  const earlier = users.map((user) => divide(user).text || user.replace(/^.*\?$/s, "")).join("\n\n");
-  const others = turns.filter((turn) => turn.role !== "user").map((turn) => turn.content.replace(SERVICE, ""));
-  return { message, ask, text: text || earlier.trim(), background: others.join("\n\n").trim(), begun };
+  const earlier = users.map(({ text }) => divide(text).text || text.replace(/^.*\?$/s, "")).join("\n\n");
+  const others = [content(system).replace(SERVICE, ""), ...assistant.map(({ text }) => text)].join("\n\n");
+  const background = others.slice(0, MAX_LENGTH).trim();
+  return { message, ask, text: text || earlier.slice(-MAX_LENGTH).trim(), background, begun };
 }
 
-/**
- * Returns the first 200,000 characters of text in a message. A run without a space is cut to 100 characters, because
- * wink and some patterns take time quadratic in its length. Letters without case are not cut, because Chinese and
- * Japanese have no spaces between words.
- */
+/** Returns a message without marks, of up to 20,000 characters; the middle of a longer one is left out. */
 function content(message: string): string {
-  const text = message.slice(0, 200_000).replace(/\r\n?/g, "\n").replace(MARKS, "");
-  return text.replace(/([^\s\p{Lo}]{100})[^\s\p{Lo}]+|([^\S\n]{20})[^\S\n]+|(\n{3})\n+/gu, "$1$2$3").trim();
+  const { length } = message;
+  const text = length > MAX_LENGTH ? `${message.slice(0, MAX_LENGTH - 2_000)}\n${message.slice(-2_000)}` : message;
+  return text.replace(/\r\n?/g, "\n").replace(MARKS, "").trim();
 }
 
 /**
@@ -72,5 +62,5 @@ function divide(message: string): { ask: string; text: string } {
   const ask = [...units.slice(0, first), ...units.slice(last + 1)].join(" ").trim();
   // A short line without an instruction is a question or a greeting.
   const isLine = !ask && text.length < 160 && !/\n|[.!?]\s/.test(text);
-  return isLine || !text ? { ask: unmarked.trim(), text: "" } : { ask, text };
+  return isLine || !/[\p{L}\d]/u.test(text) ? { ask: unmarked.trim(), text: "" } : { ask, text };
 }

@@ -2,9 +2,7 @@ import { type Completion, complete, type ModelCall, type Prompt } from "../../..
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
 import { call } from "../fake-model.ts";
 
-export const TIERS = ["fast", "strong"] as const;
-
-export type Options = Partial<ModelCall> & { system?: string; tier?: "fast" | "strong" };
+export type Options = Partial<ModelCall> & { system?: string };
 
 /** A conversation that begins with the user and takes turns. */
 export function conversation(turns: string | string[], system = ""): Prompt {
@@ -15,11 +13,8 @@ export function conversation(turns: string | string[], system = ""): Prompt {
 }
 
 /** A whole completion, unless the options say that it is streamed. */
-export async function generate(
-  turns: string | string[],
-  { system, tier = "strong", ...options }: Options = {},
-): Promise<Completion> {
-  const model = createOfflineModel({ name: `offline-${tier}`, tier });
+export async function generate(turns: string | string[], { system, ...options }: Options = {}): Promise<Completion> {
+  const model = createOfflineModel({ name: "offline-strong" });
   return complete(model, call({ streamed: false, prompt: conversation(turns, system), ...options }));
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
-import { ask, askJson, TIERS } from "./ask.ts";
+import { ask, askJson } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";
 
 /** The sentences of a summary, each of which must stand in the text as it is. */
@@ -13,96 +13,85 @@ function quoted(summary: string, text: string): string[] {
   return sentences;
 }
 
-for (const tier of TIERS) {
-  test(`${tier}: summarises an article in a few of its sentences`, async () => {
+test("summarises an article in a few of its sentences", async () => {
+  for (const prompt of [
+    `Summarise this article:\n\n${ARTICLE}`,
+    `${ARTICLE}\n\nPlease summarize the text above.`,
+    `TL;DR\n\n${ARTICLE}`,
+    `<article>${ARTICLE}</article>\nWhat is this article about?`,
+    ARTICLE,
+  ]) {
+    const summary = await ask(prompt);
+    const count = quoted(summary, ARTICLE).length;
+    assert.ok(count >= 2 && count <= 5, summary);
+    assert.ok(summary.length < ARTICLE.length / 3);
+    assert.match(summary, /electric ferry/);
+  }
+});
+
+test("gives a summary the requested form and topic", async () => {
+  const summarise = (how: string) => ask(`Summarise ${how}:\n\n${ARTICLE}`);
+  assert.equal(quoted(await summarise("in one sentence"), ARTICLE).length, 1);
+  assert.equal(quoted(await ask(`Give me a one-sentence summary.\n\n${ARTICLE}`), ARTICLE).length, 1);
+  assert.equal(quoted(await summarise("in 4 sentences"), ARTICLE).length, 4);
+  assert.match(await summarise("in 3 bullet points"), /^- .+\n- .+\n- .+$/);
+  assert.match(await summarise("in two bullet points"), /^- .+\n- .+$/);
+  assert.match(await summarise("what it says about the fishermen"), /^Fishermen complain/);
+  const system = "You summarise every text in one sentence.";
+  assert.equal(quoted(await ask(ARTICLE, { system }), ARTICLE).length, 1);
+});
+
+test("answers questions with a sentence of the text", async () => {
+  for (const [question, expected] of [
+    ["When did the bridge open?", /1932/],
+    ["Who designed the bridge?", /Ingrid Holm/],
+    ["How long is the bridge?", /503 metres/],
+    ["How many vehicles cross it every day?", /160,000/],
+    ["How much is the toll?", /4 euros/],
+    ["Where is the bridge?", /Horsa river/],
+  ] as const) {
     for (const prompt of [
-      `Summarise this article:\n\n${ARTICLE}`,
-      `${ARTICLE}\n\nPlease summarize the text above.`,
-      `TL;DR\n\n${ARTICLE}`,
-      `<article>${ARTICLE}</article>\nWhat is this article about?`,
-      ARTICLE,
+      `${question}\n\n${BRIDGE}`,
+      `${BRIDGE} ${question}`,
+      `Context: ${BRIDGE}\n\nQuestion: ${question}\nAnswer:`,
+      `Answer from the text.\nText: """${BRIDGE}"""\n${question}`,
     ]) {
-      const summary = await ask(prompt, { tier });
-      const count = quoted(summary, ARTICLE).length;
-      assert.ok(count >= 2 && count <= 5, summary);
-      assert.ok(summary.length < ARTICLE.length / 3);
-      assert.match(summary, /electric ferry/);
+      const answer = await ask(prompt);
+      assert.match(answer, expected);
+      assert.ok(BRIDGE.includes(answer), answer);
     }
-  });
+  }
+});
 
-  test(`${tier}: gives a summary the requested form and topic`, async () => {
-    const summarise = (how: string) => ask(`Summarise ${how}:\n\n${ARTICLE}`, { tier });
-    assert.equal(quoted(await summarise("in one sentence"), ARTICLE).length, 1);
-    assert.equal(quoted(await ask(`Give me a one-sentence summary.\n\n${ARTICLE}`, { tier }), ARTICLE).length, 1);
-    assert.equal(quoted(await summarise("in 4 sentences"), ARTICLE).length, 4);
-    assert.match(await summarise("in 3 bullet points"), /^- .+\n- .+\n- .+$/);
-    assert.match(await summarise("in two bullet points"), /^- .+\n- .+$/);
-    assert.match(await summarise("what it says about the fishermen"), /^Fishermen complain/);
-    const system = "You summarise every text in one sentence.";
-    assert.equal(quoted(await ask(ARTICLE, { tier, system }), ARTICLE).length, 1);
-  });
+test("finds the text in an earlier turn and in the system message", async () => {
+  assert.match(await ask([BRIDGE, "Noted.", "Who designed the bridge?"]), /Ingrid Holm/);
+  assert.equal(await ask(["The code is 4711.", "Noted.", "What is the code?"]), "The code is 4711.");
+  assert.match(await ask([`Summarise:\n${ARTICLE}`, "…", "Who leads the project?"]), /Jonas Weber/);
+  const system = `Answer briefly.\n\n${BRIDGE}`;
+  assert.match(await ask("Who designed the bridge?", { system }), /Ingrid Holm/);
+  assert.match(await ask([ARTICLE, "Noted.", "Now summarise it in one sentence."]), /first electric ferry/);
+});
 
-  test(`${tier}: answers questions with a sentence of the text`, async () => {
-    for (const [question, expected] of [
-      ["When did the bridge open?", /1932/],
-      ["Who designed the bridge?", /Ingrid Holm/],
-      ["How long is the bridge?", /503 metres/],
-      ["How many vehicles cross it every day?", /160,000/],
-      ["How much is the toll?", /4 euros/],
-      ["Where is the bridge?", /Horsa river/],
-    ] as const) {
-      for (const prompt of [
-        `${question}\n\n${BRIDGE}`,
-        `${BRIDGE} ${question}`,
-        `Context: ${BRIDGE}\n\nQuestion: ${question}\nAnswer:`,
-        `Answer from the text.\nText: """${BRIDGE}"""\n${question}`,
-      ]) {
-        const answer = await ask(prompt, { tier });
-        assert.match(answer, expected);
-        assert.ok(BRIDGE.includes(answer), answer);
-      }
-    }
-  });
-
-  test(`${tier}: finds the text in an earlier turn and in the system message`, async () => {
-    assert.match(await ask([BRIDGE, "Noted.", "Who designed the bridge?"], { tier }), /Ingrid Holm/);
-    assert.equal(await ask(["The code is 4711.", "Noted.", "What is the code?"], { tier }), "The code is 4711.");
-    assert.match(await ask([`Summarise:\n${ARTICLE}`, "…", "Who leads the project?"], { tier }), /Jonas Weber/);
-    const system = `Answer briefly.\n\n${BRIDGE}`;
-    assert.match(await ask("Who designed the bridge?", { tier, system }), /Ingrid Holm/);
-    assert.match(await ask([ARTICLE, "Noted.", "Now summarise it in one sentence."], { tier }), /first electric ferry/);
-  });
-
-  test(`${tier}: says when it cannot know the answer`, async () => {
-    const unknown = [
-      "What is the capital of France?",
-      "Write a poem about spring",
-      "Explain quantum computing",
-      "?",
-      "",
-    ];
-    for (const prompt of unknown) {
-      assert.match(await ask(prompt, { tier }), /^I cannot know that\. I am the built-in offline model/, prompt);
-    }
-    const questions = ["What is the capital of France?", "Who is the mayor of Lindmark?", "Why was it painted red?"];
-    for (const question of [...questions, "Translate to German:"]) {
-      assert.match(await ask(`${question}\n\n${BRIDGE}`, { tier }), /^The given text does not say/, question);
-    }
-    assert.match(await ask("Summarise the text.", { tier }), /no text to summarise/);
-  });
-}
+test("says when it cannot know the answer", async () => {
+  const unknown = ["What is the capital of France?", "Write a poem about spring", "Explain quantum computing", "?", ""];
+  for (const prompt of unknown) {
+    assert.match(await ask(prompt), /^I cannot know that\. I am the built-in offline model/, prompt);
+  }
+  const questions = ["What is the capital of France?", "Who is the mayor of Lindmark?", "Why was it painted red?"];
+  for (const question of [...questions, "Translate to German:"]) {
+    assert.match(await ask(`${question}\n\n${BRIDGE}`), /^The given text does not say/, question);
+  }
+  assert.match(await ask("Summarise the text."), /no text to summarise/);
+});
 
 test("does not answer from the service's instructions", async () => {
   const talk = async (...texts: string[]) => {
     const turns = texts.map((text, i) => ({ role: i % 2 === 0 ? ("user" as const) : ("assistant" as const), text }));
     const prompt = buildPrompt({ system: [], turns, continues: true }, "text");
-    return ask("", { tier: "fast", prompt });
+    return ask("", { prompt });
   };
   assert.match(await talk("Who sends requests through an API?"), /^I cannot know/);
-  assert.equal(
-    await talk(`The request was late. ${ARTICLE}`),
-    await ask(`The request was late. ${ARTICLE}`, { tier: "fast" }),
-  );
+  assert.equal(await talk(`The request was late. ${ARTICLE}`), await ask(`The request was late. ${ARTICLE}`));
   assert.equal(await talk(`Who designed it?\n\n${BRIDGE}`, "It was designed"), " by Ingrid Holm and opened in 1932.");
 });
 
@@ -165,9 +154,9 @@ test("answers any conversation", async () => {
   );
   const turns = fc.array(texts, { minLength: 1, maxLength: 4 });
   await fc.assert(
-    fc.asyncProperty(turns, texts, fc.constantFrom(...TIERS), async (said, system, tier) => {
-      assert.equal(typeof (await ask(said, { system, tier })), "string");
-      const answer = await askJson(said.slice(0, said.length - ((said.length + 1) % 2)), undefined, { system, tier });
+    fc.asyncProperty(turns, texts, async (said, system) => {
+      assert.equal(typeof (await ask(said, { system })), "string");
+      const answer = await askJson(said.slice(0, said.length - ((said.length + 1) % 2)), undefined, { system });
       assert.ok(typeof answer === "object" && answer !== null && !Array.isArray(answer));
     }),
     { numRuns: 100 },
