@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { placement } from "../bench/server.ts";
@@ -16,15 +16,18 @@ export interface Environment extends AsyncDisposable {
   readonly database: DatabaseServer;
   /** Environment of a service that uses the vendor. */
   readonly vendorEnv: Readonly<Record<string, string>>;
+  /** The same for a vendor that is reached by a name and closes each connection. */
+  readonly closingVendorEnv: Readonly<Record<string, string>>;
 }
 
 export async function startEnvironment(): Promise<Environment> {
   await using stack = new AsyncDisposableStack();
   const vendor = stack.use(startChild("vendor.ts"));
   const vendorEnv = await vendor.ask<Record<string, string>>("address");
+  const closingVendorEnv = await vendor.ask<Record<string, string>>("closingAddress");
   const database = await startServer(lifetime(stack));
   const running = stack.move();
-  return { database, vendorEnv, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { database, vendorEnv, closingVendorEnv, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
 
 /** A lifetime that ends with the stack. */
@@ -35,19 +38,34 @@ export function lifetime(stack: AsyncDisposableStack): Lifetime {
 /** Starts a service with the default configuration and what the scenario changes. Its data folder is removed. */
 export async function startHostedService(
   stack: AsyncDisposableStack,
-  { database, vendorEnv }: Environment,
-  { env = {}, openFiles }: Pick<AttackScenario, "env" | "openFiles">,
+  { database, vendorEnv, closingVendorEnv }: Environment,
+  { env = {}, openFiles, newConnections = false, nameServer }: AttackScenario,
 ): Promise<TestService> {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-hostile-"));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const limit = openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}`];
+  const names = nameServer === undefined ? [] : await withNameServer(dataDir, nameServer);
   return startService(lifetime(stack), {
     databaseUrl: database.url,
     dataDir,
-    launcher: [...limit, ...placement("server")],
+    launcher: [...names, ...limit, ...placement("server")],
     // Empty: the default, which is not that of tests.
-    env: { ...vendorEnv, CHORUS_TIERS: "", CHORUS_MAX_LOOP_DELAY_MS: "", LOG_LEVEL: "info", ...env },
+    env: {
+      ...(newConnections ? closingVendorEnv : vendorEnv),
+      CHORUS_TIERS: "",
+      CHORUS_MAX_LOOP_DELAY_MS: "",
+      LOG_LEVEL: "info",
+      ...env,
+    },
   });
+}
+
+/** The command that runs the command after it, on a machine with this name server only. */
+async function withNameServer(folder: string, address: string): Promise<string[]> {
+  const file = join(folder, "resolv.conf");
+  await writeFile(file, `nameserver ${address}\n`);
+  const script = `mount --bind "$0" /etc/resolv.conf && exec "$@"`;
+  return ["unshare", "--mount", "sh", "-c", script, file];
 }
 
 const MICRO = 1_000_000;

@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AttackCounts, AttackInput } from "./attacker.ts";
+import type { AttackInput } from "./attacker.ts";
 import { type Child, startChild } from "./child.ts";
 import { callAdmin, createWorkspace, type Environment, startHostedService } from "./environment.ts";
 import type { Figures } from "./figures.ts";
 import { type Faults, faultsOf } from "./gates.ts";
 import type { NeighbourInput } from "./neighbour.ts";
 import { type ProcessFacts, processFacts } from "./proc.ts";
+import { type AttackCounts, recordInto } from "./recorder.ts";
 import type { AttackScenario } from "./scenario.ts";
 
 /** Everything that one attack showed. */
@@ -51,23 +52,25 @@ async function runOnce(environment: Environment, scenario: AttackScenario): Prom
   const before = processFacts(pid);
   const ms = (scenario.seconds ?? SECONDS.attack) * 1_000;
   const problems: string[] = [];
+  const seen: AttackCounts = { counts: {}, longest: {} };
   const attacked = await measure(neighbour, async () => {
     await attacker.ask("begin");
-    const stage = { service, database: environment.database, keyIds, ms };
+    const stage = { service, database: environment.database, keyIds, ms, ...recordInto(seen) };
     const during = scenario.during?.(stage).catch((error: Error) => [error.message]);
     await sleep(ms);
     problems.push(...((await during) ?? []));
   });
   const atEnd = processFacts(pid);
-  const counts = await attacker.ask<AttackCounts>("end");
+  const { counts, longest } = await attacker.ask<AttackCounts>("end");
   await attacker[Symbol.asyncDispose]();
   await sleep(SECONDS.rest * 1_000);
   const after = processFacts(pid);
   const rested = await measure(neighbour, () => sleep(SECONDS.rest * 1_000));
   if (service.process.exitCode !== null) problems.push(`the service ended with ${service.process.exitCode}`);
-  const result = { name: scenario.name, quiet, attacked, rested, before, atEnd, after, ...counts };
+  const result = { name: scenario.name, quiet, attacked, rested, before, atEnd, after };
   const { wrong, slow } = faultsOf(result, scenario);
-  return { ...result, wrong: [...wrong, ...problems], slow };
+  const happened = { counts: { ...counts, ...seen.counts }, longest: { ...longest, ...seen.longest } };
+  return { ...result, ...happened, wrong: [...wrong, ...problems], slow };
 }
 
 async function startNeighbour({ database }: Environment, service: Service): Promise<Child> {

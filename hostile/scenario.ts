@@ -1,5 +1,6 @@
 import type { DatabaseServer } from "../test/helpers/server.ts";
 import type { TestService } from "../test/helpers/service.ts";
+import type { Recorder } from "./recorder.ts";
 
 /** A workspace that an attack uses. */
 export interface Attacker {
@@ -14,7 +15,7 @@ export interface Attacker {
 }
 
 /** What the process of an attack knows. */
-export interface Attack {
+export interface Attack extends Recorder {
   /** Addresses of the public and the internal listener. */
   readonly url: string;
   readonly rpcUrl: string;
@@ -22,14 +23,10 @@ export interface Attack {
   readonly keys: readonly string[];
   /** Aborts at the end of the attack. Connections that are open then stay open. */
   readonly signal: AbortSignal;
-  /** Counts something that happened to the attacker, such as a status. */
-  count(what: string, by?: number): void;
-  /** Notes a duration in milliseconds, of which the longest is reported. */
-  longest(what: string, ms: number): void;
 }
 
 /** What runs beside an attack in the main process. */
-export interface Stage {
+export interface Stage extends Recorder {
   readonly service: TestService;
   readonly database: DatabaseServer;
   /** Identifiers of the attackers' keys. */
@@ -49,6 +46,10 @@ export interface AttackScenario {
   readonly env?: Readonly<Record<string, string>>;
   /** Limit of open files of the service. Default: that of this process. */
   readonly openFiles?: number;
+  /** The vendor is reached by a name and closes each connection, so each call looks up the name. */
+  readonly newConnections?: boolean;
+  /** Address of the service's only name server, which uses port 53. Needs root and Linux. */
+  readonly nameServer?: string;
   readonly attackers?: readonly Attacker[];
   /** Most sockets that the attack may hold at its end. Default: any number. */
   readonly mostSockets?: number;

@@ -7,6 +7,7 @@ import { POISON } from "./attacks/poison.ts";
 import { SHARED } from "./attacks/shared.ts";
 import { START } from "./attacks/start.ts";
 import { STREAMS } from "./attacks/streams.ts";
+import { WEBHOOKS } from "./attacks/webhooks.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Everything that the suite does, in this order. */
@@ -19,5 +20,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...FLOODS,
   ...SHARED,
   ...HTTP2,
+  ...WEBHOOKS,
   ...DATABASE,
 ];

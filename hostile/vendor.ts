@@ -3,7 +3,7 @@
  * one, it answers at once, streams with 10 ms between the tokens.
  */
 import { WIRES } from "../test/helpers/vendor-wire.ts";
-import { type Reply, startVendor } from "../test/helpers/vendors.ts";
+import { type Reply, startVendor, type VendorCall } from "../test/helpers/vendors.ts";
 import { ANSWER } from "./answer.ts";
 import { answer } from "./child.ts";
 
@@ -41,11 +41,18 @@ function flood(): Buffer {
   return Buffer.from([...before, ...text, ...after].join(""));
 }
 
-const vendor = await startVendor("openai", ({ body, streamed }) => {
+function replyTo({ body, streamed }: VendorCall): Reply {
   // A long run must not keep all bodies.
-  vendor.calls.length = 0;
+  vendor.calls.length = closing.calls.length = 0;
   const [, word = ""] = /\[(\w+)\]/.exec(body.slice(0, 4_096)) ?? [];
   return REPLIES[word] ?? (streamed ? { text: TOKENS, betweenMs: 10 } : { text: ANSWER });
-});
+}
 
-answer({ address: () => vendor.env });
+const vendor = await startVendor("openai", replyTo);
+/** Closes each connection after its answer. */
+const closing = await startVendor("openai", (call) => ({ ...replyTo(call), headers: { connection: "close" } }));
+
+answer({
+  address: () => vendor.env,
+  closingAddress: () => ({ ...closing.env, OPENAI_BASE_URL: closing.url.replace("127.0.0.1", "localhost") }),
+});
