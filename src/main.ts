@@ -37,6 +37,9 @@ import { firstRun } from "./first-run.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 import type { Log } from "./log.ts";
 import { createCatalogue } from "./models/catalogue.ts";
+import { createForeignNames } from "./names/foreign-names.ts";
+import { createOwnNames, type OwnNames } from "./names/own-names.ts";
+import { lookupWith } from "./names/resolve.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { createSearch } from "./search/search.ts";
@@ -70,6 +73,8 @@ interface Context {
   readonly log: Log;
   readonly telemetry: Telemetry;
   readonly errors: InternalErrors;
+  /** Addresses of the names in the configuration. They stay known after a reload. */
+  readonly names: OwnNames;
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
 }
@@ -87,7 +92,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   telemetry.watchProcess();
   telemetry.watchLog(() => output.dropped);
 
-  const context: Context = { config, log, telemetry, errors, stack };
+  const context: Context = { config, log, telemetry, errors, names: createOwnNames(), stack };
   const replica = randomUUID();
   const grants = await createGrants(context, store, replica);
   // Heartbeats go on while the servers drain, or other replicas would end the grants of the requests that still run.
@@ -179,8 +184,9 @@ function createServiceParts(
   return { services, offline: generation().engine.models.offline };
 }
 
-function startAlerts({ config, log, stack }: Context, { maintenance }: Store): Webhooks {
-  const webhooks = createWebhooks(config.webhookHosts);
+function startAlerts({ config, log, names, stack }: Context, { maintenance }: Store): Webhooks {
+  const { webhookHosts: hosts, webhookDnsServers } = config;
+  const webhooks = createWebhooks({ hosts, own: names.resolve, foreign: createForeignNames(webhookDnsServers) });
   const alerts = keepAlerts(maintenance, webhooks, config.alerts, log);
   stack.defer(() => alerts.stop());
   return webhooks;
@@ -192,19 +198,21 @@ function startAlerts({ config, log, stack }: Context, { maintenance }: Store): W
  * @returns what a request that begins now is answered with
  */
 function createReloadable(
-  { config, log, telemetry, errors, stack }: Context,
+  { config, log, telemetry, errors, names, stack }: Context,
   { maintenance }: Store,
   fixed: Omit<GenerationParts, "engine" | "search" | "rates">,
 ): () => GenerationParts {
   const modelsOf = ({ models }: Settings) =>
     createCatalogue(models, config.timeouts, {
       connections: config.connections.vendors,
+      names,
       onCall: telemetry.modelCall,
       onRefusal: telemetry.modelCallRefused,
       errors,
     });
+  const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
   const engine = { models: modelsOf(config), tokenizer: createTokenizer(), validators: createValidators() };
-  let current: GenerationParts = { ...fixed, engine, search: createSearch(config.search), rates: config.rates };
+  let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
   telemetry.watchModels(() => current.engine.models.load());
   stack.defer(() => current.engine.models.close());
   stack.defer(() => current.search?.close());
@@ -220,7 +228,7 @@ function createReloadable(
     log,
     async apply(next, changed) {
       const models = changed.includes("models") ? modelsOf(next) : current.engine.models;
-      const search = changed.includes("search") ? createSearch(next.search) : current.search;
+      const search = changed.includes("search") ? searchOf(next) : current.search;
       if (changed.includes("tiers")) await applyTiers(maintenance, next.tiers);
       await audit("settings.reload", { changed });
       current = { ...fixed, engine: { ...engine, models }, search, rates: next.rates };

@@ -19,6 +19,7 @@ const LEAVES = new Set([
   "log",
   "log-output",
   "make-folder",
+  "names",
   "profiles",
   "random-hex",
   "resources",

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
-import { lookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
+import { isIP } from "node:net";
 import { Agent } from "undici";
 import { invalid } from "../failure.ts";
+import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
 import { isPublicAddress } from "./public-address.ts";
 
 /** Longest time of an attempt, in milliseconds. */
@@ -35,21 +35,28 @@ export interface Webhooks {
   close(): Promise<void>;
 }
 
+export interface WebhookOptions {
+  /** Names in lower case that may be private, or use HTTP without TLS; a leading dot stands for all names below. */
+  hosts: readonly string[];
+  /** Resolves the names of `hosts` that are written out. */
+  own: Resolve;
+  /** Resolves all other names, which others have chosen. */
+  foreign: Resolve;
+}
+
 /**
  * Creates the sender of webhooks. An address is checked when it is set, and again for each connection after its name
  * was resolved, so a name that later leads to a private network does not work either. Redirects are not followed, and
- * answers are not read.
- * @param hosts names that may be private, or use HTTP without TLS; a leading dot stands for all names below
+ * answers are not read. The caller bounds the number of attempts at a time.
  */
-export function createWebhooks(hosts: readonly string[]): Webhooks {
-  const isTrusted = (host: string) =>
-    hosts.some((one) => (one.startsWith(".") ? host.endsWith(one) : host === one.toLowerCase()));
+export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhooks {
+  const isTrusted = (host: string) => hosts.some((one) => (one.startsWith(".") ? host.endsWith(one) : host === one));
+  const resolve = checked(isTrusted, (host) => (hosts.includes(host) ? own(host) : foreign(host)));
   const agent = new Agent({
-    connections: 8,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: 4_000,
-    connect: { timeout: TIMEOUT_MS, lookup: checkedLookup(isTrusted) },
+    connect: { timeout: TIMEOUT_MS, lookup: lookupWith(resolve) },
   });
 
   function problemOf(text: string): string | undefined {
@@ -102,17 +109,13 @@ function signature(id: string, secret: string, body: string): Record<string, str
   return { "webhook-id": id, "webhook-timestamp": seconds, "webhook-signature": `v1,${signed}` };
 }
 
-/** Resolves names and refuses those of which any address is not public. */
-function checkedLookup(isTrusted: (host: string) => boolean): LookupFunction {
-  return (host, options, callback) => {
-    lookup(host, { ...options, all: true }, (error, found) => {
-      const [first] = found ?? [];
-      const isAllowed = isTrusted(host.toLowerCase()) || found?.every(({ address }) => isPublicAddress(address));
-      if (error) callback(error, "");
-      else if (!first || !isAllowed) callback(Object.assign(new Error("not public"), { code: "EPRIVATE" }), "");
-      else if (options.all) callback(null, found);
-      else callback(null, first.address, first.family);
-    });
+/** Resolves names and refuses those of which any address is not public. The connection uses the same addresses. */
+function checked(isTrusted: (host: string) => boolean, resolve: Resolve): Resolve {
+  return async (name) => {
+    const host = name.toLowerCase();
+    const found = await resolve(host);
+    if (isTrusted(host) || found.every(({ address }) => isPublicAddress(address))) return found;
+    throw nameError("EPRIVATE", host);
   };
 }
 

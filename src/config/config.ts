@@ -1,3 +1,4 @@
+import { Resolver } from "node:dns";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import {
@@ -87,6 +88,8 @@ export interface Config extends Settings {
   alerts: { compareMs: number; retryMs: number };
   /** Names of webhooks that may be private, or use HTTP, in lower case. A leading dot stands for all names below. */
   webhookHosts: string[];
+  /** Name servers for the names of webhooks, as addresses with or without a port. Empty: those of the machine. */
+  webhookDnsServers: string[];
   logLevel: string;
   /** Undefined: no OpenTelemetry traces are recorded. */
   tracing: TracingConfig | undefined;
@@ -161,6 +164,7 @@ function readConfig(env: Env, resources: Resources): Config {
     },
     alerts: milliseconds(env, "CHORUS_ALERTS_MS", { compareMs: 15_000, retryMs: 5_000 }),
     webhookHosts: hostNames(env, "CHORUS_WEBHOOK_HOSTS"),
+    webhookDnsServers: nameServers(env, "CHORUS_WEBHOOK_DNS_SERVERS"),
     logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     tracing: readTracing(env),
   };
@@ -177,6 +181,23 @@ function hostNames(env: Env, name: string): string[] {
     );
   }
   return names.filter((part) => part !== "");
+}
+
+/** Reads addresses of name servers, separated by commas. */
+function nameServers(env: Env, name: string): string[] {
+  const servers = (env[name] ?? "")
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  try {
+    new Resolver().setServers(servers);
+  } catch {
+    throw new ConfigError(
+      `${name} must be IP addresses of name servers separated by commas, such as "10.0.0.2,[fd00::2]:5353", but is ` +
+        `"${env[name]}". Leave out names and schemes, or unset it to use the name servers of the machine.`,
+    );
+  }
+  return servers;
 }
 
 /** Between the difficulties of the prompts of each level in test/engine/difficulty/prompts.jsonl. */

@@ -1,6 +1,8 @@
 import { Breaker } from "../breaker.ts";
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
 import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
+import type { OwnNames } from "../names/own-names.ts";
+import { lookupWith } from "../names/resolve.ts";
 import type { CallRecord, ModelState } from "../telemetry/telemetry.ts";
 import { ABILITIES, type Ability, type Accuracies, type Tier } from "../terms.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
@@ -14,7 +16,7 @@ import { priorOf } from "./priors.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
-import { createVendorModel } from "./vendor.ts";
+import { baseAddress, createVendorModel } from "./vendor.ts";
 
 /** One model of the catalogue. */
 export interface Member {
@@ -43,6 +45,8 @@ export interface Member {
 export interface CatalogueOptions {
   /** Largest number of connections to vendors. Default 8,192. */
   connections?: number;
+  /** Resolves the names of vendors. Default: `dns.lookup` for each connection. */
+  names?: OwnNames;
   /** Called after each call of a vendor, failed ones and retries included. */
   onCall?: (call: CallRecord) => void;
   /** Called for each call that was not sent, with the name of the model. */
@@ -65,13 +69,14 @@ export interface Catalogue {
   close(): Promise<void>;
 }
 
-/** Makes the models of the configuration. Nothing is sent before the first call. */
+/** Makes the models of the configuration, and looks the names of their vendors up. No call is sent. */
 export function createCatalogue(
   entries: readonly ModelEntry[],
   timeouts: ModelTimeouts,
-  { connections: max = 8_192, onCall, onRefusal, errors = createInternalErrors() }: CatalogueOptions = {},
+  { connections: max = 8_192, names, onCall, onRefusal, errors = createInternalErrors() }: CatalogueOptions = {},
 ): Catalogue {
-  const http = createHttpClient({ connectMs: timeouts.connectMs });
+  const http = createHttpClient({ connectMs: timeouts.connectMs, lookup: names && lookupWith(names.resolve) });
+  for (const entry of entries) if (entry.vendor !== "offline") names?.prepare(hostOf(entry));
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
   const members = withPriors(entries).map((entry): Member => {
@@ -155,4 +160,8 @@ export function inOrder<T extends { tier: Tier }>(members: readonly T[], tier: T
 function recordLatency(latency: Latency, { outcome, received, firstTextMs }: CallEnd): void {
   if (received > 0) latency.record(firstTextMs);
   else if (outcome === "left" || outcome === "timed_out") latency.recordAtLeast(firstTextMs);
+}
+
+function hostOf(entry: ModelEntry): string {
+  return new URL(baseAddress(entry).origin).hostname;
 }

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
@@ -8,6 +9,8 @@ import { ModelError, notSent } from "./model-error.ts";
 export interface HttpOptions {
   /** Longest time for opening a connection, TLS included, in milliseconds. */
   connectMs: number;
+  /** Resolves the names of vendors. Default: `dns.lookup` for each connection. */
+  lookup?: LookupFunction | undefined;
   /** Connections to one vendor at a time; further calls wait for one. Default: any, `CallLimit` limits the calls. */
   connections?: number;
   /** Largest body of a whole completion, in bytes. Default 16 MiB. */
@@ -59,7 +62,13 @@ const UNREAD = new Error("The response was not read to its end.");
 
 /** Creates a client on undici's `dispatch`. docs/decisions/wire.md has the reasons and the figures. */
 export function createHttpClient(options: HttpOptions): HttpClient {
-  const { connectMs, connections = null, maxBodyBytes = 16 * 1024 * 1024, maxStreamBytes = 64 * 1024 * 1024 } = options;
+  const {
+    connectMs,
+    lookup,
+    connections = null,
+    maxBodyBytes = 16 * 1024 * 1024,
+    maxStreamBytes = 64 * 1024 * 1024,
+  } = options;
   const lanes = new Lanes({
     connections,
     pipelining: 1,
@@ -67,7 +76,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     keepAliveTimeout: 30_000,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: connectMs },
+    connect: { timeout: connectMs, ...(lookup ? { lookup } : {}) },
   });
   return {
     post({ origin, path, headers, body, signal, streamed }) {

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";
 import { LinkedAbort, pause, type Signal } from "../abort.ts";
 import { Breaker, type BreakerOptions, type Requester } from "../breaker.ts";
@@ -22,6 +23,8 @@ export interface Search {
 
 export interface SearchOptions {
   breaker?: BreakerOptions;
+  /** Resolves the name of the backend. Default: `dns.lookup` for each connection. */
+  lookup?: LookupFunction;
 }
 
 /** Most connections. Further searches wait for one, within their timeout. */
@@ -50,7 +53,7 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
     keepAliveTimeout: 30_000,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: timeoutMs },
+    connect: { timeout: timeoutMs, ...(options.lookup ? { lookup: options.lookup } : {}) },
   });
 
   /** Sends a request, and retries it once if the failure is retryable and there is time. */

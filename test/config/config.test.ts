@@ -61,6 +61,7 @@ test("returns the documented defaults for an empty environment", () => {
       timeouts: { connectMs: 5_000, firstTokenMs: 60_000, betweenChunksMs: 30_000 },
       rates: { input: 100, cached: 10, output: 400 },
       alerts: { compareMs: 15_000, retryMs: 5_000 },
+      webhookDnsServers: [],
       webhookHosts: [],
       search: undefined,
       levels: { medium: 0.22, high: 0.6 },
@@ -288,6 +289,17 @@ test("reads the names of the internal listener", () => {
   ]);
   for (const RPC_NAMES of ["http://chorus.example.com", "chorus.example.com:8081", "a b", "a..b"])
     assert.throws(() => envToConfig({ RPC_NAMES }), /^ConfigError: RPC_NAMES must be host names separated by commas/);
+});
+
+test("reads the name servers for webhooks", () => {
+  const read = (CHORUS_WEBHOOK_DNS_SERVERS: string) => envToConfig({ CHORUS_WEBHOOK_DNS_SERVERS }).webhookDnsServers;
+  assert.deepEqual(read(" 10.0.0.2, 10.0.0.3:5353,[fd00::2]:53,fd00::3,"), [
+    ...["10.0.0.2", "10.0.0.3:5353", "[fd00::2]:53", "fd00::3"],
+  ]);
+  assert.deepEqual(read(""), []);
+  for (const wrong of ["dns.example.com", "10.0.0", "https://10.0.0.2"]) {
+    assert.throws(() => read(wrong), /^ConfigError: CHORUS_WEBHOOK_DNS_SERVERS must be IP addresses of name servers/);
+  }
 });
 
 test("divides memory, connections and calls among the workers, and gives each the least that it needs", () => {
