@@ -184,10 +184,10 @@ function createServiceParts(
   return { services, offline: generation().engine.models.offline };
 }
 
-function startAlerts({ config, log, names, stack }: Context, { maintenance }: Store): Webhooks {
+function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Webhooks {
   const { webhookHosts: hosts, webhookDnsServers } = config;
   const webhooks = createWebhooks({ hosts, own: names.resolve, foreign: createForeignNames(webhookDnsServers) });
-  const alerts = keepAlerts(maintenance, webhooks, config.alerts, log);
+  const alerts = keepAlerts(maintenance, webhooks, { ...config.alerts, log, onWait: telemetry.alertWait });
   stack.defer(() => alerts.stop());
   return webhooks;
 }

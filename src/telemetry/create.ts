@@ -3,7 +3,7 @@ import { createInternalErrors, type InternalErrors } from "../internal-errors.ts
 import { journalMetrics, leaseMetrics, queueMetrics } from "./admission.ts";
 import { limitMetrics, modelMetrics } from "./models.ts";
 import { bodyMetrics, requestMetrics } from "./requests.ts";
-import { selfMetrics } from "./self.ts";
+import { alertMetrics, selfMetrics } from "./self.ts";
 import type { MetricSnapshot, Telemetry } from "./telemetry.ts";
 
 /** Media type of `Telemetry.text`. */
@@ -24,6 +24,7 @@ export function createTelemetry(errors: InternalErrors = createInternalErrors())
     ...queueMetrics(registry),
     ...journalMetrics(registry, errors),
     ...bodyMetrics(registry, errors),
+    ...alertMetrics(registry),
     ...selfMetrics(registry, errors),
     watchProcess: () => collectDefaultMetrics({ register: registry }),
   };

@@ -96,6 +96,8 @@ export interface Telemetry {
   watchJournal(entries: () => number, setAside: Readonly<Record<"damaged" | "refused", number>>): void;
   /** @param count number of settlements that neither the database nor the journal took; nothing is charged for them */
   journalFailed(count: number): void;
+  /** @param seconds longest time for which a workspace with a due alert has waited for an attempt to send it */
+  alertWait(seconds: number): void;
   /** A request or connection that was refused with 503. @param cause what has run out or what there is too much of */
   requestShed(cause: ShedCause): void;
   /** @param bytes returns the bytes of request bodies that the transport holds; called at each scrape */
