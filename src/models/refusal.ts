@@ -1,4 +1,4 @@
-import type { HttpResponse } from "./http.ts";
+import type { HttpResponse } from "./exchange.ts";
 import { ModelError, mayPass } from "./model-error.ts";
 import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire.ts";
 

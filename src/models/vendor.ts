@@ -1,9 +1,10 @@
 import type { ModelEntry, Vendor } from "../config/config.ts";
 import { traceHeaders } from "../tracing.ts";
-import type { HttpClient, HttpResponse } from "./http.ts";
+import type { HttpResponse } from "./exchange.ts";
+import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";
 import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./model.ts";
-import { cutOff, type ModelError } from "./model-error.ts";
+import { cutOff, ModelError } from "./model-error.ts";
 import { createOfflineModel } from "./offline/model.ts";
 import { CallOptions, type Learned } from "./options.ts";
 import { readFailure } from "./refusal.ts";
@@ -35,7 +36,8 @@ const PROGRESS: Piece = { type: "progress" };
  * If the model refuses an option, the call is repeated with another form of the option or without it, and later calls
  * start with the form that worked. A JSON Schema is sent as `compileSchema` makes it, or in the prompt if the model
  * does not accept it. If a model used up a small ceiling by thinking before any text, the call is repeated once with
- * room to think. `end` comes only after the vendor's terminal frame; anything after that frame is dropped.
+ * room to think. `end` comes after the vendor's terminal frame, or after its end reason if nothing that can be read
+ * follows; anything after the terminal frame is dropped.
  */
 export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   if (entry.vendor === "offline") return createOfflineModel(entry);
@@ -105,6 +107,7 @@ class VendorStream implements Pieces {
   /** Whether the call was sent with room to think. */
   #hasRoom: boolean;
   #response: HttpResponse | undefined;
+  /** Whether the body has begun and is a stream. */
   #isStream = false;
   #into = new Collector();
   #events = new SseParser((data) => this.#readEvent(data));
@@ -135,12 +138,8 @@ class VendorStream implements Pieces {
     try {
       if (this.#failure) throw this.#failure.error;
       if (this.#into.isWhole) return this.#end();
-      if (!this.#response && this.#call) {
-        this.#response = await this.#open(this.#call);
-        this.#isStream = isStream(this.#call, this.#response);
-      }
-      if (this.#isStream) return this.#read(await this.#response?.read());
-      return { done: false, value: await this.#readWhole() };
+      if (!this.#response && this.#call) this.#response = await this.#open(this.#call);
+      return await this.#begin(await this.#response?.read());
     } catch (error) {
       return this.#fail(error);
     }
@@ -157,22 +156,38 @@ class VendorStream implements Pieces {
       else this.#events.push(chunk);
       if (chunk === undefined && !this.#into.isWhole) throw cutOff();
     } catch (error) {
-      // Text before a broken event is delivered first. A failure after the terminal frame is ignored.
-      if (!this.#into.isWhole) this.#failure = { error };
+      // Text before a broken event is delivered first. A failure after the end reason is ignored.
+      if (this.#into.isFinished) this.#into.isWhole = true;
+      else if (!this.#into.isWhole) this.#failure = { error };
     }
     return { done: false, value: this.#piece() };
   };
 
-  readonly #fail = (error: unknown): never => {
+  readonly #fail = (error: unknown): IteratorResult<Piece, void> => {
+    if (error instanceof ModelError && this.#into.isFinished) {
+      this.#into.isWhole = true;
+      return { done: false, value: this.#piece() };
+    }
     this.#leave();
     throw error;
   };
 
-  async #readWhole(response = this.#response): Promise<Piece> {
-    let body = "";
-    for (let chunk = await response?.read(); chunk !== undefined; chunk = await response?.read()) body += chunk;
+  /**
+   * Reads the beginning of a body, which shows what it is, whatever was asked for and its content type says: JSON is a
+   * whole completion or an error, anything else a stream.
+   */
+  async #begin(first: string | undefined): Promise<IteratorResult<Piece, void>> {
+    // Removes a byte order mark too. Some servers send line feeds while the model works.
+    let body = first?.trimStart();
+    if (body === "") return { done: false, value: PROGRESS };
+    if (body?.[0] !== "{" && body?.[0] !== "[") {
+      this.#isStream = true;
+      return this.#read(body);
+    }
+    for (let chunk = await this.#response?.read(); chunk !== undefined; chunk = await this.#response?.read())
+      body += chunk;
     this.#format.readWhole(body, this.#into);
-    return this.#piece();
+    return { done: false, value: this.#piece() };
   }
 
   #piece(): Piece {
@@ -192,6 +207,7 @@ class VendorStream implements Pieces {
       // Repeats the call, now with room to think.
       this.#hasRoom = true;
       this.#response = undefined;
+      this.#isStream = false;
       this.#into = new Collector();
       this.#events = new SseParser((data) => this.#readEvent(data));
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
@@ -208,11 +224,6 @@ class VendorStream implements Pieces {
     this.#isDone = true;
     this.#response?.[Symbol.dispose]();
   }
-}
-
-/** Some servers and proxies answer a streamed call with a whole completion or an error, as JSON. */
-function isStream({ streamed }: ModelCall, { headers }: HttpResponse): boolean {
-  return streamed && !/^application\/json\b/i.test(String(headers["content-type"] ?? ""));
 }
 
 /** Converts a call for the wire format. @returns the converted call and the forms that apply to it */

@@ -5,9 +5,10 @@ export interface Wire {
   /** Path of a call, as a pattern. */
   path: RegExp;
   isStream(path: string, json: Record<string, unknown>): boolean;
-  whole(text: string, reply: Reply): unknown;
+  /** The body of a whole completion. @param tool name of the tool that takes the text as its input, if it is JSON */
+  whole(text: string, reply: Reply, tool?: string): string;
   /** Frames before the text, one per piece of text, and after it, the terminal one last. */
-  frames(pieces: readonly string[], reply: Reply): { before: string[]; text: string[]; after: string[] };
+  frames(pieces: readonly string[], reply: Reply, tool?: string): { before: string[]; text: string[]; after: string[] };
   error(status: number, error: NonNullable<Reply["error"]>): unknown;
   errorFrame: string;
 }
@@ -31,16 +32,17 @@ function event(data: unknown, name?: string): string {
 const openai: Wire = {
   path: /\/chat\/completions$/,
   isStream: (_, json) => json.stream === true,
-  whole: (text, reply) => ({
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1_750_000_000,
-    model: "scripted",
-    choices: [
-      { index: 0, message: { role: "assistant", content: text, refusal: null }, finish_reason: openaiFinish(reply) },
-    ],
-    ...(reply.usage === null ? {} : { usage: openaiUsage(reply) }),
-  }),
+  whole: (text, reply) =>
+    JSON.stringify({
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1_750_000_000,
+      model: "scripted",
+      choices: [
+        { index: 0, message: { role: "assistant", content: text, refusal: null }, finish_reason: openaiFinish(reply) },
+      ],
+      ...(reply.usage === null ? {} : { usage: openaiUsage(reply) }),
+    }),
   frames(pieces, reply) {
     const chunk = (choices: unknown[], more = {}) =>
       event({
@@ -86,21 +88,29 @@ function openaiUsage(reply: Reply) {
 const anthropic: Wire = {
   path: /\/messages$/,
   isStream: (_, json) => json.stream === true,
-  whole: (text, reply) => ({
-    ...anthropicMessage,
-    content: [
-      ...(reply.thinking === undefined ? [] : [{ type: "thinking", thinking: reply.thinking, signature: "s" }]),
-      { type: "text", text },
-    ],
-    stop_reason: anthropicFinish(reply),
-    stop_sequence: null,
-    usage: anthropicUsage(reply),
-  }),
-  frames(pieces, reply) {
+  whole(text, reply, tool) {
+    const block = isInput(text, tool) ? toolUse(tool) : { type: "text", text };
+    const body = JSON.stringify({
+      ...anthropicMessage,
+      content: [
+        ...(reply.thinking === undefined ? [] : [{ type: "thinking", thinking: reply.thinking, signature: "s" }]),
+        block,
+      ],
+      stop_reason: "input" in block ? "tool_use" : anthropicFinish(reply),
+      stop_sequence: null,
+      usage: anthropicUsage(reply),
+    });
+    // The text itself, because a parser would change the spelling of its numbers.
+    return "input" in block ? body.replace('"input":{}', () => `"input":${text}`) : body;
+  },
+  frames(pieces, reply, tool) {
     const named = (data: { type: string; [key: string]: unknown }) => event(data, data.type);
     const { output_tokens, output_tokens_details, ...input } = anthropicUsage(reply);
     const thinks = reply.thinking !== undefined;
     const index = thinks ? 1 : 0;
+    const isTool = isInput(pieces.join(""), tool);
+    const delta = (text: string) =>
+      isTool ? { type: "input_json_delta", partial_json: text } : { type: "text_delta", text };
     return {
       before: [
         named({
@@ -119,14 +129,18 @@ const anthropic: Wire = {
               named({ type: "content_block_stop", index: 0 }),
             ]
           : []),
-        named({ type: "content_block_start", index, content_block: { type: "text", text: "" } }),
+        named({
+          type: "content_block_start",
+          index,
+          content_block: isTool ? toolUse(tool) : { type: "text", text: "" },
+        }),
       ],
-      text: pieces.map((text) => named({ type: "content_block_delta", index, delta: { type: "text_delta", text } })),
+      text: pieces.map((text) => named({ type: "content_block_delta", index, delta: delta(text) })),
       after: [
         named({ type: "content_block_stop", index }),
         named({
           type: "message_delta",
-          delta: { stop_reason: anthropicFinish(reply), stop_sequence: null },
+          delta: { stop_reason: isTool ? "tool_use" : anthropicFinish(reply), stop_sequence: null },
           usage: { output_tokens, output_tokens_details },
         }),
         named({ type: "message_stop" }),
@@ -136,6 +150,20 @@ const anthropic: Wire = {
   error: (_, { message = "scripted", type = "api_error" }) => ({ type: "error", error: { type, message } }),
   errorFrame: event({ type: "error", error: { type: "overloaded_error", message: "scripted" } }, "error"),
 };
+
+/** Like the model, which calls the tool with an object and writes anything else as text. */
+function isInput(text: string, tool: string | undefined): boolean {
+  if (tool === undefined) return false;
+  try {
+    return text.startsWith("{") && JSON.parse(text) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function toolUse(name: string | undefined) {
+  return { type: "tool_use", id: "toolu_1", name, input: {} };
+}
 
 const anthropicMessage = { id: "msg_1", type: "message", role: "assistant", model: "scripted" };
 
@@ -157,12 +185,13 @@ function anthropicUsage(reply: Reply) {
 const google: Wire = {
   path: /\/models\/[^/:]+:(streamGenerateContent|generateContent)(\?|$)/,
   isStream: (path) => path.includes(":streamGenerateContent"),
-  whole: (text, reply) => ({
-    candidates: [
-      { content: { role: "model", parts: googleParts(text, reply) }, finishReason: googleFinish(reply), index: 0 },
-    ],
-    ...googleRest(reply),
-  }),
+  whole: (text, reply) =>
+    JSON.stringify({
+      candidates: [
+        { content: { role: "model", parts: googleParts(text, reply) }, finishReason: googleFinish(reply), index: 0 },
+      ],
+      ...googleRest(reply),
+    }),
   frames(pieces, reply) {
     // Gemini's frames end with two CRLF, unlike the others'.
     const frame = (data: unknown) => `data: ${JSON.stringify(data)}\r\n\r\n`;

@@ -200,7 +200,7 @@ async function play(
 
     if (reply.raw !== undefined) await send(reply.raw);
     else if (streamed) {
-      const { before, text, after } = wire.frames(list, reply);
+      const { before, text, after } = wire.frames(list, reply, toolOf(call));
       const delivered = end === "whole" ? text : text.slice(0, reply.after ?? text.length);
       if (betweenMs > 0) {
         await send(before.join(""));
@@ -213,9 +213,10 @@ async function play(
       if (end === "error") await send(wire.errorFrame);
       if (end === "garbage") await send("data: {no json\n\n");
     } else {
-      const body = JSON.stringify(
-        status < 400 ? wire.whole(list.join(""), reply) : wire.error(status, reply.error ?? {}),
-      );
+      const body =
+        status < 400
+          ? wire.whole(list.join(""), reply, toolOf(call))
+          : JSON.stringify(wire.error(status, reply.error ?? {}));
       await send(end === "whole" ? body : body.slice(0, body.length / 2));
     }
     if (end === "hang" || reply.afterwards === "hang") await forever();
@@ -227,6 +228,12 @@ async function play(
   } finally {
     closing.removeEventListener("abort", leave);
   }
+}
+
+/** Name of the tool that the caller offers. */
+function toolOf({ json }: VendorCall): string | undefined {
+  const [tool] = Array.isArray(json.tools) ? json.tools : [];
+  return tool?.name;
 }
 
 function pieces(bytes: Buffer, split: Reply["split"]): Buffer[] {

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { describe, test, vi } from "vitest";
-import { createHttpClient, type HttpOptions, type HttpRequest, type HttpResponse } from "../../src/models/http.ts";
+import type { HttpResponse } from "../../src/models/exchange.ts";
+import { createHttpClient, type HttpOptions, type HttpRequest } from "../../src/models/http.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -123,11 +125,44 @@ describe("requests", () => {
     });
   });
 
-  test("refuses a compressed answer and closes its connection", async () => {
-    const handler: Handler = (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).write("x");
+  test("refuses an unknown compression and closes its connection", async () => {
+    const handler: Handler = (_, response) => response.writeHead(200, { "content-encoding": "lzma" }).write("x");
     await serving(handler, async ({ post, sockets }) => {
       await assert.rejects(post(), { name: "ModelError", retryable: false, message: /compressed/ });
       await until(() => sockets() === 0);
+    });
+  });
+
+  test("closes the connection of broken compression, and keeps that of a body which ends too early", async () => {
+    const headers = { "content-encoding": "gzip" };
+    const broken: Handler = (_, response) => response.writeHead(200, headers).write("no gzip at all");
+    await serving(broken, async ({ post, sockets }) => {
+      await assert.rejects(textOf(await post()), { name: "ModelError", retryable: true, message: /decompressed/ });
+      await until(() => sockets() === 0);
+    });
+    const cut: Handler = (_, response) => response.writeHead(200, headers).end(gzipSync("text").subarray(0, -9));
+    await serving(cut, async ({ post, opened }) => {
+      for (let i = 0; i < 3; i++)
+        await assert.rejects(textOf(await post()), { name: "ModelError", retryable: true, message: /decompressed/ });
+      assert.equal(opened(), 1);
+    });
+  });
+
+  test("pauses a compressed body when nobody reads, and loses nothing", async () => {
+    const size = 8 * 1024 * 1024;
+    const whole = gzipSync(Buffer.alloc(size, "x"));
+    const handler: Handler = (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(whole);
+    await serving(handler, async ({ post, opened }) => {
+      const response = await post();
+      await sleep(50);
+      assert.ok(((await response.read())?.length ?? 0) < 1024 * 1024, "little is held");
+      assert.ok((await textOf(response)).length > size - 1024 * 1024);
+      // The rest of a body that is not needed.
+      const left = await post();
+      await left.read();
+      left.finish();
+      assert.equal(await textOf(await post()).then(({ length }) => length), size);
+      assert.equal(opened(), 1);
     });
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import type { HttpResponse } from "../../src/models/http.ts";
+import type { HttpResponse } from "../../src/models/exchange.ts";
 import type { ModelError } from "../../src/models/model-error.ts";
 import { isNeverTaken, outputLimit, readFailure, refusedOption, roomForOutput } from "../../src/models/refusal.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";

@@ -6,6 +6,7 @@ import type { ModelEntry } from "../../src/config/config.ts";
 import { failover } from "../../src/models/failover.ts";
 import { createHttpClient } from "../../src/models/http.ts";
 import { type Completion, complete, type End, type Model, type Piece } from "../../src/models/model.ts";
+import { resilient } from "../../src/models/resilient.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
 import { call, collect, textOf } from "./fake-model.ts";
@@ -20,6 +21,8 @@ interface Samples {
   /** The last events, the terminal one last. */
   end: unknown[];
   whole(text: string, more?: object): unknown;
+  /** Events that report 4 input and 3 output tokens. */
+  usage: unknown[];
   /** Events that are no text, each known to be sent or made up. */
   noise: unknown[];
   /** Whole completions whose text is "yes", with much that is no text. */
@@ -34,6 +37,7 @@ const openai: Samples = {
   kind: "openai",
   text: (content) => chunk({ content }),
   end: [chunk({}, "stop"), "[DONE]"],
+  usage: [{ choices: [], usage: { prompt_tokens: 4, completion_tokens: 3 } }],
   whole: (content, more) => ({
     choices: [{ message: { role: "assistant", content, ...more }, finish_reason: "stop" }],
   }),
@@ -91,6 +95,7 @@ const anthropic: Samples = {
   kind: "anthropic",
   text: (text) => delta({ type: "text_delta", text }),
   end: [stop("end_turn"), { type: "message_stop" }],
+  usage: [{ type: "message_delta", delta: {}, usage: { input_tokens: 4, output_tokens: 3 } }],
   whole: (text, more) => ({ type: "message", content: [{ type: "text", text }], stop_reason: "end_turn", ...more }),
   noise: [
     { type: "message_start", message: { content: [], usage: { input_tokens: 4, output_tokens: 1 } } },
@@ -143,6 +148,7 @@ const google: Samples = {
   kind: "google",
   text: (text) => candidate([{ text }]),
   end: [candidate([], { finishReason: "STOP" })],
+  usage: [{ usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 3 } }],
   whole: (text, more) => candidate([{ text }], { finishReason: "STOP", ...more }),
   noise: [
     { usageMetadata: { promptTokenCount: 4 } },
@@ -293,12 +299,48 @@ for (const samples of [openai, anthropic, google]) {
       assert.equal(textOf(await read(sse([...message, ...message]))), "one");
     });
 
-    test("fails without the terminal frame, also after an end reason", async () => {
-      for (const events of [[], noise, [text("a")], [text("a"), ...end.slice(0, -1)]]) {
+    test("fails without an end reason", async () => {
+      for (const events of [[], noise, [text("a")], [text("a"), ...noise]]) {
         for (const close of ["whole", "reset"] as const) {
           await assert.rejects(read(sse(events), { end: close }), { name: "ModelError", retryable: true });
         }
       }
+    });
+
+    test("ends with the end reason if the body then ends, breaks or cannot be read", async () => {
+      const finish = end[0];
+      const rests = [
+        "",
+        ": ping\n\n",
+        "data: {no json\n\n",
+        'data: {"usage',
+        `data: ${JSON.stringify({ error: {} })}\n\n`,
+      ];
+      for (const rest of rests) {
+        for (const afterwards of [undefined, "reset"] as const) {
+          const raw = sse([...noise, text("whole"), finish]) + rest;
+          const all = await read(raw, afterwards ? { afterwards } : {});
+          assert.deepEqual([textOf(all), endOf(all).reason], ["whole", "stop"], `${rest} ${afterwards}`);
+        }
+      }
+      const cut = sse([text("whole"), finish]).slice(0, -12);
+      await assert.rejects(read(cut), { name: "ModelError", retryable: true });
+    });
+
+    test("reads usage that follows the end reason", async () => {
+      const bare = { ...(end[0] as object) };
+      for (const after of [[], end.slice(1)]) {
+        const all = await read(sse([text("whole"), bare, ...samples.usage, ...after]), { betweenMs: 1 });
+        const { inputTokens, outputTokens } = endOf(all).usage ?? assert.fail("no usage");
+        assert.deepEqual([textOf(all), inputTokens, outputTokens], ["whole", 4, 3]);
+      }
+    });
+
+    test("ends when the vendor is silent after the end reason", async () => {
+      const timeouts = { connectMs: 1_000, firstTokenMs: 60_000, betweenChunksMs: 50 };
+      vendor.reply({ raw: sse([text("whole"), end[0]]), afterwards: "hang" });
+      const all = await collect(resilient(model, { timeouts }).ask(call()));
+      assert.deepEqual([textOf(all), endOf(all).reason], ["whole", "stop"]);
     });
 
     test("fails on a broken event, and ignores one after the terminal frame", async () => {

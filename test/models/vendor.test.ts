@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { createHttpClient } from "../../src/models/http.ts";
@@ -21,6 +22,14 @@ const VENDORS: { name: string; kind: VendorKind; overrides: Partial<ModelEntry> 
   { name: "openai-compatible", kind: "openai", overrides: { vendor: "openai-compatible", model: "llama" } },
 ];
 const BOTH = [true, false];
+const COMPRESSORS: Record<string, (text: string) => Buffer> = {
+  gzip: gzipSync,
+  "x-gzip": gzipSync,
+  GZIP: gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+};
 
 const ask = async (model: Model, more: Partial<ModelCall> = {}): Promise<string> =>
   (await complete(model, call({ streamed: false, ...more }))).text;
@@ -161,13 +170,61 @@ for (const { name, kind, overrides } of VENDORS) {
 
     test("reads JSON in answer to a streamed call: a whole completion or an error", async () => {
       const json = { "content-type": "application/json; charset=utf-8" };
-      const whole = JSON.stringify(WIRES[kind].whole("all at once", {}));
+      const whole = WIRES[kind].whole("all at once", {});
       vendor.reply({ raw: whole, headers: json });
       const all = await read(model);
       assert.deepEqual([textOf(all), endOf(all).reason], ["all at once", "stop"]);
       const error = JSON.stringify(WIRES[kind].error(402, { message: "no credit", type: "billing_error" }));
       vendor.reply({ raw: error, headers: json });
       await assert.rejects(read(model), { name: "ModelError" });
+    });
+
+    test("reads a completion by its bytes, whatever its content type says", async () => {
+      const { before, text, after } = WIRES[kind].frames(["all ", "at once"], {});
+      const stream = [...before, ...text, ...after].join("");
+      const whole = WIRES[kind].whole("all at once", {});
+      for (const raw of [stream, `: ping\n\n${stream}`, ` \n${stream}`, whole, `\uFEFF \n${whole}`]) {
+        for (const type of ["application/json", "text/event-stream", "text/plain", "application/octet-stream"]) {
+          for (const streamed of BOTH) {
+            for (const split of [undefined, 1]) {
+              vendor.reply({ raw, headers: { "content-type": type }, ...(split ? { split } : {}) });
+              const { text, end } = await complete(model, call({ streamed }));
+              assert.deepEqual([text, end.reason, end.usage?.inputTokens], ["all at once", "stop", 10], type);
+            }
+          }
+        }
+      }
+    });
+
+    test("reads a compressed answer, also byte by byte", async () => {
+      const { before, text, after } = WIRES[kind].frames(["all ", "at once"], {});
+      for (const streamed of BOTH) {
+        const raw = streamed ? [...before, ...text, ...after].join("") : WIRES[kind].whole("all at once", {});
+        for (const [encoding, compress] of Object.entries(COMPRESSORS)) {
+          for (const split of [undefined, 1]) {
+            const headers = { "content-encoding": encoding };
+            vendor.reply({ raw: compress(raw), headers, ...(split ? { split } : {}) });
+            assert.equal((await complete(model, call({ streamed }))).text, "all at once", encoding);
+          }
+        }
+      }
+      const error = JSON.stringify(
+        WIRES[kind].error(400, { message: "prompt is too long: the input token count exceeds" }),
+      );
+      vendor.reply({ status: 400, raw: gzipSync(error), headers: { "content-encoding": "gzip" } });
+      await assert.rejects(ask(model), { status: 400, kind: "too_long" });
+    });
+
+    test("delivers compressed text as it arrives", async () => {
+      const { before, text } = WIRES[kind].frames(["all ", "at once"], {});
+      const part = [...before, ...text.slice(0, 1)].join("");
+      const raw = gzipSync(part, { finishFlush: constants.Z_SYNC_FLUSH });
+      vendor.reply({ raw, headers: { "content-encoding": "gzip" }, afterwards: "hang" });
+      for await (const piece of model.ask(call())) {
+        if (piece.type !== "text") continue;
+        assert.equal(piece.text, "all ");
+        break;
+      }
     });
 
     test("fails on a body that is a page, whatever its status", async () => {
@@ -346,9 +403,36 @@ test("cuts off an answer that is larger than its bound", async () => {
   await small.close();
 });
 
-test("declines a compressed answer", async () => {
-  const vendor = await startVendor("openai", { headers: { "content-encoding": "br" } });
-  await assert.rejects(ask(createVendorModel(vendor.entry(), http)), /compressed/);
+test("cuts off a compressed answer that is larger than its bound once decompressed", async () => {
+  const small = createHttpClient({ connectMs: 1_000, maxBodyBytes: 1_000_000, maxStreamBytes: 1_000_000 });
+  const vendor = await startVendor("openai");
+  const model = createVendorModel(vendor.entry(), small);
+  for (const [encoding, compress] of Object.entries(COMPRESSORS)) {
+    vendor.always({ raw: compress(`{${" ".repeat(50_000_000)}`), headers: { "content-encoding": encoding } });
+    for (const streamed of BOTH)
+      await assert.rejects(complete(model, call({ streamed })), { message: /larger than 1000000 bytes/ }, encoding);
+  }
+  await vendor.close();
+  await small.close();
+});
+
+test("fails on an answer whose compression is broken, cut off or unknown", async () => {
+  const vendor = await startVendor("openai");
+  const model = createVendorModel(vendor.entry(), http);
+  const whole = gzipSync(WIRES.openai.whole("all at once", {}));
+  for (const [encoding, raw, retryable] of [
+    ["gzip", Buffer.from("no gzip at all"), true],
+    ["gzip", whole.subarray(0, -20), true],
+    ["gzip", Buffer.alloc(0), true],
+    ["br", whole, true],
+    ["compress", whole, false],
+    ["gzip, br", whole, false],
+  ] as const) {
+    for (const streamed of BOTH) {
+      vendor.reply({ raw, headers: { "content-encoding": encoding } });
+      await assert.rejects(complete(model, call({ streamed })), { name: "ModelError", retryable }, encoding);
+    }
+  }
   await vendor.close();
 });
 

@@ -70,8 +70,10 @@ export const google: WireFormat = {
 
   readWhole(body, into) {
     const json = parseObject(body);
-    readResponse(json, into);
-    if (!into.isWhole) throw unreadable();
+    // A stream that is not asked for as events is a list.
+    for (const response of Array.isArray(json) ? json : [json]) readResponse(object(response), into);
+    if (!into.isFinished && !into.isWhole) throw unreadable();
+    into.isWhole = true;
   },
 
   readError(body) {
@@ -101,8 +103,17 @@ function parts({ text, images = [] }: PromptTurn): unknown[] {
   return text === "" && pictures.length > 0 ? pictures : [...pictures, { text }];
 }
 
-/** Reads a whole response or one event of a stream, which have the same form. */
+/**
+ * Reads a whole response or one event of a stream, which have the same form. The event with a reason is the terminal
+ * frame if usage has come with it; otherwise a later one may have the usage, and nothing else.
+ */
 function readResponse(json: JsonObject, into: Collector): void {
+  const usage = object(json.usageMetadata);
+  if (into.isFinished) {
+    readUsage(usage, into);
+    into.isWhole = json.usageMetadata !== undefined;
+    return;
+  }
   if (json.error) throw frameFailure(describe(object(json.error)), object(json.error).code);
   const candidate = object(list(json.candidates)[0]);
   for (const part of list(object(candidate.content).parts)) {
@@ -110,12 +121,13 @@ function readResponse(json: JsonObject, into: Collector): void {
     if (thought === true) into.thinks = true;
     else into.write(text);
   }
-  readUsage(object(json.usageMetadata), into);
+  readUsage(usage, into);
   if (object(json.promptFeedback).blockReason) {
     into.refuse();
     into.isWhole = true;
   }
   readEnd(candidate, into);
+  if (into.isFinished && json.usageMetadata !== undefined) into.isWhole = true;
 }
 
 const ENDS: Readonly<Record<string, EndReason>> = {
@@ -134,14 +146,12 @@ const ENDS: Readonly<Record<string, EndReason>> = {
 };
 const FAILED = /ERROR|MALFORMED|UNEXPECTED|TOO_MANY/;
 
-/** The event with a reason is the terminal frame. */
 function readEnd({ finishReason: reason }: JsonObject, into: Collector): void {
   if (typeof reason !== "string" || reason === "" || reason === "FINISH_REASON_UNSPECIFIED") return;
   if (FAILED.test(reason)) {
     throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
   }
   into.finish(endReason(ENDS, reason));
-  into.isWhole = true;
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {

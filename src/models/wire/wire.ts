@@ -151,6 +151,11 @@ export class Collector {
     this.#reason ??= reason;
   }
 
+  /** Whether the vendor has said why the completion ended. Only usage may follow, and the terminal frame. */
+  get isFinished(): boolean {
+    return this.#reason !== undefined;
+  }
+
   /** Notes reported usage. Later counts replace earlier ones; absent ones change nothing. */
   report(claims: Partial<Record<keyof TokenUsage, unknown>>): void {
     this.#claims ??= {};

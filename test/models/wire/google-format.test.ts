@@ -87,12 +87,25 @@ test("reads every documented reason", () => {
     const into = new Collector();
     google.readEvent(JSON.stringify({ candidates: [{ finishReason }] }), into);
     assert.equal(into.reason, reason, finishReason);
-    assert.equal(into.isWhole, true);
+    assert.deepEqual([into.isFinished, into.isWhole], [true, false], "usage may follow");
+    google.readEvent(JSON.stringify({ usageMetadata: { promptTokenCount: 4 } }), into);
+    assert.deepEqual([into.usage?.inputTokens, into.isWhole], [4, true]);
+    const whole = new Collector();
+    google.readEvent(JSON.stringify({ candidates: [{ finishReason }], usageMetadata: {} }), whole);
+    assert.equal(whole.isWhole, true);
   }
   for (const finishReason of ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"]) {
     const event = JSON.stringify({ candidates: [{ finishReason }] });
     assert.throws(() => google.readEvent(event, new Collector()), { name: "ModelError", retryable: true });
   }
+});
+
+test("reads a list of responses, as of a stream without events", () => {
+  const into = new Collector();
+  const responses = [{ text: "a" }, { text: "b" }].map((part) => ({ candidates: [{ content: { parts: [part] } }] }));
+  google.readWhole(JSON.stringify([...responses, { candidates: [{ finishReason: "STOP" }] }]), into);
+  assert.deepEqual([into.take(), into.reason, into.isWhole], ["ab", "stop", true]);
+  assert.throws(() => google.readWhole(JSON.stringify(responses), new Collector()), { name: "ModelError" });
 });
 
 test("goes on after an event without a reason", () => {
