@@ -1,9 +1,7 @@
 import type { Signal } from "../abort.ts";
 import { Failure } from "../failure.ts";
-import { parseJson, stringifyJson } from "../json.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { End, Model, ModelCall, Prompt, Step } from "../models/model.ts";
-import { dropAddedNulls } from "../models/schema.ts";
 import type { Tier } from "../terms.ts";
 import { withStep } from "./plan/composite.ts";
 import { Steps } from "./plan/step.ts";
@@ -26,9 +24,7 @@ import type { Validator } from "./structured/validate.ts";
  * repaired first.
  */
 export async function* strictAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
-  const schema = question.schema ?? "";
-  const validator = engine.validators.get(schema);
-  const validate: Validator = (text) => validator(withoutAddedNulls(text, schema));
+  const validate = engine.validators.get(question.schema ?? "");
   const prompt = buildPrompt(question.conversation, "json_schema");
   const steps = new Steps();
   const tier: Tier = question.level === "low" ? "fast" : "strong";
@@ -113,15 +109,6 @@ function check(answer: string, validate: Validator): Checked {
   if (text === undefined) return { ok: false, errors: ["The answer is not one whole JSON object."] };
   const checked = validate(text);
   return checked.ok ? { ...checked, repaired: text !== answer.trim() } : checked;
-}
-
-/** Removes the nulls by which a vendor's strict mode, which requires every member, represents omitted members. */
-function withoutAddedNulls(text: string, schema: string): string {
-  try {
-    return stringifyJson(dropAddedNulls(parseJson(text), parseJson(schema)));
-  } catch {
-    return text;
-  }
 }
 
 interface Result {

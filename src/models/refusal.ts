@@ -64,7 +64,7 @@ export function refusedOption(
   const named = names.find(
     ([option, name]) => isSent[option] && forms[option] < format.forms[option] && name.test(param ?? about),
   )?.[0];
-  // A strict mode may refuse a schema without naming it. The prompt can still ask for it.
+  // A vendor may refuse a schema without naming it. Another mode or the prompt can still ask for it.
   return named ?? (sent.format?.type === "schema" ? "format" : undefined);
 }
 

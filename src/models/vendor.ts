@@ -8,12 +8,11 @@ import { cutOff, ModelError } from "./model-error.ts";
 import { createOfflineModel } from "./offline/model.ts";
 import { CallOptions, type Learned } from "./options.ts";
 import { readFailure } from "./refusal.ts";
-import { compileSchema } from "./schema.ts";
 import { anthropic } from "./wire/anthropic.ts";
 import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";
 import { SseParser } from "./wire/sse.ts";
-import { Collector, type Forms, type Option, type WireCall, type WireFormat } from "./wire/wire.ts";
+import { Collector, type Forms, type Option, SCHEMA_FORMS, type WireCall, type WireFormat } from "./wire/wire.ts";
 
 const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
   openai,
@@ -34,8 +33,8 @@ const PROGRESS: Piece = { type: "progress" };
  * Creates a model of the catalogue that speaks its vendor's wire format.
  *
  * If the model refuses an option, the call is repeated with another form of the option or without it, and later calls
- * start with the form that worked. A JSON Schema is sent as `compileSchema` makes it, or in the prompt if the model
- * does not accept it. If a model used up a small ceiling by thinking before any text, the call is repeated once with
+ * start with the form that worked. A JSON Schema is sent as it is written, or in the prompt if the model does not accept
+ * it. If a model used up a small ceiling by thinking before any text, the call is repeated once with
  * room to think. `end` comes after the vendor's terminal frame, or after its end reason if nothing that can be read
  * follows; anything after the terminal frame is dropped.
  */
@@ -46,8 +45,8 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   const learned: Learned = {
     forms: {
       ...{ temperature: 0, stops: 0, maxTokens: 0, reasoning: 0, cacheKey: 0, usage: 0 },
-      // Without strict mode, the prompt contains the schema.
-      format: entry.jsonSchema ? 0 : 1,
+      // A model that takes no schema gets it in the prompt.
+      format: entry.jsonSchema ? 0 : SCHEMA_FORMS,
     },
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     thinks: false,
@@ -59,7 +58,8 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     const large = new LargeParts();
     let refused: { option: Option; body: string; error: ModelError } | undefined;
     for (let refusals = 0; ; ) {
-      const { sent, used } = wireCall(call, entry, format, options);
+      const sent = wireCall(call, entry, format, options);
+      const used = options.forms;
       const marked = { ...sent, prompt: large.mark(sent.prompt) };
       const { path, headers, body } = format.request(entry, marked, used);
       if (refused?.body === body) {
@@ -226,16 +226,15 @@ class VendorStream implements Pieces {
   }
 }
 
-/** Converts a call for the wire format. @returns the converted call and the forms that apply to it */
+/** Converts a call for the wire format. */
 function wireCall(
   call: ModelCall,
   entry: ModelEntry,
   format: WireFormat,
   { forms, maxTokens, thinks }: CallOptions,
-): { sent: WireCall; used: Forms } {
+): WireCall {
   const schema = call.format?.type === "schema" ? call.format.schema : undefined;
-  const compiled = schema !== undefined && forms.format === 0 ? compileSchema(schema, format.schema) : undefined;
-  const used = schema !== undefined && !compiled ? { ...forms, format: Math.max(1, forms.format) } : forms;
+  const isSent = schema !== undefined && forms.format < SCHEMA_FORMS;
   const { temperature, reasoning } = sampling(call, format, forms);
   const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
   const asked = ROOM[reasoning ?? "none"];
@@ -243,20 +242,19 @@ function wireCall(
   const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
   const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
   const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
-  const sent: WireCall = {
+  return {
     model: entry.model,
-    prompt: schema !== undefined && !compiled ? withSchema(call.prompt, schema) : call.prompt,
+    prompt: schema !== undefined && !isSent ? withSchema(call.prompt, schema) : call.prompt,
     maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
     temperature,
     stops: call.stops ?? [],
-    format: compiled
-      ? { type: "schema", schema: compiled.text, strict: compiled.strict }
+    format: isSent
+      ? { type: "schema", schema, strict: forms.format === 0 && format.takesStrictly(schema) }
       : call.format && { type: "json" },
     reasoning,
     streamed: call.streamed,
     cacheKey: call.cacheKey,
   };
-  return { sent, used };
 }
 
 /** Temperature and reasoning of a call, where the vendor may take only one of the two. */

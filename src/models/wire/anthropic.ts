@@ -1,7 +1,7 @@
-import type { JsonNode } from "../../json.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
 import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
 import { ModelError, unreadable } from "../model-error.ts";
-import { type Dialect, hasOpenObject, isAtMostOne, member, membersOf, nodes, requiredNames } from "../schema.ts";
+import { isStrictSchema, optionalNames, type StrictMode } from "../schema.ts";
 import {
   type Collector,
   endReason,
@@ -11,6 +11,7 @@ import {
   looseObject,
   object,
   parseObject,
+  SCHEMA_FORMS,
   tokenCount,
   type WireCall,
   type WireError,
@@ -30,23 +31,23 @@ const CACHED_FROM = 4_096;
 export const anthropic: WireFormat = {
   base: { host: "https://api.anthropic.com", path: "/v1" },
   // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.
-  forms: { temperature: 1, stops: 1, maxTokens: 1, format: 1, reasoning: 3, cacheKey: 1, usage: 0 },
+  forms: { temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS, reasoning: 3, cacheKey: 1, usage: 0 },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
     maxTokens: /\bmax_?tokens\b(?!.*\bbudget_tokens\b)/i,
-    format: /\boutput_config\.format\b|\boutput_format\b|\bjson_schema\b|\bschema\b/i,
+    format: /\boutput_config\.format\b|\boutput_format\b|\b(?:json_|input_)?schema\b|\btools?\b|\btool_choice\b/i,
     reasoning: /\bthinking\b|\beffort\b|\badaptive\b|\bbudget_tokens\b|\boutput_config\b/i,
     cacheKey: /\bcache_control\b/i,
   },
   needsRoomWhenAsked: true,
   temperatureOrReasoning: true,
   defaultMaxTokens: 32_000,
-  schema: dialect(),
+  takesStrictly: (schema) => isStrictSchema(schema, STRICT),
 
   request(entry, call, forms) {
     const { format } = call;
-    const isSchema = format?.type === "schema" && forms.format === 0;
+    const schema = format?.type === "schema" ? format : undefined;
     const thinking = thinkingFields(call, forms);
     const effort = object(thinking.output_config).effort;
     const body = JSON.stringify({
@@ -61,12 +62,17 @@ export const anthropic: WireFormat = {
         : {}),
       ...(call.stops.length > 0 && forms.stops === 0 ? { stop_sequences: call.stops } : {}),
       ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
-      ...(effort !== undefined && !isSchema ? { output_config: { effort } } : {}),
+      ...(effort !== undefined && !schema?.strict ? { output_config: { effort } } : {}),
+      ...(schema && !schema.strict ? { tool_choice: toolChoice(object(thinking.thinking)) } : {}),
     });
     return {
       path: "/messages",
       headers: { "x-api-key": entry.apiKey ?? "", "anthropic-version": "2023-06-01" },
-      body: isSchema ? withRawMember(body, "output_config", schemaOutput(effort, format.schema)) : body,
+      body: !schema
+        ? body
+        : schema.strict
+          ? withRawMember(body, "output_config", schemaOutput(effort, schema.schema))
+          : withRawMember(body, "tools", `[${withRawMember(TOOL_TEXT, "input_schema", schema.schema)}]`),
     };
   },
 
@@ -78,9 +84,15 @@ export const anthropic: WireFormat = {
         return;
       case "content_block_start":
         readBlock(object(json.content_block), into);
+        into.toolInput = isAnswerTool(object(json.content_block)) ? "empty" : "none";
         return;
       case "content_block_delta":
         readBlock(object(json.delta), into);
+        readInput(object(json.delta), into);
+        return;
+      case "content_block_stop":
+        // The input of a tool without parameters has no deltas.
+        if (into.toolInput === "empty") into.write("{}");
         return;
       case "message_delta":
         readEnd(object(json.delta), into);
@@ -99,7 +111,12 @@ export const anthropic: WireFormat = {
     const json = parseObject(body);
     if (json.type === "error" || json.error) throw frameError(json.error);
     if (!Array.isArray(json.content)) throw unreadable();
-    for (const block of json.content) readBlock(object(block), into);
+    for (const [at, block] of json.content.entries()) {
+      readBlock(object(block), into);
+      if (!isAnswerTool(object(block))) continue;
+      into.toolInput = "begun";
+      into.write(inputText(body, at));
+    }
     readEnd(json, into);
     readUsage(object(json.usage), into);
     into.isWhole = true;
@@ -113,6 +130,40 @@ export const anthropic: WireFormat = {
 function schemaOutput(effort: unknown, schema: string): string {
   const config = JSON.stringify(effort === undefined ? {} : { effort });
   return withRawMember(config, "format", `{"type":"json_schema","schema":${schema}}`);
+}
+
+/** The tool that takes a schema for which there is no strict mode. */
+const TOOL = {
+  name: "answer",
+  description: "Takes the answer. Call it once, with the whole answer, and write nothing else.",
+};
+const TOOL_TEXT = JSON.stringify(TOOL);
+
+/** A model that thinks must not be forced to call a tool. It may then write the answer as text, which is read too. */
+function toolChoice({ type = "disabled" }: JsonObject): JsonObject {
+  return type === "disabled" ? { type: "tool", name: TOOL.name } : { type: "auto" };
+}
+
+function isAnswerTool({ type, name }: JsonObject): boolean {
+  return type === "tool_use" && name === TOOL.name;
+}
+
+/** Reads a part of the tool's input, which is JSON text. */
+function readInput({ type, partial_json: text }: JsonObject, into: Collector): void {
+  if (into.toolInput === "none" || type !== "input_json_delta" || !text) return;
+  into.toolInput = "begun";
+  into.write(text);
+}
+
+/** The input of a tool in a whole answer, as the model wrote it. */
+function inputText(body: string, at: number): string {
+  try {
+    const content = member(parseJson(body), "content");
+    const block = content?.kind === "array" ? content.items[at] : undefined;
+    return stringifyJson((block && member(block, "input")) ?? parseJson("{}"));
+  } catch (error) {
+    throw unreadable(error);
+  }
 }
 
 /** Marks the end of a prefix that later calls are likely to share. */
@@ -184,7 +235,7 @@ function readEnd({ stop_reason: reason }: JsonObject, into: Collector): void {
   if (reason.includes("error")) {
     throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
   }
-  into.finish(endReason(ENDS, reason));
+  into.finish(reason === "tool_use" && into.toolInput !== "none" ? "stop" : endReason(ENDS, reason));
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {
@@ -227,29 +278,19 @@ function describe({ message, type }: JsonObject): WireError {
   return { about: words, ...(isTooLong ? { kind: "too_long" as const } : {}) };
 }
 
-/** Platform docs, "Structured outputs", JSON Schema limitations; of the bounds only a `minItems` of 0 or 1. */
-function dialect(): Dialect {
-  return {
-    keeps: (keyword, value) => keyword === "title" || (keyword === "minItems" && isAtMostOne(value)),
-    closed: true,
-    allRequired: false,
-    enumerates: () => true,
-    hasConst: true,
-    fits: (schema) => (hasOpenObject(schema) || exceedsLimits(schema) ? "none" : "strict"),
-  };
-}
+/** Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1. */
+const STRICT: StrictMode = {
+  takes: (keyword, value) => keyword === "minItems" && value.kind === "scalar" && Number(value.text) <= 1,
+  allRequired: false,
+  fits: (nodes) => !exceedsLimits(nodes),
+};
 
 /** The docs allow 24, but compiling the grammar fails from 13 on, according to version 4.0.105 of the AI SDK. */
 const MAX_OPTIONAL = 10;
 const MAX_UNIONS = 16;
 
-function exceedsLimits(schema: JsonNode): boolean {
-  let optional = 0;
-  let unions = 0;
-  for (const node of nodes(schema)) {
-    const required = requiredNames(node);
-    for (const [name] of membersOf(member(node, "properties"))) if (!required.has(name)) optional++;
-    if (member(node, "type")?.kind === "array") unions++;
-  }
+function exceedsLimits(nodes: readonly JsonNode[]): boolean {
+  const optional = nodes.reduce((sum, node) => sum + optionalNames(node).length, 0);
+  const unions = nodes.filter((node) => member(node, "type")?.kind === "array").length;
   return optional > MAX_OPTIONAL || unions > MAX_UNIONS;
 }

@@ -1,6 +1,5 @@
 import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
 import { ModelError, unreadable } from "../model-error.ts";
-import { type Dialect, isNumber, isString, NUMBERS_AND_ITEMS } from "../schema.ts";
 import {
   type Collector,
   endReason,
@@ -10,6 +9,7 @@ import {
   looseObject,
   object,
   parseObject,
+  SCHEMA_FORMS,
   tokenCount,
   type WireCall,
   type WireError,
@@ -27,7 +27,7 @@ const TAKES_BUDGET = /\bgemini-[12]\b/;
 export const google: WireFormat = {
   base: { host: "https://generativelanguage.googleapis.com", path: "/v1beta" },
   // format: the schema, any JSON. reasoning: see `thinkingConfig`.
-  forms: { temperature: 1, stops: 1, maxTokens: 1, format: 2, reasoning: 3, cacheKey: 0, usage: 0 },
+  forms: { temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 0, usage: 0 },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
@@ -37,11 +37,11 @@ export const google: WireFormat = {
   },
   needsRoomWhenAsked: true,
   temperatureOrReasoning: false,
-  schema: dialect(),
+  // The only mode takes any schema, and ignores the keywords that it does not know.
+  takesStrictly: () => true,
 
   request(entry, call, forms) {
     const { format } = call;
-    const isSchema = format?.type === "schema" && forms.format === 0;
     const config = JSON.stringify({
       ...(call.temperature !== undefined && forms.temperature === 0 ? { temperature: call.temperature } : {}),
       ...(call.stops.length > 0 && forms.stops === 0 ? { stopSequences: call.stops } : {}),
@@ -49,13 +49,13 @@ export const google: WireFormat = {
       ...(call.reasoning !== undefined && forms.reasoning < 3
         ? { thinkingConfig: thinkingConfig(call.model, call.reasoning, forms.reasoning) }
         : {}),
-      ...(format && forms.format < 2 ? { responseMimeType: "application/json" } : {}),
+      ...(format && forms.format <= SCHEMA_FORMS ? { responseMimeType: "application/json" } : {}),
     });
     const body = JSON.stringify({
       ...(call.prompt.system === "" ? {} : { systemInstruction: { parts: [{ text: call.prompt.system }] } }),
       contents: contents(call),
     });
-    const given = isSchema ? withRawMember(config, "responseJsonSchema", format.schema) : config;
+    const given = format?.type === "schema" ? withRawMember(config, "responseJsonSchema", format.schema) : config;
     const method = call.streamed ? "streamGenerateContent?alt=sse" : "generateContent";
     return {
       path: `/models/${encodeURI(call.model)}:${method}`,
@@ -177,19 +177,5 @@ function describe({ message, status, details }: JsonObject): WireError {
     about: words,
     ...(isTooLong ? { kind: "too_long" as const } : {}),
     ...(wait === undefined ? {} : { retryAfterMs: wait * 1_000 }),
-  };
-}
-
-/**
- * API reference of `responseJsonSchema`. An `enum` takes strings that are not empty, or numbers; `const` is missing.
- */
-function dialect(): Dialect {
-  return {
-    keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword) || keyword === "additionalProperties",
-    closed: false,
-    allRequired: false,
-    enumerates: (values) => values.every((value) => isString(value) && value.text !== '""') || values.every(isNumber),
-    hasConst: false,
-    fits: () => "strict",
   };
 }

@@ -1,8 +1,8 @@
 import type { ModelEntry } from "../../config/config.ts";
-import { type JsonNode, stringifyJson } from "../../json.ts";
+import { type JsonNode, member, stringifyJson } from "../../json.ts";
 import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
 import { ModelError, unreadable } from "../model-error.ts";
-import { type Dialect, hasOpenObject, member, NUMBERS_AND_ITEMS, nodes } from "../schema.ts";
+import { isStrictSchema, type StrictMode } from "../schema.ts";
 import {
   type Collector,
   endReason,
@@ -13,6 +13,7 @@ import {
   looseObject,
   object,
   parseObject,
+  SCHEMA_FORMS,
   tokenCount,
   type WireCall,
   type WireError,
@@ -28,7 +29,7 @@ import {
 export const openai: WireFormat = {
   base: { host: "https://api.openai.com", path: "/v1" },
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
-  forms: { temperature: 1, stops: 1, maxTokens: 2, format: 2, reasoning: 3, cacheKey: 1, usage: 1 },
+  forms: { temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop\b/i,
@@ -41,11 +42,10 @@ export const openai: WireFormat = {
   },
   needsRoomWhenAsked: false,
   temperatureOrReasoning: false,
-  schema: dialect(),
+  takesStrictly: (schema) => isStrictSchema(schema, STRICT),
 
   request(entry, call, forms) {
     const { format } = call;
-    const isSchema = format?.type === "schema" && forms.format === 0;
     const fields = {
       model: call.model,
       messages: messages(call),
@@ -58,13 +58,16 @@ export const openai: WireFormat = {
       ...(call.cacheKey !== undefined && forms.cacheKey === 0 && entry.vendor === "openai"
         ? { prompt_cache_key: call.cacheKey }
         : {}),
-      ...(format && !isSchema && forms.format < 2 ? { response_format: { type: "json_object" } } : {}),
+      ...(format?.type === "json" && forms.format <= SCHEMA_FORMS ? { response_format: { type: "json_object" } } : {}),
     };
     const body = JSON.stringify(fields);
     return {
       path: "/chat/completions",
       headers: entry.apiKey ? { authorization: `Bearer ${entry.apiKey}` } : {},
-      body: isSchema ? withRawMember(body, "response_format", schemaFormat(format.schema, format.strict)) : body,
+      body:
+        format?.type === "schema"
+          ? withRawMember(body, "response_format", schemaFormat(format.schema, format.strict))
+          : body,
     };
   },
 
@@ -226,26 +229,23 @@ function describe({ message, code, param, type }: JsonObject, body: string): Wir
 }
 
 /**
- * Platform docs, "Structured model outputs", supported schemas: no string lengths, no `default`. Other servers demand
- * the same or less.
+ * Platform docs, "Structured model outputs", supported schemas: no string lengths, no `default`. OpenAI's own client
+ * sends `$schema`.
  */
-function dialect(): Dialect {
-  return {
-    keeps: (keyword) => NUMBERS_AND_ITEMS.has(keyword),
-    closed: true,
-    allRequired: true,
-    enumerates: () => true,
-    hasConst: true,
-    fits: (schema) => (hasOpenObject(schema) || exceedsEnums(schema) ? "hint" : "strict"),
-  };
-}
+const STRICT: StrictMode = {
+  takes: (keyword) => TAKEN.has(keyword),
+  allRequired: true,
+  fits: (nodes) => !exceedsEnums(nodes),
+};
+
+const TAKEN: ReadonlySet<string> = new Set(["minimum", "maximum", "minItems", "maxItems", "$schema"]);
 
 const MAX_ENUM_VALUES = 1_000;
 const LONG_ENUM = { values: 250, characters: 15_000 };
 
-function exceedsEnums(schema: JsonNode): boolean {
+function exceedsEnums(nodes: readonly JsonNode[]): boolean {
   let total = 0;
-  for (const node of nodes(schema)) {
+  for (const node of nodes) {
     const values = member(node, "enum");
     if (values?.kind !== "array") continue;
     total += values.items.length;

@@ -1,7 +1,6 @@
 import type { ModelEntry } from "../../config/config.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage } from "../model.ts";
 import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../model-error.ts";
-import type { Dialect } from "../schema.ts";
 import { ThinkFilter } from "./think.ts";
 
 /** Parts of a call that a model may refuse. The call still works without them. */
@@ -9,9 +8,12 @@ export type Option = "temperature" | "stops" | "maxTokens" | "format" | "reasoni
 
 /**
  * The form in which each option is sent. 0 is the first form; each refusal moves on to the next. After the last form
- * the option is left out.
+ * the option is left out. A JSON Schema is sent as such in the forms below `SCHEMA_FORMS`, then in the prompt.
  */
 export type Forms = Readonly<Record<Option, number>>;
+
+/** 0: in the strict mode if that takes the schema; 1: in the mode that takes any. */
+export const SCHEMA_FORMS = 2;
 
 /** A call as a wire format writes it. */
 export interface WireCall {
@@ -21,7 +23,7 @@ export interface WireCall {
   maxTokens: number | undefined;
   temperature: number | undefined;
   stops: readonly string[];
-  /** `schema` is JSON text and is sent unchanged; `strict`: the vendor enforces it. */
+  /** `schema` is JSON text and is sent unchanged. `strict`: in the vendor's strict mode, which takes it as it is. */
   format: { type: "json" } | { type: "schema"; schema: string; strict: boolean } | undefined;
   reasoning: Reasoning | undefined;
   streamed: boolean;
@@ -61,8 +63,8 @@ export interface WireFormat {
    * Ceiling of the output in tokens where neither the call nor the catalogue sets one; absent if the format needs none.
    */
   readonly defaultMaxTokens?: number;
-  /** What the vendor's strict mode takes of JSON Schema. */
-  readonly schema: Dialect;
+  /** Whether the vendor's strict mode takes a JSON Schema as it is written. */
+  takesStrictly(schema: string): boolean;
   request(entry: ModelEntry, call: WireCall, forms: Forms): WireRequest;
   /** Reads the data of one event of a stream. @throws ModelError for an error frame or data that cannot be read */
   readEvent(data: string, into: Collector): void;
@@ -122,6 +124,8 @@ export class Collector {
   #isRefused = false;
   /** Whether the terminal frame has arrived. Later events are not read. */
   isWhole = false;
+  /** How much has been read of the input of the tool that takes the answer; `none` after another block. */
+  toolInput: "none" | "empty" | "begun" = "none";
   /** Whether the completion contains thinking. */
   thinks = false;
 
