@@ -129,6 +129,10 @@ function formatOf({ shape, schema }: Question): Format | undefined {
   return shape === "json_schema" && schema !== undefined ? { type: "schema", schema } : { type: "json" };
 }
 
+const NEEDS_OPERATOR =
+  "No model could answer: the vendors refuse the service's keys, accounts or model names. Waiting does not help; the " +
+  "operator must correct them. Nothing was charged.";
+
 /** Converts the error of a plan to the failure that the caller gets. */
 export function toUpstreamFailure(error: unknown, { promptField = "prompt" }: Question): unknown {
   if (!(error instanceof UpstreamError)) return error;
@@ -136,5 +140,5 @@ export function toUpstreamFailure(error: unknown, { promptField = "prompt" }: Qu
   if (error.kind === "too_long") return new Failure("request_too_long", { field: promptField, cause: error });
   const { retryAfterMs } = error;
   if (retryAfterMs !== undefined) return new Failure("overloaded", { retryAfterMs, cause: error });
-  return new Failure("upstream_failed", { cause: error });
+  return new Failure("upstream_failed", { cause: error, ...(error.needsOperator ? { message: NEEDS_OPERATOR } : {}) });
 }

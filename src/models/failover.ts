@@ -13,7 +13,7 @@ export class UpstreamError extends Error {
     const last = causes.at(-1);
     const why = last instanceof ModelError ? ` The last failure: ${last.message}` : "";
     super(`None of the ${causes.length} models asked could answer.${why}`, { cause: last });
-    this.causes = causes;
+    this.causes = causes.flatMap((cause) => (cause instanceof UpstreamError ? cause.causes : [cause]));
   }
 
   /**
@@ -26,12 +26,16 @@ export class UpstreamError extends Error {
     return kinds.size === 1 ? [...kinds][0] : undefined;
   }
 
-  /** The shortest wait after which the service can send a call that it did not send now, in milliseconds. */
+  /** The shortest wait after which one of the models takes calls again, in milliseconds; undefined if none says so. */
   get retryAfterMs(): number | undefined {
-    const waits = this.causes.flatMap((cause) =>
-      cause instanceof ModelError && cause.refusal !== undefined ? (cause.retryAfterMs ?? []) : [],
-    );
+    const waits = this.causes.flatMap((cause) => (cause instanceof ModelError ? (cause.throttledMs ?? []) : []));
     return waits.length === 0 ? undefined : Math.min(...waits);
+  }
+
+  /** Whether no wait can help, because the vendors refuse the operator's keys, accounts or names of models. */
+  get needsOperator(): boolean {
+    const { causes } = this;
+    return causes.length > 0 && causes.every((cause) => cause instanceof ModelError && cause.needsOperator);
   }
 }
 

@@ -9,7 +9,7 @@ export interface ModelErrorInit {
   retryable: boolean;
   /** The wait that the vendor, or the service for a refused call, asks for, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** HTTP status of the vendor's answer; absent where there was none. */
+  /** HTTP status of the vendor's answer, of the last one if the circuit is open; absent where there was none. */
   status?: number | undefined;
   /** Set if the failure says nothing about the model: the request is the cause, or the model was not called. */
   kind?: "refused" | "too_long" | "not_asked" | undefined;
@@ -51,6 +51,27 @@ export class ModelError extends Error {
     this.failedShare = init.failedShare;
   }
 
+  /**
+   * The wait after which the vendor, or the service for a call that it did not send, takes calls again: 1 s to 1 h in
+   * milliseconds. Undefined if the failure says nothing of a wait, or one does not help.
+   */
+  get throttledMs(): number | undefined {
+    const { status = 0, retryAfterMs, retryable, kind, refusal } = this;
+    if (refusal !== undefined) return retryAfterMs;
+    if (!CONGESTED.has(status) || kind === "refused" || kind === "too_long") return undefined;
+    // Status 503 without a wait is an outage of any kind.
+    if (retryAfterMs === undefined && (status === 503 || !retryable)) return undefined;
+    return Math.min(THROTTLED_MS.max, Math.max(THROTTLED_MS.min, retryAfterMs ?? THROTTLED_MS.usual));
+  }
+
+  /** Whether the vendor refuses the operator's key, account or name of the model, which no wait mends. */
+  get needsOperator(): boolean {
+    const { status = 0, kind, retryable, retryAfterMs } = this;
+    if (kind === "refused" || kind === "too_long") return false;
+    // An exhausted quota has the status of a rate limit.
+    return OPERATOR_AT_FAULT.has(status) || (status === 429 && !retryable && retryAfterMs === undefined);
+  }
+
   /** Whether the failure says something about the model rather than about this one request. */
   get blamesModel(): boolean {
     return this.kind === undefined && (this.status === undefined || !REQUEST_AT_FAULT.has(this.status));
@@ -61,6 +82,12 @@ export class ModelError extends Error {
  * Statuses that the content of one request can cause. Status 401 is about the vendor key, and 402 about its account.
  */
 const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 403, 404, 413, 414, 415, 422, 431, 451]);
+
+/** Key, account, permission, name of the model. */
+const OPERATOR_AT_FAULT: ReadonlySet<number> = new Set([401, 402, 403, 404]);
+
+/** Waits that vendors ask for, in milliseconds. Some ask for none, and some for absurd ones. */
+const THROTTLED_MS = { min: 1_000, usual: 5_000, max: 3_600_000 };
 
 /** Whether the same call may succeed a little later after this HTTP status. */
 export function mayPass(status: number): boolean {
@@ -94,6 +121,24 @@ const REFUSALS: Readonly<Record<CallRefusal, string>> = {
   connections: "The workspace has its share of the connections to vendors.",
   descriptors: "The process can open no further socket.",
 };
+
+/**
+ * A call that was not sent because the circuit of the model is open.
+ * @param failedShare share of the model's recent requests that failed, 0 to 1
+ * @param last the model's last failure, which stands for the reason of the open circuit
+ * @param sinceMs time since then, in milliseconds
+ */
+export function circuitOpen(failedShare: number, last: ModelError | undefined, sinceMs: number): ModelError {
+  const wait = last?.throttledMs;
+  return new ModelError("The model failed repeatedly and is not called for a short time.", {
+    retryable: false,
+    kind: "not_asked",
+    status: last?.status,
+    retryAfterMs: wait === undefined ? undefined : Math.max(0, wait - sinceMs),
+    isCongestion: false,
+    failedShare,
+  });
+}
 
 /** A call that the service did not send. @param retryAfterMs default: one second */
 export function notSent(refusal: CallRefusal, retryAfterMs = 1_000, cause?: unknown): ModelError {

@@ -4,7 +4,7 @@ import type { ModelTimeouts } from "../config/config.ts";
 import type { CallLimit } from "./call-limit.ts";
 import { HandOver } from "./hand-over.ts";
 import type { Model, ModelCall, Piece, Pieces } from "./model.ts";
-import { type CallRefusal, ModelError, toModelError } from "./model-error.ts";
+import { type CallRefusal, circuitOpen, ModelError, toModelError } from "./model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";
 import { type CallEnd, Try } from "./try.ts";
 
@@ -32,11 +32,20 @@ export interface ResilientOptions extends RetryOptions {
 export function resilient(model: Model, options: ResilientOptions): Model {
   const { timeouts, limit, onEnd, onRefusal } = options;
   const breaker = options.breaker instanceof Breaker ? options.breaker : new Breaker(options.breaker);
+  let last: { failure: ModelError; at: number } | undefined;
+
+  /** @throws ModelError while the circuit is open; the reason of the caller's signal */
+  function enter({ signal, requester = { workspace: "" }, isLastResort }: ModelCall): Attempt {
+    signal.throwIfAborted();
+    const attempt = breaker.begin(requester, isLastResort);
+    if (attempt) return attempt;
+    throw circuitOpen(breaker.failedShare, last?.failure, last ? performance.now() - last.at : 0);
+  }
 
   async function* begin(call: ModelCall): AsyncGenerator<Piece, Pieces | undefined, undefined> {
     const silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);
     const retries = new Retries(options, silenceMs);
-    const attempt = enter(breaker, call);
+    const attempt = enter(call);
     let current: Try | undefined;
     let isHandedOver = false;
     try {
@@ -54,6 +63,7 @@ export function resilient(model: Model, options: ResilientOptions): Model {
           return undefined;
         } catch (error) {
           const failure = toModelError(error);
+          if (failure.blamesModel && !call.signal.aborted) last = { failure, at: performance.now() };
           const wait = call.signal.aborted || !breaker.isClosed ? undefined : retries.next(failure);
           if (wait === undefined || !(await hasWaited(wait, call.signal))) throw current.fail(failure);
         }
@@ -70,15 +80,6 @@ export function resilient(model: Model, options: ResilientOptions): Model {
   }
 
   return { name: model.name, ask: (call) => new HandOver(begin(call)) };
-}
-
-/** @throws ModelError while the circuit is open; the reason of the caller's signal */
-function enter(breaker: Breaker, { signal, requester = { workspace: "" }, isLastResort }: ModelCall): Attempt {
-  signal.throwIfAborted();
-  const attempt = breaker.begin(requester, isLastResort);
-  if (attempt) return attempt;
-  const message = "The model failed repeatedly and is not called for a short time.";
-  throw new ModelError(message, { retryable: false, kind: "not_asked", failedShare: breaker.failedShare });
 }
 
 /** Waits before a retry. @returns false if the caller aborts */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { failover, UpstreamError } from "../../src/models/failover.ts";
 import { complete, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
-import { ModelError } from "../../src/models/model-error.ts";
+import { ModelError, type ModelErrorInit } from "../../src/models/model-error.ts";
 import { resilient } from "../../src/models/resilient.ts";
 import { call, collect, end, fakeModel, pieces, text, textOf, untilAborted } from "./fake-model.ts";
 
@@ -80,6 +80,48 @@ test("names the kind of the failure if it is the same for all models", async () 
     await assert.rejects(read([failing(notAsked), failing(refused), failing()], streamed), { kind: undefined });
     await assert.rejects(read([failing(notAsked), failing(tooLong)], streamed), { kind: undefined });
   }
+});
+
+const failed = (status: number, more: Partial<ModelErrorInit> = {}) =>
+  new ModelError("m", { status, retryable: status === 429 || status >= 500, ...more });
+const throttled = (retryAfterMs: number) => failed(429, { retryAfterMs });
+
+test("has the shortest wait of the models that throttle", async () => {
+  const cases: [causes: unknown[], wait: number | undefined][] = [
+    [[throttled(30_000), throttled(7_000), throttled(60_000)], 7_000],
+    [[throttled(7_000), failed(401), failed(500), refused, tooLong, new Error("e")], 7_000],
+    [[new UpstreamError([throttled(9_000)]), throttled(10_000)], 9_000],
+    [[failed(503, { retryAfterMs: 8_000 }), failed(503)], 8_000],
+    [[failed(429)], 5_000],
+    [[failed(529)], 5_000],
+    [[throttled(0)], 1_000],
+    [[throttled(Number.POSITIVE_INFINITY)], 3_600_000],
+    [[throttled(1e15)], 3_600_000],
+    [[failed(503), failed(500, { retryAfterMs: 7_000 })], undefined],
+    [[failed(429, { retryable: false })], undefined],
+    [[failed(401, { retryAfterMs: 7_000 })], undefined],
+    [[], undefined],
+  ];
+  for (const [causes, wait] of cases)
+    assert.equal(new UpstreamError(causes).retryAfterMs, wait, JSON.stringify(causes));
+});
+
+test("needs the operator if no wait can help any model", () => {
+  const cases: [causes: unknown[], needsOperator: boolean][] = [
+    [[failed(401), failed(403), failed(404), failed(402)], true],
+    [[failed(429, { retryable: false })], true],
+    [[new UpstreamError([failed(401)]), failed(404)], true],
+    [[failed(401), failed(500)], false],
+    [[failed(401), throttled(7_000)], false],
+    [[failed(401), failed(400)], false],
+    [[failed(401), refused], false],
+    [[failed(403, { kind: "refused" })], false],
+    [[failed(401), new Error("e")], false],
+    [[failed(401), notAsked], false],
+    [[], false],
+  ];
+  for (const [causes, needed] of cases)
+    assert.equal(new UpstreamError(causes).needsOperator, needed, JSON.stringify(causes));
 });
 
 test("asks no other model after the first text", async () => {

@@ -242,6 +242,25 @@ test("opens the circuit after failures in a row, and closes it after a good prob
   assert.equal((await whole(guarded)).text, "fine");
 });
 
+test("says why the circuit is open, and how long the model throttles", async () => {
+  const breaker = { minRequests: 1 };
+  const limited = resilient(fakeModel(fail(429, 60_000)), options({ retries: 0, breaker }));
+  await assert.rejects(whole(limited), { status: 429, kind: undefined });
+  await assert.rejects(whole(limited), (error) => {
+    assert.ok(error instanceof ModelError);
+    assert.deepEqual([error.kind, error.status, error.isCongestion], ["not_asked", 429, false]);
+    assert.ok(error.throttledMs !== undefined && error.throttledMs > 30_000 && error.throttledMs <= 60_000);
+    return true;
+  });
+  const denied = resilient(fakeModel(fail(401)), options({ retries: 0, breaker }));
+  await assert.rejects(whole(denied), { status: 401 });
+  await assert.rejects(whole(denied), { kind: "not_asked", status: 401, needsOperator: true, throttledMs: undefined });
+  const short = resilient(fakeModel(fail(429, 1)), options({ retries: 0, breaker }));
+  await assert.rejects(whole(short), { status: 429 });
+  await sleep(5);
+  await assert.rejects(whole(short), { kind: "not_asked", throttledMs: 1_000 });
+});
+
 test("does not open the circuit for requests that are at fault", async () => {
   const guarded = resilient(fakeModel(fail(400)), options({ breaker: { minRequests: 1 } }));
   for (let i = 0; i < 3; i++) await assert.rejects(whole(guarded), { status: 400 });
