@@ -33,10 +33,10 @@ const PROGRESS: Piece = { type: "progress" };
  * Creates a model of the catalogue that speaks its vendor's wire format.
  *
  * If the model refuses an option, the call is repeated with another form of the option or without it, and later calls
- * start with the form that worked. A JSON Schema is sent as it is written, or in the prompt if the model does not accept
- * it. If a model used up a small ceiling by thinking before any text, the call is repeated once with
- * room to think. `end` comes after the vendor's terminal frame, or after its end reason if nothing that can be read
- * follows; anything after the terminal frame is dropped.
+ * start with the form that worked. A JSON Schema is sent as it is written, or in the prompt if the model does not
+ * accept it. If a model used up a small ceiling by thinking before any text, the call is repeated once with room to
+ * think. `end` comes after the vendor's terminal frame, or after its end reason if nothing that can be read follows;
+ * anything after the terminal frame is dropped.
  */
 export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   if (entry.vendor === "offline") return createOfflineModel(entry);

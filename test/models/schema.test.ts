@@ -19,8 +19,9 @@ function object(properties: Record<string, unknown>, more: object = {}) {
 test("takes a schema strictly that every strict mode takes as it is written", () => {
   const text =
     '{"type":"object","description":"An\\u0020order","properties":{"b":{"type":"string","description":"x"},' +
-    '"10":{"type":"number","title":"T"},"2":{"type":["string","null"]},"__proto__":{"type":"string","enum":["a","b"]},' +
-    '"c":{"type":"integer","const":1.0},"list":{"type":"array","items":{"type":"object",' +
+    '"10":{"type":"number","title":"T"},"2":{"type":["string","null"]},' +
+    '"__proto__":{"type":"string","enum":["a","b"]},"c":{"type":"integer","const":1.0},' +
+    '"list":{"type":"array","items":{"type":"object",' +
     '"properties":{"z":{"type":"boolean"},"a":{"type":"null"}},"required":["z","a"],"additionalProperties":false}}},' +
     '"required":["b","10","2","__proto__","c","list"],"additionalProperties":false}';
   assert.deepEqual(strictIn(text), ALL);
