@@ -96,7 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     controller.rawHeaders = null;
     if (status < 200) return;
     this.status = status;
-    // Those of a success are not needed, and would stay for as long as the stream. Vendors send 20 to 30.
+    // The headers of a successful response are not needed. Vendors send 20 to 30, which would stay with the stream.
     if (status >= 300) this.headers = headers;
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity" && !this.#decompress(String(encoding))) {
