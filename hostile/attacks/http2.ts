@@ -28,6 +28,13 @@ export const HTTP2: readonly AttackScenario[] = [
     attack: idleSessions,
   },
   {
+    name: "unfinished-headers",
+    what: "500 HTTP/2 connections send headers without an end, and nothing more for 25 s",
+    seconds: 25,
+    mostSockets: 100,
+    attack: unfinishedHeaders,
+  },
+  {
     name: "idle-sessions-full",
     what: "the same, while the internal listener may have 226 connections",
     seconds: 10,
@@ -111,6 +118,19 @@ async function idleSessions(attack: Attack): Promise<void> {
     },
     3_000,
   );
+  await untilEnd(attack);
+  attack.count("still open at the end", open);
+}
+
+async function unfinishedHeaders(attack: Attack): Promise<void> {
+  let open = 0;
+  const start = Buffer.concat([PREFACE, SETTINGS, frame(FRAME.headers, 0, 1, field("a", "b"))]);
+  for (let i = 0; i < 500; i++) {
+    const socket = openSocket(attack, attack.rpcUrl);
+    open++;
+    socket.on("close", () => open--);
+    socket.write(start);
+  }
   await untilEnd(attack);
   attack.count("still open at the end", open);
 }

@@ -6,7 +6,9 @@ import {
   type ServerHttp2Session,
   type ServerOptions,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { Turns } from "../turns.ts";
+import { HEAD_MS } from "./time-limits.ts";
 
 /** Limits of HTTP/2 connections. Above those of Node and nghttp2, the connection ends with ENHANCE_YOUR_CALM. */
 export const HTTP2_OPTIONS: ServerOptions = {
@@ -22,7 +24,7 @@ export const HTTP2_OPTIONS: ServerOptions = {
 
 /** What ends sessions that only cost. */
 export interface SessionLimits {
-  /** Time in which the first request must begin, in milliseconds. */
+  /** Time in which the head of the first request must arrive, in milliseconds. */
   readonly firstRequestMs: number;
   /** Longest time without an open request after that, in milliseconds. */
   readonly idleMs: number;
@@ -30,14 +32,22 @@ export interface SessionLimits {
   readonly controlFrames: number;
 }
 
-const LIMITS: SessionLimits = { firstRequestMs: 20_000, idleMs: 300_000, controlFrames: 200 };
+const LIMITS: SessionLimits = { firstRequestMs: HEAD_MS, idleMs: 300_000, controlFrames: 200 };
 
-/** Time between two searches for idle sessions, in milliseconds. */
+/**
+ * Time between two searches for idle sessions, and time in which the peer must close its side after the end of a
+ * session, in milliseconds.
+ */
 const SWEEP_MS = 1_000;
 
 interface State {
+  readonly socket: Socket;
   open: number;
-  /** When the session has to end unless a request begins, by `performance.now()`. */
+  /**
+   * When the session has to end unless a request begins, and its connection after that, by `performance.now()`. Node
+   * keeps the connection of an ended session while a frame with headers waits for the next one, or the peer keeps its
+   * side open.
+   */
   endsAt: number;
   /** PING and SETTINGS frames since the last search. */
   frames: number;
@@ -50,16 +60,22 @@ interface State {
 export function limitSessions(server: Http2Server, limits: SessionLimits = LIMITS): () => void {
   const sessions = new Map<ServerHttp2Session, State>();
   let sweeping: NodeJS.Timeout | undefined;
+  /** The connection whose session begins next, in the same turn of the event loop. A session does not show it. */
+  let opening: Socket;
 
   const sweep = () => {
     const now = performance.now();
     for (const [session, state] of sessions) {
       state.frames = 0;
-      if (state.open === 0 && now >= state.endsAt) session.close();
+      if (state.open > 0 || now < state.endsAt) continue;
+      if (session.closed) state.socket.destroy();
+      else session.close();
+      state.endsAt = now + SWEEP_MS;
     }
   };
   const add = (session: ServerHttp2Session) => {
-    const state: State = { open: 0, endsAt: performance.now() + limits.firstRequestMs, frames: 0 };
+    const endsAt = performance.now() + limits.firstRequestMs;
+    const state: State = { socket: opening, open: 0, endsAt, frames: 0 };
     sessions.set(session, state);
     sweeping ??= setInterval(sweep, SWEEP_MS).unref();
     const countFrame = () => {
@@ -79,6 +95,9 @@ export function limitSessions(server: Http2Server, limits: SessionLimits = LIMIT
       sweeping = undefined;
     });
   };
+  server.prependListener("connection", (socket) => {
+    opening = socket;
+  });
   server.on("session", add);
   // Without a listener, a connection that the caller resets would end the process.
   server.on("sessionError", () => undefined);

@@ -6,6 +6,7 @@ import { platform } from "node:os";
 import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
 import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
+import { HEAD_MS, SOCKET_TIMEOUTS } from "./time-limits.ts";
 
 export interface Listener {
   /** Base address, such as `http://127.0.0.1:8080`. */
@@ -32,15 +33,6 @@ const SHARES_PORT = cluster.isWorker && platform() === "linux";
  * caller fills the queue. The system then drops the connections of others, whose clients try again after a second.
  */
 const BACKLOG = 4_096;
-
-/** Time in which a new connection must send its first bytes, in milliseconds. */
-const FIRST_BYTES_MS = 20_000;
-
-/**
- * Time limits of HTTP/1.1 connections for both listeners, in milliseconds: idle, for the headers, for the whole
- * request.
- */
-export const SOCKET_TIMEOUTS = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 300_000 };
 
 /** Lets an HTTP server listen. Port 0 selects a free port. */
 export async function listen(server: Server, host: string, port: number): Promise<Listener> {
@@ -140,7 +132,7 @@ function readFirstBytes(socket: Socket, done: (bytes: string) => void): void {
     socket.unshift(bytes);
     done(bytes.toString("latin1"));
   };
-  const timer = setTimeout(end, FIRST_BYTES_MS);
+  const timer = setTimeout(end, HEAD_MS);
   socket.on("readable", read).on("end", end).on("close", stop);
 }
 

@@ -11,7 +11,16 @@ import { until } from "../helpers/until.ts";
 const LIMITS: SessionLimits = { firstRequestMs: 60_000, idleMs: 60_000, controlFrames: 200 };
 /** Serves "ok", and counts the requests that reach the handler. */
 async function serve(t: Lifetime, limits: Partial<SessionLimits> = {}) {
-  const served = { requests: 0, port: 0, url: "" };
+  const served = {
+    requests: 0,
+    accepted: 0,
+    port: 0,
+    url: "",
+    connections: () =>
+      new Promise<number>((resolve, reject) => {
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+      }),
+  };
   const server = createServer(
     HTTP2_OPTIONS,
     beginInTurns((request, response) => {
@@ -20,6 +29,7 @@ async function serve(t: Lifetime, limits: Partial<SessionLimits> = {}) {
       else response.end("ok");
     }),
   );
+  server.on("connection", () => served.accepted++);
   limitSessions(server, { ...LIMITS, ...limits });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -36,19 +46,24 @@ function open(t: Lifetime, url: string): ClientHttp2Session {
   return session;
 }
 
-/** Opens a connection that sends raw frames. `received` collects the bytes of the server. */
+/**
+ * Opens a connection that sends raw frames. `received` collects the bytes of the server.
+ * @param options.allowHalfOpen keeps this side open when the server closes its side
+ */
 async function openFrames(
   t: Lifetime,
   port: number,
+  options: { start?: Uint8Array; allowHalfOpen?: boolean } = {},
 ): Promise<{ socket: Socket; received: () => Buffer; end: Promise<unknown> }> {
-  const socket = connectTcp({ host: "127.0.0.1", port });
+  const { start = Buffer.concat([PREFACE, SETTINGS]), allowHalfOpen = false } = options;
+  const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen });
   t.onTestFinished(() => void socket.destroy());
   socket.on("error", () => undefined);
   const end = new Promise((resolve) => socket.on("close", resolve));
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
   await once(socket, "connect");
-  socket.write(Buffer.concat([PREFACE, SETTINGS]));
+  socket.write(start);
   return { socket, received: () => Buffer.concat(chunks), end };
 }
 
@@ -162,12 +177,26 @@ test("ends a connection whose headers never end", async (t) => {
   assert.equal(await answer(open(t, url)), "ok");
 });
 
-test("ends a session without a first request, and one that stops within a frame", async (t) => {
-  const { port } = await serve(t, { firstRequestMs: 1 });
-  const silent = await openFrames(t, port);
-  const stopped = await openFrames(t, port);
-  stopped.socket.write(frame(FRAME.headers, 0, 1).subarray(0, 4));
-  await Promise.all([silent.end, stopped.end]);
+for (const [name, start] of [
+  ["without a first request", Buffer.concat([PREFACE, SETTINGS])],
+  ["that stops within its preface", PREFACE.subarray(0, 10)],
+  ["that stops within its settings", Buffer.concat([PREFACE, SETTINGS.subarray(0, 4)])],
+  ["that stops within a frame", Buffer.concat([PREFACE, SETTINGS, frame(FRAME.headers, 0, 1).subarray(0, 4)])],
+  ["whose headers stop after a frame", Buffer.concat([PREFACE, SETTINGS, frame(FRAME.headers, 0, 1, field("a", "b"))])],
+] as const) {
+  test(`closes the connection of a session ${name}, although the caller keeps its side open`, async (t) => {
+    const served = await serve(t, { firstRequestMs: 1 });
+    await openFrames(t, served.port, { start, allowHalfOpen: true });
+    await until(async () => served.accepted === 1 && (await served.connections()) === 0);
+  });
+}
+
+test("closes the connection of an idle session whose next headers stop", async (t) => {
+  const served = await serve(t, { idleMs: 1 });
+  const { socket } = await openFrames(t, served.port, { allowHalfOpen: true });
+  socket.write(Buffer.concat([requestFrame(1), frame(FRAME.headers, 0, 3, field("a", "b"))]));
+  await until(() => served.requests === 1);
+  await until(async () => (await served.connections()) === 0);
 });
 
 test("ends an idle session, but none with an open request", async (t) => {

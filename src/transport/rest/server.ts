@@ -8,16 +8,13 @@ import { createBodyBudget } from "../body-budget.ts";
 import { trackConnections } from "../connections.ts";
 import { createConsole } from "../console/routes.ts";
 import { createOperatorRpc, createOwnerRpc } from "../console/rpc.ts";
-import { SOCKET_TIMEOUTS } from "../listen.ts";
 import { createReport } from "../report.ts";
 import type { RequestReader } from "../request-reader.ts";
+import { SOCKET_TIMEOUTS } from "../time-limits.ts";
 import { createServeExchange } from "./exchange.ts";
 import { createHandlers } from "./handlers.ts";
 import { createRouter } from "./routes.ts";
 import { createWorkspaceRequests } from "./workspace-requests.ts";
-
-/** Time between two searches for connections whose request is late, in milliseconds. */
-const CHECK_MS = 1_000;
 
 /**
  * Creates the server of the public listener: the REST and SSE contract of `/v1`, probes, documentation and the console.
@@ -40,7 +37,6 @@ export function createRestServer(
     ...SOCKET_TIMEOUTS,
     // The timeout of the body comes first. Its response has the identifier of the request.
     requestTimeout: SOCKET_TIMEOUTS.headersTimeout + config.body.totalMs + 10_000,
-    connectionsCheckingInterval: CHECK_MS,
     // Node would refuse a request without Host itself, without a body.
     requireHostHeader: false,
   });
