@@ -34,11 +34,17 @@ export const FAILURES = {
     connect: Code.DeadlineExceeded,
     message: "The request did not arrive in time. Send it again, faster or in smaller parts.",
   },
+  target_too_long: {
+    http: 414,
+    code: "malformed_request",
+    connect: Code.InvalidArgument,
+    message: "The request target is too long. Send a shorter path and query.",
+  },
   headers_too_large: {
     http: 431,
     code: "malformed_request",
     connect: Code.InvalidArgument,
-    message: "The headers are too large. Send fewer or shorter ones.",
+    message: "The request line and headers are too large. Send fewer or shorter headers.",
   },
   unauthenticated: {
     http: 401,

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../abort.ts";
@@ -24,8 +24,8 @@ type User = "unknown" | "caller" | "operator";
 /** What a listener knows of one connection. */
 export interface Connection {
   /**
-   * Aborts when the connection has closed, or some turns later while many close. It also reaches requests that still
-   * wait for their turn on the connection.
+   * Aborts when the caller has closed the connection or its side of it, or some turns later while many close. It also
+   * reaches requests that still wait for their turn on the connection.
    */
   readonly closed: Signal;
   /** Whether the limit was reached when this connection was opened. Requests of callers on it are refused. */
@@ -50,6 +50,17 @@ export interface ConnectionOptions {
   onShed(cause: "idle_connection" | "connections"): void;
 }
 
+/** What Node adds to an error of its parser. */
+interface ParseError extends NodeJS.ErrnoException {
+  /** The latest bytes of the connection. */
+  readonly rawPacket?: Buffer;
+}
+
+/** A request line whose target fills the space for all headers. The first bytes of a connection may be missing. */
+const TOO_LONG_TARGET = /^[A-Z]* (?:\/|https?:)\S+$/;
+
+const NO_PROXY = "The service is no proxy: it does not support CONNECT. Send the request to a path of the service.";
+
 /** By socket, and by session for HTTP/2, because its requests have no socket. */
 const known = new WeakMap<object, Tracked>();
 
@@ -66,9 +77,11 @@ export function trackConnections(server: Server, options: ConnectionOptions): vo
   server.maxConnections = max + 2 * SPARE;
   server.on("drop", () => onShed("connections"));
   server.on("connection", (socket) => table.add(socket));
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  // Without a listener, Node closes the connection without a response.
+  server.on("connect", (_, socket) => known.get(socket)?.refuse(new Failure("not_found", { message: NO_PROXY })));
+  server.on("clientError", (error: ParseError, socket) => {
     if (error.code === "ECONNRESET") socket.destroy();
-    else known.get(socket)?.refuse(new Failure(kindOf(error)));
+    else known.get(socket)?.refuse(failureOf(error));
   });
 }
 
@@ -136,7 +149,7 @@ class Table {
     const connection = new Tracked(socket, isExcess, this);
     (isExcess ? this.#excess : this.#open).add(connection);
     known.set(socket, connection);
-    // `once` would hold 0.1 KB more, and the event comes once.
+    // `once` would hold 0.1 KB more, and the events come once.
     socket.on("close", () => this.#remove(connection));
   }
 
@@ -270,9 +283,13 @@ class Tracked implements Connection {
   }
 }
 
-function kindOf({ code }: NodeJS.ErrnoException) {
-  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_incomplete" : "malformed_request";
+/** The failure of bytes that Node's parser refuses. */
+function failureOf({ code, rawPacket }: ParseError): Failure {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return new Failure("request_incomplete");
+  if (code !== "HPE_HEADER_OVERFLOW") return new Failure("malformed_request");
+  // Node does not say what was too large. A target that arrives in several packets counts as a part of the headers.
+  const isTarget = TOO_LONG_TARGET.test(rawPacket?.toString("latin1", 0, maxHeaderSize) ?? "");
+  return new Failure(isTarget ? "target_too_long" : "headers_too_large");
 }
 
 /** Sends a failure and closes the connection. Without the timer, a caller that keeps its side open would hold it. */

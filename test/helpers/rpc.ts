@@ -95,7 +95,8 @@ export async function serveRpc(
   const log = pino({ level: "silent" });
   const reader = createRequestReader();
   const handler = createRpcHandler(servicesWith(services), limits, log, createTelemetry(), reader);
-  const listener = await listenBoth(handler, "127.0.0.1", 0);
+  const connections = { max: 1_000, onShed: () => undefined };
+  const listener = await listenBoth(handler, "127.0.0.1", 0, connections);
   t.onTestFinished(async () => {
     const closed = listener.close();
     listener.destroy();

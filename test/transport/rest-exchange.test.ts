@@ -105,6 +105,8 @@ describe("HTTP exchanges", () => {
       "/v1/generate?model=x?y",
       "/v1/generate%3Astream",
       "/v1/generate%3astream",
+      "/v1/%67enerate",
+      "/%76%31/gener%61te%3Astre%61m?a=%3A",
       "http://elsewhere.example/v1/generate",
       "http://elsewhere.example:81/v1/generate:stream?a=b",
     ]) {
@@ -121,6 +123,11 @@ describe("HTTP exchanges", () => {
       "/%",
       "/%00",
       "/v1/generate#x",
+      "/v1%2Fgenerate",
+      "/v1/%2567enerate",
+      "/v1/%6generate",
+      "/v1/generat%",
+      "/v1/generate%00",
       "/../v1/generate",
       "v1/generate",
     ]) {

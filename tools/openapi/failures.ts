@@ -13,6 +13,8 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   invalid_json: PROMPTS,
   malformed_request: ALL,
   request_incomplete: PROMPTS,
+  // Only the query of these can be long.
+  target_too_long: ["metrics"],
   headers_too_large: ALL,
   unauthenticated: ALL,
   insufficient_credit: PROMPTS,

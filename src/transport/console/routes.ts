@@ -89,9 +89,9 @@ export function createConsole(
 
 /** @param prefix is taken off the path of a call */
 function rpcVerbs(rpc: RequestListener, prefix: string): Verbs {
-  const run = ({ request, response }: Exchange): void => {
+  const run = ({ request, response, path }: Exchange): void => {
     response.setHeader("Cache-Control", "no-store");
-    request.url = (request.url ?? "").replace(/^https?:\/\/[^/?]*/i, "").slice(prefix.length);
+    request.url = path.slice(prefix.length);
     rpc(request, response);
   };
   return new Map([["POST", { run }]]);

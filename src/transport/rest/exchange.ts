@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Failure, toFailure } from "../../failure.ts";
+import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { annotate, traceRequest } from "../../tracing.ts";
 import { type Connection, connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
 import { ownFailure } from "../failure-body.ts";
+import { checkHead, hasBody } from "../head.ts";
 import { isOpenaiPath, openaiFailure } from "../openai/failure.ts";
 import type { Report } from "../report.ts";
 import { newRequestId } from "../request-id.ts";
 import type { Exchange } from "./handler.ts";
-import { sendJson, writeJsonHeaders } from "./json-response.ts";
+import { sendRefusal } from "./json-response.ts";
 import { type Router, splitTarget } from "./routes.ts";
 import { endIfStalled } from "./stall.ts";
 
@@ -94,27 +95,6 @@ export function createServeExchange({ router, report, draining, stallMs }: Parts
   }
 }
 
-/**
- * Checks that there is one `Host` and at most one `Content-Type`, because proxies and servers disagree about which of
- * several counts. Node itself refuses several values of `Content-Length`.
- * @throws Failure malformed_request
- */
-function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
-  let hosts = 0;
-  let types = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const { length } = rawHeaders[i] ?? "";
-    if (length !== 4 && length !== 12) continue;
-    const name = rawHeaders[i]?.toLowerCase();
-    if (name === "host") hosts++;
-    else if (name === "content-type") types++;
-  }
-  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1"))
-    throw new Failure("malformed_request", { message: "The request must have exactly one header Host." });
-  if (types > 1)
-    throw new Failure("malformed_request", { message: "The request may have only one header Content-Type." });
-}
-
 /** Drops the body of a request that needs none. Closes the connection if the body is large or slow. */
 async function skipBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
   await discardBody(request);
@@ -133,16 +113,5 @@ async function refuse(exchange: Exchange, failure: Failure): Promise<void> {
   const { status, text, headers } = isOpenaiPath(path) ? openaiFailure(failure) : ownFailure(failure, requestId);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (failure.kind === "malformed_request") response.setHeader("Connection", "close");
-  if (request.complete || !hasBody(request)) sendJson(exchange, status, text);
-  else {
-    response.setHeader("Connection", "close");
-    writeJsonHeaders(exchange, status, text);
-    response.write(text);
-    discardBody(request).then(() => response.end());
-  }
-}
-
-/** RFC 9112, section 6.3. */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  sendRefusal(exchange, status, text);
 }

@@ -1,6 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Failure } from "../../failure.ts";
+import { discardBody } from "../discard-body.ts";
 import { failureJson, retryAfterSeconds } from "../failure-body.ts";
+import { hasBody } from "../head.ts";
 import type { Exchange } from "./handler.ts";
 
 type To = Pick<Exchange, "response" | "requestId">;
@@ -24,6 +26,22 @@ export function writeJsonHeaders({ response, requestId }: To, status: number, te
 export function sendJson(to: To, status: number, text: string): void {
   writeJsonHeaders(to, status, text);
   to.response.end(text);
+}
+
+/**
+ * Refuses a request with JSON text. If its body has not arrived, the connection is closed after the response, and the
+ * body is dropped.
+ */
+export function sendRefusal(to: To & Pick<Exchange, "request">, status: number, text: string): void {
+  const { request, response } = to;
+  if (request.complete || !hasBody(request)) {
+    sendJson(to, status, text);
+    return;
+  }
+  response.setHeader("Connection", "close");
+  writeJsonHeaders(to, status, text);
+  response.write(text);
+  discardBody(request).then(() => response.end());
 }
 
 /** The text of a response with a failure, for a connection on which Node can read no further request. */

@@ -29,7 +29,7 @@ export function createRouter(
     routes.has(path) ? path : (patterns.find(({ pattern }) => pattern.test(path))?.route ?? "");
   return {
     find(path, { request, response }) {
-      const verbs = routes.get(routeOf(path)) ?? others(path, response) ?? routes.get(path.replace(/%3a/i, ":"));
+      const verbs = routes.get(routeOf(path)) ?? others(path, response);
       if (!verbs) throw new Failure("not_found");
       const handler = verbs.get(methodOf(request));
       if (handler) return handler;
@@ -62,9 +62,24 @@ export function httpRoute(method: DescMethod): { path: string; verb: string } {
   return { path: pattern.value, verb: pattern.case.toUpperCase() };
 }
 
-/** Splits a request target in origin or absolute form into path and query (RFC 9112, section 3.2). */
+/**
+ * Splits a request target in origin or absolute form into path and query (RFC 9112, section 3.2). In the path, escapes
+ * of characters that mean the same without one are decoded.
+ */
 export function splitTarget(target: string): { path: string; query: string } {
   const origin = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const at = origin.indexOf("?");
-  return at < 0 ? { path: origin, query: "" } : { path: origin.slice(0, at), query: origin.slice(at + 1) };
+  const path = at < 0 ? origin : origin.slice(0, at);
+  return { path: path.includes("%") ? decodePlain(path) : path, query: at < 0 ? "" : origin.slice(at + 1) };
+}
+
+/** Unreserved characters (RFC 3986, section 2.3), and the colon, which separates nothing in a path. */
+const PLAIN = /[\w.~:-]/;
+
+/** Leaves other escapes as they are: `%2F` is no separator, and no path of the service has one. */
+function decodePlain(path: string): string {
+  return path.replace(/%([0-9a-f]{2})/gi, (triplet, digits) => {
+    const character = String.fromCharCode(Number.parseInt(digits, 16));
+    return PLAIN.test(character) ? character : triplet;
+  });
 }

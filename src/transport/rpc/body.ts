@@ -5,6 +5,7 @@ import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
 import { meterBody, tooLarge } from "../body-bounds.ts";
 import type { BodyBudget } from "../body-budget.ts";
+import { expectsContinue } from "../head.ts";
 import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
 import { senderOf } from "../tracked-request.ts";
 import { createValueCounter, prefixLength } from "../value-count.ts";
@@ -98,7 +99,7 @@ function readBody(
       return fail(error);
     }
     response.once("close", () => hold.release());
-    if (request.headers.expect) response.writeContinue();
+    if (expectsContinue(request)) response.writeContinue();
     signal.addEventListener("abort", onAbort);
     request.on("data", onData).on("end", onEnd);
   });
