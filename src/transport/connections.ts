@@ -15,6 +15,12 @@ import { rawResponse } from "./rest/json-response.ts";
  */
 const LINGER_MS = 1_000;
 
+/**
+ * Time in which requests must end whose caller has closed its side, in milliseconds. Most such callers have gone, which
+ * only a write shows.
+ */
+const HALF_CLOSED_MS = 10_000;
+
 /** Connections beyond the limit, for operators and for refusals. A further one replaces the oldest. */
 const SPARE = 32;
 
@@ -73,6 +79,8 @@ const known = new WeakMap<object, Tracked>();
 export function trackConnections(server: Server, options: ConnectionOptions): void {
   const { max, onShed } = options;
   const table = new Table(options);
+  // Otherwise Node closes the connection at once when the caller closes its side. Its types lack this property.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // Closed sockets count until the end of the turn.
   server.maxConnections = max + 2 * SPARE;
   server.on("drop", () => onShed("connections"));
@@ -126,6 +134,11 @@ const UNTRACKED: Connection = {
   know() {},
 };
 
+/** One for all sockets, because a closure takes memory. */
+function onEnd(this: Socket): void {
+  known.get(this)?.halfClose();
+}
+
 /** The connections of one listener. */
 class Table {
   readonly #options: ConnectionOptions;
@@ -151,6 +164,7 @@ class Table {
     known.set(socket, connection);
     // `once` would hold 0.1 KB more, and the events come once.
     socket.on("close", () => this.#remove(connection));
+    socket.on("end", onEnd);
   }
 
   rest(connection: Tracked): void {
@@ -251,8 +265,7 @@ class Tracked implements Connection {
   /** Answers bytes that are no request, or come too late, and closes the connection. */
   refuse(failure: Failure): void {
     const { socket, response } = this;
-    // A caller that has closed its side has gone.
-    if (this.#isBusy && response?.req.complete && !socket.readableEnded) {
+    if (this.#isBusy && response?.req.complete) {
       this.#pipeline ??= new Pipeline(socket);
       this.#pipeline.addRefusal(() => closeWith(socket, failure));
     } else if (response?.headersSent && !response.writableFinished) socket.destroy();
@@ -275,9 +288,21 @@ class Tracked implements Connection {
     run();
   }
 
+  /** The caller has closed its side. Node closes the connection after the last response, at once if there is none. */
+  halfClose(): void {
+    if (!this.#isBusy) return;
+    this.#leave();
+    const timer = setTimeout(() => this.socket.destroy(), HALF_CLOSED_MS);
+    this.socket.once("close", () => clearTimeout(timer));
+  }
+
   close(): void {
     this.#pipeline?.clear();
     this.#table.wake(this);
+    this.#leave();
+  }
+
+  #leave(): void {
     if (this.#open > 0) leaving.run(this.address, () => this.#abort.abort(GONE));
     else this.#abort.abort(GONE);
   }

@@ -46,7 +46,11 @@ export type ServeMethod = (
  */
 export function createServeMethod({ protocols, authenticate, bodies, stallMs, report }: ServeOptions): ServeMethod {
   return (method, request, response, requestId) => {
-    const aborting = new LinkedAbort(undefined);
+    const { requirement } = method.rule;
+    // An answer is not worked out for a caller that has closed its side. Over HTTP/2, that closes the response.
+    const isGeneration = "scope" in requirement && requirement.scope === "generate";
+    const leaves = isGeneration && request.httpVersionMajor === 1;
+    const aborting = new LinkedAbort(leaves ? connectionOf(request).closed : undefined);
     const { signal } = aborting;
     response.once("close", () => aborting.abort(GONE));
     const call = createCall(request, requestId, signal);
