@@ -5,7 +5,7 @@ export interface Refusal {
   refusal: FailureKind;
   /** Name of the limit that was reached. */
   limit?: string;
-  /** Wait after which the limit allows the request, in milliseconds. */
+  /** Wait after which the limit allows the request, in milliseconds. Absent where no wait helps. */
   retry_ms?: number;
   /** True when no wait helps. */
   never?: boolean;

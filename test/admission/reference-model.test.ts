@@ -248,6 +248,14 @@ function createModel(clock: { now: number }) {
   function take(input: number, output: number, replica: number): unknown {
     const hold = input * RATES.input + output * RATES.output;
     for (const unit of ["month", "day", "minute"] as const) {
+      const never = (limit: string) => ({ kind: "rate_limited", limit: `${limit}_per_${unit}`, retry: undefined });
+      if (over(1, limits[`requests_per_${unit}`])) return never("requests");
+      if (over(input, limits[`input_tokens_per_${unit}`])) return never("input_tokens");
+      if (over(1, limits[`output_tokens_per_${unit}`])) return never("output_tokens");
+    }
+    if (over(1, limits.concurrent_requests))
+      return { kind: "rate_limited", limit: "concurrent_requests", retry: undefined };
+    for (const unit of ["month", "day", "minute"] as const) {
       const { requests, input: before, output: out, end } = window(unit);
       const refuse = (limit: string) => ({
         kind: "rate_limited",
@@ -262,6 +270,8 @@ function createModel(clock: { now: number }) {
     if (over(running.filter(({ hasEnded }) => !hasEnded).length + 1, limits.concurrent_requests))
       return short("concurrent_requests");
     const beyond = (all: number) => Math.max(0, all - granted);
+    if (SPEND_UNITS.some((unit) => over(beyond(hold), spendLimits[unit])))
+      return { kind: "spend_limit_reached", limit: undefined, retry: undefined };
     for (const unit of ["month", "week", "day"] as const) {
       if (over(window(unit).spent + beyond(hold), spendLimits[unit]))
         return { kind: "spend_limit_reached", limit: undefined, retry: window(unit).end - clock.now };

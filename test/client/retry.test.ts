@@ -71,6 +71,20 @@ test("throws a permanent failure without a retry", async () => {
   }
 });
 
+test("does not retry a limit that no wait mends", async () => {
+  for (const [body, code] of [
+    [{ limit: "input_tokens_per_minute" }, "rate_limited"],
+    [{ code: "spend_limit_reached" }, "spend_limit_reached"],
+  ] as const) {
+    const { chorus, calls } = scripted([refusal(429, body), refusal(429, body)]);
+    await assert.rejects(chorus.generate({ prompt: "?" }), { code, retryAfterMs: undefined });
+    await assert.rejects(async () => void (await chorus.stream({ prompt: "?" })[Symbol.asyncIterator]().next()), {
+      code,
+    });
+    assert.equal(calls.length, 2);
+  }
+});
+
 test("does not retry after a long wait", async () => {
   const body = { code: "spend_limit_reached", retry_after_ms: 3_600_000 };
   const { chorus, calls } = scripted([refusal(429, body)]);

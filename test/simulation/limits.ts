@@ -20,9 +20,17 @@ export function refusalOf(
   const { limits, granted, purchased } = account;
   const { all, perUnit } = reservedOf(account);
   const inUse = of === "in use";
+  const over = (used: number, limit: number | undefined) => limit !== undefined && used > limit;
+  // What no wait changes comes first.
+  for (const unit of ["month", "day", "minute"] as const) {
+    const never = (name: string): Refusal => ({ refusal: "rate_limited", limit: `${name}_per_${unit}`, never: true });
+    if (over(1, limits.requests?.[unit])) return never("requests");
+    if (over(input, limits.input?.[unit])) return never("input_tokens");
+    if (over(1, limits.output?.[unit])) return never("output_tokens");
+  }
+  if (over(1, limits.running)) return { refusal: "rate_limited", limit: "concurrent_requests", never: true };
   for (const unit of ["month", "day", "minute"] as const) {
     const reserved = (part: "requests" | "input") => (inUse ? 0 : perUnit[part][unit]);
-    const over = (used: number, limit: number | undefined) => limit !== undefined && used > limit;
     const refuse = (name: string): Refusal => ({ refusal: "rate_limited", limit: `${name}_per_${unit}` });
     if (over(account.requests[unit] + reserved("requests") + 1, limits.requests?.[unit])) return refuse("requests");
     if (over(account.input[unit] + reserved("input") + input, limits.input?.[unit])) return refuse("input_tokens");

@@ -190,6 +190,19 @@ test("sends the Connect code and the details of every failure, unary and streame
   }
 });
 
+test("states no wait for a limit that no wait mends", async ({ t }) => {
+  const generateWhole = async () => {
+    throw new Failure("rate_limited", { limit: "input_tokens_per_minute" });
+  };
+  const { url } = await serveRpc(t, { generation: { generateWhole } });
+  for (const transport of Object.values(transports(url))) {
+    const failure = await rpcFailure(createClient(GenerationService, transport).generate({ prompt: "a" }));
+    const { code, detail, retry, metadata } = failure;
+    assert.deepEqual([code, detail?.limit], ["ResourceExhausted", "input_tokens_per_minute"]);
+    assert.deepEqual([retry, detail?.retryAfterMs, metadata.get("retry-after")], [undefined, undefined, null]);
+  }
+});
+
 test("sends the headers of a slow stream at once over each protocol", async ({ t }) => {
   const { url } = await serveRpc(t, {
     generation: {

@@ -146,7 +146,7 @@ export function chatFailureResponses(call: string): Schema {
 export const CHAT_FAILURE_RESPONSE: Schema = {
   description:
     "A failure. It has the code of the same failure of the other paths; a rate limit has `rate_limit_exceeded`. " +
-    "The status is the same too, with 400 in place of 422.",
+    "The status is the same too, with 400 in place of 422 for an invalid request.",
   headers: headersOf(["X-Request-Id", "Retry-After", "X-Should-Retry"]),
   content: { "application/json": { schema: { $ref: "#/components/schemas/ChatFailure" } } },
 };

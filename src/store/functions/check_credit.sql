@@ -1,6 +1,6 @@
 -- Checks the hold of one more request against the spend limits and the balance of a workspace. a and p: its account and
 -- its counters, with the requests that run. held_micro: what these hold. Returns null when the request is allowed, else
--- a refusal.
+-- a refusal. A spend limit that no wait changes comes first, and has no retry_ms.
 -- Granted credit is used first, so only the part of a hold above it counts as spending. Refusals that waiting for other
 -- requests cannot change come first: the request alone exceeds a spend limit or the balance. A request that is only too
 -- much together with those that run is refused with the limit held_credit.
@@ -10,17 +10,23 @@ declare
   units constant text[] := array['minute', 'day', 'week', 'month'];
   u int;
   max_spent bigint;
+  refusal jsonb;
   balance constant bigint := a.granted_micro + a.purchased_micro;
   exposure constant bigint := greatest(0, held_micro + hold_micro - a.granted_micro);
 begin
   foreach u in array array[4, 3, 2] loop
     max_spent := a.spend_limits ->> units[u];
     if p.spent_micro[u] + greatest(0, hold_micro - a.granted_micro) > max_spent then
-      return jsonb_strip_nulls(jsonb_build_object('refusal', 'spend_limit_reached',
-        'retry_ms', ms_left_in_period(units[u], p.at, p.clock),
-        'never', nullif(hold_micro - a.granted_micro > max_spent, false)));
+      if hold_micro - a.granted_micro > max_spent then
+        return '{"refusal": "spend_limit_reached", "never": true}';
+      end if;
+      refusal := coalesce(refusal, jsonb_build_object('refusal', 'spend_limit_reached',
+        'retry_ms', ms_left_in_period(units[u], p.at, p.clock)));
     end if;
   end loop;
+  if refusal is not null then
+    return refusal;
+  end if;
   if balance < hold_micro then
     return '{"refusal": "insufficient_credit"}';
   end if;

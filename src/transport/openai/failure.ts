@@ -28,14 +28,16 @@ export function isOpenaiPath(path: string): boolean {
 }
 
 /**
- * The response of a failure in OpenAI's format. An invalid request has the status 400, as there.
+ * The response of a failure in OpenAI's format. An invalid request has the status 400, as there; a key that was used
+ * for another one has 422.
  * `X-Should-Retry: false` keeps OpenAI's clients from sending a request again that would fail again.
  */
 export function openaiFailure(failure: Failure): FailureResponse {
-  const { kind, row, retryAfterMs = 0 } = failure;
-  const isFinal = FINAL.has(kind) || retryAfterMs > MAX_WAIT_MS;
+  const { kind, row, retryAfterMs } = failure;
+  const isEndless = row.http === 429 && retryAfterMs === undefined;
+  const isFinal = FINAL.has(kind) || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
   return {
-    status: row.http === 422 ? 400 : row.http,
+    status: row.http === 422 && kind !== "idempotency_key_reused" ? 400 : row.http,
     text: openaiFailureJson(failure),
     headers: { ...failureHeaders(failure), ...(isFinal ? { "X-Should-Retry": "false" } : {}) },
   };

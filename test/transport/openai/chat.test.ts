@@ -191,7 +191,7 @@ describe("an answer in one piece", () => {
     assert.equal(((await own.json()) as { id: string }).id, first.json.id);
     assert.equal(vendor.calls.length, 1);
     const { status, json } = await ask(service, { temperature: 1 }, key);
-    assert.deepEqual([status, json.error?.code], [400, "idempotency_key_reused"]);
+    assert.deepEqual([status, json.error?.code], [422, "idempotency_key_reused"]);
   });
 
   test("can be asked for with a large body", async ({ service, vendor }) => {

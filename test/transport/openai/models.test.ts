@@ -8,14 +8,15 @@ test("lists the models and returns one", async ({ service }) => {
     list.data.map(({ id }) => id),
     ["chorus", "chorus-low", "chorus-medium", "chorus-high"],
   );
-  const one = await service.get("/v1/models/chorus-high");
-  assert.deepEqual(await one.json(), list.data[3]);
+  for (const name of ["chorus-high", "chorus%2Dhigh", "%63horus-high"]) {
+    const one = await service.get(`/v1/models/${name}`);
+    assert.deepEqual(await one.json(), list.data[3], name);
+  }
 });
 
 test("refuses in OpenAI's format on all paths of its API", async ({ service }) => {
   for (const [path, headers, status, type] of [
     ["/v1/models/gpt-4o", {}, 404, "invalid_request_error"],
-    ["/v1/models/%63horus", {}, 404, "invalid_request_error"],
     ["/v1/models/a%2Fb", {}, 404, "invalid_request_error"],
     ["/v1/models/a/b", {}, 404, "invalid_request_error"],
     ["/v1/models/%", {}, 404, "invalid_request_error"],
