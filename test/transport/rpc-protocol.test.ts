@@ -34,6 +34,10 @@ test("refuses what breaks the protocol with a FailureDetail and without the pars
   const cases: [path: string, headers: Record<string, string>, body: string, status: number, code: string][] = [
     ["/nope", json, "{}", 404, "not_found"],
     [GENERATE, text, "{}", 415, "unsupported_media_type"],
+    [GENERATE, { "Content-Type": "application/connect+json" }, "{}", 415, "unsupported_media_type"],
+    [GENERATE, { "Content-Type": "application/connect+proto" }, "{}", 415, "unsupported_media_type"],
+    [STREAM, json, "{}", 415, "unsupported_media_type"],
+    [STREAM, proto, "{}", 415, "unsupported_media_type"],
     [GENERATE, { ...json, "Content-Encoding": "secret" }, "{}", 501, "unsupported_media_type"],
     [GENERATE, { ...json, "Connect-Timeout-Ms": "secret" }, "{}", 400, "invalid_request"],
     [GENERATE, { ...json, "Connect-Timeout-Ms": "-1" }, "{}", 400, "invalid_request"],
@@ -55,11 +59,13 @@ test("refuses what breaks the protocol with a FailureDetail and without the pars
     assert.doesNotMatch(response.body, /secret|JSON at|parse|varint/);
     assert.notEqual(message, "");
   }
-  const raw = await openRaw(t, url);
-  raw.send(head("DELETE", GENERATE, { ...json, "Content-Length": 0 }));
-  const response = await raw.read();
-  assert.deepEqual([response.status, response.headers.allow], [405, "POST"]);
-  assert.equal(JSON.parse(response.body).details[0].debug.code, "method_not_allowed");
+  for (const type of [json, { "Content-Type": "application/connect+json" }]) {
+    const raw = await openRaw(t, url);
+    raw.send(head("DELETE", GENERATE, { ...type, "Content-Length": 0 }));
+    const response = await raw.read();
+    assert.deepEqual([response.status, response.headers.allow], [405, "POST"]);
+    assert.equal(JSON.parse(response.body).details[0].debug.code, "method_not_allowed");
+  }
 });
 
 test("names the field of a JSON request that has the wrong type", async (t) => {

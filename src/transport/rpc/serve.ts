@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LinkedAbort } from "../../abort.ts";
-import { Failure, toFailure } from "../../failure.ts";
+import { Failure, type FailureKind, toFailure } from "../../failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { traceRequest } from "../../tracing.ts";
 import { checkStatedLength } from "../body-bounds.ts";
@@ -109,6 +109,9 @@ function failedReply(wire: Wire, error: unknown, { requestId, signal }: Call): R
   return { ...reply, headers: { ...reply.headers, [wire.acceptHeader]: SUPPORTED_ENCODINGS } };
 }
 
+/** Failures of Connect requests that name no stream of the method, so their status is not the 200 of a stream. */
+const NO_STREAM: ReadonlySet<FailureKind> = new Set(["unsupported_media_type", "method_not_allowed"]);
+
 /** The reply to a request that no method serves, in the protocol that its content type names, or else in JSON. */
 export function refusal(
   failure: Failure,
@@ -118,6 +121,7 @@ export function refusal(
 ): Reply {
   const error = toConnectError(failure, requestId);
   const wire = wireOf(headers["content-type"], "stream");
-  if (wire && (grpc || wire.protocol === "connect")) return wire.reply(undefined, error);
+  const isInProtocol = wire?.protocol === "connect" ? !NO_STREAM.has(failure.kind) : grpc;
+  if (wire && isInProtocol) return wire.reply(undefined, error);
   return { ...connectUnary(true).reply(undefined, error), status: failure.row.http };
 }
