@@ -112,6 +112,7 @@ async function* generate(
     }
     lease = opened;
     context.facts.generationId = admitted.id;
+    context.facts.admittedAt = performance.now();
     context.facts.level = admitted.choice.level;
     // The requests of a burst are admitted together.
     const toAnswer = turns.enter(workspaceId);

@@ -28,6 +28,8 @@ export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" 
   keyId?: string;
   /** Prefix `gen_`. */
   generationId?: string;
+  /** When the request was admitted, by `performance.now()`. */
+  admittedAt?: number;
   level?: Level;
   /** Why the web search failed, without the query. */
   searchFailure?: string;

@@ -87,10 +87,10 @@ export function statusDetail<D extends DescMessage>(status: Uint8Array, schema: 
 export async function serveRpc(
   t: Lifetime,
   services: SomeServices,
-  config: Partial<Pick<Config, "bodyBudgetBytes">> & { stallMs?: number } = {},
+  config: Partial<Pick<Config, "bodyBudgetBytes">> & { stallMs?: number; headersMs?: number } = {},
 ): Promise<Listener> {
-  const { stallMs = 30_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
-  const stream = { headersMs: 2_000, keepAliveMs: 15_000, stallMs };
+  const { stallMs = 30_000, headersMs = 2_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
+  const stream = { headersMs, keepAliveMs: 15_000, stallMs };
   const limits = { bodyBudgetBytes, body: { idleMs: 10_000, totalMs: 300_000 }, stream };
   const log = pino({ level: "silent" });
   const reader = createRequestReader();

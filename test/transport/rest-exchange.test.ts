@@ -388,7 +388,8 @@ test("sends an error event without the cause for an unexpected error in a stream
   const server = await listenRest(t, {
     generation: {
       // biome-ignore lint/correctness/useYield: the stream fails before its first event
-      async *generate() {
+      async *generate(_, { facts }) {
+        facts.admittedAt = performance.now();
         await sleep(30);
         throw new Error("marker");
       },

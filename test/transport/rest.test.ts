@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
 import { createKeys } from "../../src/accounts/keys.ts";
+import { createWorkspaces } from "../../src/accounts/workspaces.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
@@ -227,11 +228,15 @@ describe("failures over REST", () => {
     assert.equal((await service.post("/v1/generate", { prompt: "a" })).status, 200);
   });
 
-  test("checks path and method, key, size, type, body and fields in this order", async ({
+  test("checks path and method, key, credit, size, type, body and fields in this order", async ({
     service,
+    database: { pool },
     shared: { key },
     t,
   }) => {
+    await createWorkspaces(pool).create(OPERATOR, { name: "poor", kind: "personal" });
+    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "poor", scopes: [] });
+    const poor = { "X-API-Key": secret };
     const huge = { "Content-Length": "67108865" };
     const bad = { "X-API-Key": "bad" };
     const text = { "Content-Type": "text/plain" };
@@ -239,6 +244,9 @@ describe("failures over REST", () => {
       ["/v1/nothing", { ...bad, ...huge }, 404],
       ["/v1/quotas", { ...bad, ...huge }, 405],
       ["/v1/generate", { ...bad, ...huge, ...text }, 401],
+      ["/v1/generate", { ...poor, ...huge, ...text }, 402],
+      ["/v1/generate:stream", { ...poor, ...text, "Content-Length": "1000000" }, 402],
+      ["/v1/chat/completions", { ...poor, ...huge, ...text }, 402],
       ["/v1/generate", { ...key, ...huge, ...text }, 413],
       ["/v1/generate", { ...key, ...text, "Content-Length": "1000000" }, 415],
     ];
@@ -248,7 +256,8 @@ describe("failures over REST", () => {
       const response = await raw.read();
       assert.equal(response.status, status, response.body);
       assert.equal(response.headers.connection, "close");
-      assert.equal(JSON.parse(response.body).request_id, response.headers["x-request-id"]);
+      if (!target.includes("chat"))
+        assert.equal(JSON.parse(response.body).request_id, response.headers["x-request-id"]);
       raw.socket.destroy();
     }
     await expectFailure(

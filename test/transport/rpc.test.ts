@@ -225,6 +225,32 @@ test("sends the headers of a slow stream at once over each protocol", async ({ t
   }
 });
 
+test("sends the headers of a silent stream some time after the admission, over each protocol", async ({ t }) => {
+  let answer = Promise.withResolvers<void>();
+  const { url } = await serveRpc(
+    t,
+    {
+      generation: {
+        async *generate(_, { facts }) {
+          facts.admittedAt = performance.now();
+          await answer.promise;
+          yield { type: "delta", text: "late" };
+        },
+      },
+    },
+    { headersMs: 5 },
+  );
+  for (const [name, transport] of Object.entries(transports(url))) {
+    answer = Promise.withResolvers<void>();
+    const cases: unknown[] = [];
+    // The answer begins after the headers have arrived.
+    const options = { onHeader: () => answer.resolve() };
+    for await (const { event } of createClient(GenerationService, transport).streamGenerate({ prompt: "a" }, options))
+      cases.push(event.case);
+    assert.deepEqual(cases, ["delta"], name);
+  }
+});
+
 test("does not reveal the cause of an unexpected error", async ({ t }) => {
   const generateWhole = async () => {
     throw new TypeError("secret");

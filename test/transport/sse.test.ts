@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import {
   FinishReason,
   StepKind,
@@ -14,7 +14,7 @@ import {
   TraceStepSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/failure.ts";
-import type { GenerateEvent } from "../../src/service/request-context.ts";
+import type { Facts, GenerateEvent } from "../../src/service/request-context.ts";
 import { EVENTS } from "../../src/transport/rest/events.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -95,6 +95,38 @@ test("sends the headers with the first event or after headersMs, and throws an e
   assert.equal(response.status, 200);
   later.resolve();
   assert.match(await response.text(), /^event: error\ndata: \{"code":"upstream_failed",.*\}\n\n$/);
+});
+
+test("sends no headers before the admission, however long that takes", async (t) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  t.onTestFinished(() => void vi.useRealTimers());
+  for (const [wait, status] of [
+    [undefined, 402],
+    [1_900, 402],
+    [2_000, 200],
+  ] as const) {
+    const facts: Facts = {};
+    const begun = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    // biome-ignore lint/correctness/useYield: the stream fails before its first event
+    const events = async function* (): AsyncGenerator<GenerateEvent> {
+      begun.resolve();
+      await ended.promise;
+      throw new Failure("insufficient_credit");
+    };
+    const { url } = await serve(t, events, { headersMs: 2_000 }, facts);
+    const response = fetch(url);
+    await begun.promise;
+    vi.advanceTimersByTime(9_000);
+    if (wait !== undefined) {
+      facts.admittedAt = performance.now();
+      vi.advanceTimersByTime(wait);
+    }
+    if (status !== 200) ended.resolve();
+    assert.equal((await response).status, status, `${wait}`);
+    ended.resolve();
+    await (await response).text();
+  }
 });
 
 test("sends the headers at once after an open event, and a later failure as an event", async (t) => {
@@ -211,6 +243,7 @@ async function serve(
   t: Lifetime,
   events: () => AsyncGenerator<GenerateEvent>,
   options: Partial<typeof LONG_TIMEOUTS> = {},
+  facts: Facts = { admittedAt: performance.now() },
 ) {
   let generated = 0;
   let outcome: "ended" | "left" | undefined;
@@ -230,7 +263,7 @@ async function serve(
       }
     }
     try {
-      const exchange = { response, requestId: "req_1", closed: connection.signal, streamFailure: undefined };
+      const exchange = { response, requestId: "req_1", closed: connection.signal, streamFailure: undefined, facts };
       await writeEvents(exchange, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
     } catch (error) {
       assert.ok(error instanceof Failure);

@@ -1,7 +1,7 @@
 -- Checks one more request with its input tokens against the limits of a workspace. a and p: its account and its
 -- counters, with the requests that run. running: their number. Returns null when the request is allowed, else a refusal
--- with the limit. A limit that no wait changes comes first, and has no retry_ms. Else the longest period comes first, so
--- that retry_ms is long enough for all limits that are reached.
+-- with the limit. A limit that no wait changes comes first, and has no retry_ms. Else the longest period comes first,
+-- so that retry_ms is long enough for all limits that are reached.
 create or replace function check_rate_limits(a accounts, p periods, running bigint, input_tokens bigint) returns jsonb
 language plpgsql stable as $$
 declare

@@ -34,12 +34,12 @@ interface Received extends Pick<DecodedRequest | Result, "request" | "chat"> {
  */
 export async function receive(parts: ReceiveParts, exchange: Exchange, caller: Caller, form: Form): Promise<Received> {
   const { request } = exchange;
-  checkBodyHeaders(request);
   // Node joins repeated headers with a comma and a space, which are not valid in a key.
   const idempotencyKey = request.headers["idempotency-key"]?.toString();
   const isRepeatable = !form.streamed && idempotencyKey !== undefined;
   const entered = parts.services.generation.enter(caller, isRepeatable);
   if (entered) await entered;
+  checkBodyHeaders(request);
   const decoded = await read(parts, exchange, caller, form, isRepeatable);
   const context = contextOf(exchange, caller, exchange.closed, idempotencyKey, unknownNotices(decoded));
   return { request: decoded.request, context, ...(decoded.chat ? { chat: decoded.chat } : {}) };

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
+import { onceAdmitted } from "../head-timer.ts";
 import type { Exchange } from "./handler.ts";
 import { endIfStalled } from "./stall.ts";
 
@@ -23,12 +24,13 @@ export interface EventFormat {
 
 /**
  * Writes the events of an answer as server-sent events and waits whenever the reader is slower. The headers go out with
- * the first event, or after `headersMs`. A failure before the headers is thrown, a later one becomes an event. A
- * comment is sent after each `keepAliveMs` of silence. A connection whose reader takes nothing for `stallMs` is ended.
+ * the first event, or `headersMs` after the admission. A failure before the headers is thrown, a later one becomes an
+ * event. A comment is sent after each `keepAliveMs` of silence. A connection whose reader takes nothing for `stallMs`
+ * is ended.
  * @throws Failure
  */
 export async function writeEvents(
-  exchange: Pick<Exchange, "response" | "requestId" | "closed" | "streamFailure">,
+  exchange: Pick<Exchange, "response" | "requestId" | "closed" | "streamFailure" | "facts">,
   events: AsyncGenerator<GenerateEvent>,
   format: EventFormat,
   { headersMs, keepAliveMs, stallMs }: Readonly<Config["stream"]>,
@@ -45,21 +47,21 @@ export async function writeEvents(
     socket?.cork();
     if (!response.headersSent) {
       writeHead(exchange);
-      clearTimeout(timer);
-      timer = setInterval(() => writeComment(response), keepAliveMs);
+      stopWaiting();
+      comments = setInterval(() => writeComment(response), keepAliveMs);
     }
     if (batch !== "") response.write(batch);
     socket?.uncork();
     batch = "";
   };
-  /** Of the headers, and after them of the comments. */
-  let timer = setTimeout(() => flush(true), headersMs);
+  let comments: NodeJS.Timeout | undefined;
+  const stopWaiting = onceAdmitted(exchange.facts, headersMs, () => flush(true));
   try {
     for await (const event of events) {
       batch += format.event(event);
       pending ??= setImmediate(flush);
       if (batch.length >= MAX_BATCH) flush();
-      if (response.headersSent) timer.refresh();
+      comments?.refresh();
       if (response.writableNeedDrain) {
         flush();
         await drained(exchange, stallMs);
@@ -78,7 +80,8 @@ export async function writeEvents(
     response.write(format.failure(failure, exchange.requestId));
   } finally {
     clearImmediate(pending);
-    clearTimeout(timer);
+    stopWaiting();
+    clearInterval(comments);
   }
   response.end();
 }

@@ -27,7 +27,7 @@ export interface RpcOptions extends Pick<ServeOptions, "protocols" | "authentica
 export function createRpcListener(
   options: RpcOptions,
   services: Services,
-  { stream: { stallMs } }: Pick<Config, "stream">,
+  { stream: { stallMs, headersMs } }: Pick<Config, "stream">,
   log: Log,
   telemetry: Telemetry,
 ): RequestListener {
@@ -49,6 +49,7 @@ export function createRpcListener(
       return identity;
     },
     stallMs,
+    headersMs,
     report,
   });
   const { protocols } = options;

@@ -26,6 +26,8 @@ export interface ServeOptions {
   readonly bodies: Bodies;
   /** Time after which a reader that takes nothing counts as gone, in milliseconds. */
   readonly stallMs: number;
+  /** Time after the admission at which the head of a stream goes out, in milliseconds. */
+  readonly headersMs: number;
   readonly report: Report;
 }
 
@@ -44,7 +46,8 @@ export type ServeMethod = (
  * Creates the function that serves calls over Connect, gRPC and gRPC-Web. It replaces connect-node's handlers, which
  * cost more than everything else of a call together (docs/decisions/transport.md).
  */
-export function createServeMethod({ protocols, authenticate, bodies, stallMs, report }: ServeOptions): ServeMethod {
+export function createServeMethod(options: ServeOptions): ServeMethod {
+  const { protocols, authenticate, bodies, stallMs, headersMs, report } = options;
   return (method, request, response, requestId) => {
     const { requirement } = method.rule;
     // An answer is not worked out for a caller that has closed its side. Over HTTP/2, that closes the response.
@@ -96,7 +99,8 @@ export function createServeMethod({ protocols, authenticate, bodies, stallMs, re
     const result = method.run(input, call);
     if (!("events" in result)) return wire.reply(serialize(method.desc, await result, wire.json));
     const toBytes = (event: unknown) => serialize(method.desc, result.toMessage(event), wire.json);
-    const last = await sendMessages(exchange, wire.contentType, result.events, toBytes);
+    const head = { contentType: wire.contentType, facts: call.facts, headersMs };
+    const last = await sendMessages(exchange, head, result.events, toBytes);
     const reply = wire.reply();
     return { ...reply, body: Buffer.concat([last, reply.body]) };
   }

@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import { CallerGone } from "../../service/request-context.ts";
+import { CallerGone, type Facts } from "../../service/request-context.ts";
+import { onceAdmitted } from "../head-timer.ts";
 import { drained, type Exchange, sendHead } from "./response.ts";
 import { envelope } from "./wire.ts";
 
@@ -9,18 +10,27 @@ export interface MessageStream<E = unknown> {
   toMessage(event: E): Message;
 }
 
+/** The head of a stream's response, and when it goes out. */
+interface StreamHead {
+  readonly contentType: string;
+  readonly facts: Facts;
+  /** Time after the admission, in milliseconds. */
+  readonly headersMs: number;
+}
+
 /** Bytes of messages that are written at once, without waiting for the end of the turn. */
 const MAX_BATCH = 16_384;
 
 /**
- * Writes the messages of a stream and waits whenever the reader is slower. The head goes out with the first message.
+ * Writes the messages of a stream and waits whenever the reader is slower. The head goes out with the first message, or
+ * `headersMs` after the admission.
  * @param serialize turns an event into the bytes of its message
  * @returns the last messages, in their envelopes, which the end of the response follows in one write
  * @throws what `events` throws; CallerGone when the reader leaves or stalls, or the deadline passes
  */
 export async function sendMessages(
   exchange: Exchange,
-  contentType: string,
+  head: StreamHead,
   events: AsyncIterable<unknown>,
   serialize: (event: unknown) => Uint8Array,
 ): Promise<Buffer> {
@@ -38,10 +48,18 @@ export async function sendMessages(
     size = 0;
     return bytes;
   };
+  const sendOwnHead = () => {
+    stopWaiting();
+    sendHead(exchange, 200, { "content-type": head.contentType });
+  };
+  const stopWaiting = onceAdmitted(head.facts, head.headersMs, () => {
+    sendOwnHead();
+    response.flushHeaders();
+  });
   // Messages of one turn of the event loop go out in one write, because each write is a system call.
   const flush = () => {
     if (size === 0) return;
-    sendHead(exchange, 200, { "content-type": contentType });
+    sendOwnHead();
     needsDrain = !response.write(take());
   };
   try {
@@ -61,5 +79,7 @@ export async function sendMessages(
   } catch (error) {
     flush();
     throw error;
+  } finally {
+    stopWaiting();
   }
 }
