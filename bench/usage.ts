@@ -7,7 +7,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createUsage, type Interval, type Usage } from "../src/accounts/usage.ts";
+import { createUsage, type Interval, type Usage } from "../src/admin/usage/usage.ts";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";

@@ -1,6 +1,6 @@
-import { BOOTSTRAP } from "./accounts/audit.ts";
-import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "./accounts/bootstrap.ts";
-import { createSignInLinks } from "./accounts/sign-in-links.ts";
+import { BOOTSTRAP } from "./admin/audit.ts";
+import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "./admin/bootstrap.ts";
+import { createSignInLinks } from "./admin/workspaces/sign-in-link.ts";
 import type { Config } from "./config/config.ts";
 import { checkPrivateFile } from "./discovery.ts";
 import type { Pool } from "./store/pool.ts";

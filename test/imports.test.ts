@@ -40,18 +40,18 @@ const COMPOSITION = new Set([
 
 /** Folders that each folder may import besides itself. */
 const ALLOWED_IMPORTS: Record<string, string[]> = {
-  transport: ["service", "admission", "accounts"],
-  service: ["engine", "search", "admission", "accounts"],
+  transport: ["service", "admission", "admin"],
+  service: ["engine", "search", "admission", "admin"],
   engine: ["models", "search"],
   search: [],
   models: [],
   admission: ["store"],
-  accounts: ["admission", "store"],
+  admin: ["admission", "store"],
   store: [],
   alerts: ["store"],
   calibration: ["engine", "models"],
   // The commands that migrate the database, replace a lost token and measure models need no running service.
-  cli: ["accounts", "calibration", "models", "store"],
+  cli: ["admin", "calibration", "models", "store"],
   client: [],
 };
 

@@ -1,6 +1,6 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Signal } from "../abort.ts";
-import type { Caller } from "../accounts/keys.ts";
+import type { Caller } from "../admission/authenticate.ts";
 import { Failure } from "../failure.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
 import type { Level } from "../terms.ts";

@@ -9,7 +9,7 @@ import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import type { ChatService } from "../../gen/chorus/v1/chat_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { Access, access } from "../../gen/chorus/v1/options_pb.js";
-import type { Scope } from "../accounts/keys.ts";
+import type { Scope } from "../admission/authenticate.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
 
 /** Services of operators and owners. */

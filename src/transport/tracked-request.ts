@@ -1,7 +1,7 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
 import type { Signal } from "../abort.ts";
-import type { Actor } from "../accounts/audit.ts";
-import type { Caller } from "../accounts/keys.ts";
+import type { Actor } from "../admin/audit.ts";
+import type { Caller } from "../admission/authenticate.ts";
 import { Failure } from "../failure.ts";
 import type { Facts, RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";

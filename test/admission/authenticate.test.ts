@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { createKeys, type Keys } from "../../src/accounts/keys.ts";
+import { createKeys, type Keys } from "../../src/admin/keys/keys.ts";
 import { createAuthenticator } from "../../src/admission/authenticate.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { createLog } from "../../src/log.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { type CliResult, runCli } from "../helpers/cli.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";

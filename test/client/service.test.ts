@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
-import { createCredit } from "../../src/accounts/credit.ts";
-import { createKeys } from "../../src/accounts/keys.ts";
-import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { createCredit } from "../../src/admin/credits.ts";
+import { createKeys } from "../../src/admin/keys/keys.ts";
+import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { type ChorusError, type ChorusOptions, createChorus, type FailureCode } from "../../src/client/client.ts";
 import { SERVICE_CODES } from "../../src/client/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";

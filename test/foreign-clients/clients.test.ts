@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
-import { createKeys } from "../../src/accounts/keys.ts";
-import { createWorkspaces } from "../../src/accounts/workspaces.ts";
+import { createKeys } from "../../src/admin/keys/keys.ts";
+import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { pdf } from "../engine/attachments/files.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base } from "../helpers/fixtures.ts";

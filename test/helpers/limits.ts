@@ -1,4 +1,4 @@
-import { createWorkspaces, type Workspaces } from "../../src/accounts/workspaces.ts";
+import { createWorkspaces, type Workspaces } from "../../src/admin/workspaces/workspaces.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "./actors.ts";
 import { until } from "./until.ts";

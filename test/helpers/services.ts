@@ -1,4 +1,4 @@
-import type { Caller } from "../../src/accounts/keys.ts";
+import type { Caller } from "../../src/admission/authenticate.ts";
 import type { Services } from "../../src/service/services.ts";
 
 /** The caller of every request, unless the test authenticates itself. */

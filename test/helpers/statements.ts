@@ -5,7 +5,7 @@ import { type ESTree, parseSync, Visitor } from "vite";
 const SRC = resolve(import.meta.dirname, "../../src");
 
 /** Folders that send SQL. `test/imports.test.ts` checks that no other folder does. */
-const FOLDERS = ["store", "admission", "accounts"];
+const FOLDERS = ["store", "admission", "admin"];
 
 /** A call of `query` in the product's code. */
 export interface CallSite {

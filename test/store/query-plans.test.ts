@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type pg from "pg";
 import { test } from "vitest";
-import { createActivity, type GenerationFilter } from "../../src/accounts/activity.ts";
-import { createCredit } from "../../src/accounts/credit.ts";
-import { createKeys } from "../../src/accounts/keys.ts";
-import { createSessions } from "../../src/accounts/sessions.ts";
-import { createUsage } from "../../src/accounts/usage.ts";
+import { createActivity, type GenerationFilter } from "../../src/admin/activity.ts";
+import { createCredit } from "../../src/admin/credits.ts";
+import { createKeys } from "../../src/admin/keys/keys.ts";
+import { createSessions } from "../../src/admin/sign-in/sessions.ts";
+import { createUsage } from "../../src/admin/usage/usage.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";

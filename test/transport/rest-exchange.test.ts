@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
 import { onAbort } from "../../src/abort.ts";
-import type { Caller } from "../../src/accounts/keys.ts";
+import type { Caller } from "../../src/admission/authenticate.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { test as base } from "../helpers/fixtures.ts";

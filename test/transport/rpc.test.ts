@@ -10,7 +10,7 @@ import {
   OutputShape,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { createKeys } from "../../src/accounts/keys.ts";
+import { createKeys } from "../../src/admin/keys/keys.ts";
 import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
 import { OPERATOR } from "../helpers/actors.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";

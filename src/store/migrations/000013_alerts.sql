@@ -1,5 +1,5 @@
 -- Alerts that owners set for their workspace, and operators for all workspaces (workspace_id ''). Written by
--- src/accounts/alerts.ts; raised by functions/raise_alerts.sql; sent by src/alerts/.
+-- src/admin/alerts.ts; raised by functions/raise_alerts.sql; sent by src/alerts/.
 create table alert_rules (
   workspace_id text primary key,
   url text not null,

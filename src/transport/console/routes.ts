@@ -1,6 +1,6 @@
 import type { RequestListener, ServerResponse } from "node:http";
-import type { OperatorSession } from "../../accounts/operator-sessions.ts";
-import type { Session } from "../../accounts/sessions.ts";
+import type { OperatorSession } from "../../admin/sign-in/operator-sessions.ts";
+import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-budget.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { SESSION_MS } from "../../accounts/sessions.ts";
+import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
 import { invalid } from "../../failure.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import { decodeText, parseBody } from "../decode-request.ts";

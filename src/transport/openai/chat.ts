@@ -1,5 +1,5 @@
 import type { GenerateRequest } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../../accounts/keys.ts";
+import type { Caller } from "../../admission/authenticate.ts";
 import { Failure } from "../../failure.ts";
 import { notice } from "../../service/notices.ts";
 import type { ReadRequest } from "../../service/read-request.ts";

@@ -1,5 +1,5 @@
 import { GenerateResponseSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../../accounts/keys.ts";
+import type { Caller } from "../../admission/authenticate.ts";
 import type { Config } from "../../config/config.ts";
 import { encode } from "./encode.ts";
 import { EVENTS } from "./events.ts";

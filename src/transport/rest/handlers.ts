@@ -5,7 +5,7 @@ import {
   MetricsResponseSchema,
   QuotasResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../../accounts/keys.ts";
+import type { Caller } from "../../admission/authenticate.ts";
 import { Failure } from "../../failure.ts";
 import type { Services } from "../../service/services.ts";
 import { type MethodRule, methodRules } from "../methods.ts";

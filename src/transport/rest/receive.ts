@@ -1,4 +1,4 @@
-import type { Caller } from "../../accounts/keys.ts";
+import type { Caller } from "../../admission/authenticate.ts";
 import { CallerGone, type RequestContext } from "../../service/request-context.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../body-budget.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe } from "vitest";
-import { createKeys } from "../../../src/accounts/keys.ts";
-import { createWorkspaces } from "../../../src/accounts/workspaces.ts";
+import { createKeys } from "../../../src/admin/keys/keys.ts";
+import { createWorkspaces } from "../../../src/admin/workspaces/workspaces.ts";
 import { OPERATOR } from "../../helpers/actors.ts";
 import { test } from "../../helpers/fixtures.ts";
 import { setLimits } from "../../helpers/limits.ts";
