@@ -7,7 +7,10 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createUsage, type Interval, type Usage } from "../src/admin/usage/usage.ts";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { MetricsGroupBy, MetricsInterval } from "../gen/chorus/v1/generation_pb.js";
+import { readMetrics } from "../src/admin/usage/metrics.ts";
+import { createQuotas } from "../src/admin/usage/quotas.ts";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { arrangePartitions } from "../src/store/partitions.ts";
@@ -73,22 +76,29 @@ async function time(name: string, run: () => Promise<unknown>): Promise<void> {
   console.log(`${name.padEnd(44)}${figures.join("")}`);
 }
 
-async function measure(usage: Usage, pool: Pool): Promise<void> {
+async function measure(pool: Pool): Promise<void> {
   console.log(`${"milliseconds".padEnd(44)}    first   median    worst`);
-  await time("quotas", () => usage.quotas("ws_measured"));
-  const cases: [name: string, days: number, interval: Interval, byKey: boolean][] = [
-    ["30 days by day", 30, "day", false],
-    ["30 days by day and key", 30, "day", true],
-    ["400 days by day", 400, "day", false],
-    ["400 days by month", 400, "month", false],
-    ["400 days by month and key", 400, "month", true],
-    ["208 days by hour (5,000 points)", 5_000 / 24 - 0.1, "hour", false],
-    ["17 days by hour and key", 17, "hour", true],
-    ["3.5 days by minute (5,000 points)", 4_999 / 1_440, "minute", false],
+  const quotas = createQuotas(pool, async () => undefined);
+  const [workspaceId, workspace] = ["ws_measured", "measured"];
+  await time("quotas", () => quotas({ workspaceId, workspace }));
+  const cases: [name: string, days: number, interval: keyof typeof MetricsInterval, byKey: boolean][] = [
+    ["30 days by day", 30, "DAY", false],
+    ["30 days by day and key", 30, "DAY", true],
+    ["400 days by day", 400, "DAY", false],
+    ["400 days by month", 400, "MONTH", false],
+    ["400 days by month and key", 400, "MONTH", true],
+    ["208 days by hour (5,000 points)", 5_000 / 24 - 0.1, "HOUR", false],
+    ["17 days by hour and key", 17, "HOUR", true],
+    ["3.5 days by minute (5,000 points)", 4_999 / 1_440, "MINUTE", false],
   ];
   for (const [name, days, interval, byKey] of cases) {
-    const period = { from: new Date(NOW - days * DAY), to: new Date(NOW), interval, byKey };
-    await time(name, () => usage.metrics({ workspaceId: "ws_measured", ...period }));
+    const request = {
+      startTime: timestampFromDate(new Date(NOW - days * DAY)),
+      endTime: timestampFromDate(new Date(NOW)),
+      interval: MetricsInterval[interval],
+      groupBy: byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
+    };
+    await time(name, () => readMetrics(pool, request, { workspaceId, keyId: "" }));
   }
   const start = performance.now();
   await pool.query(
@@ -105,7 +115,7 @@ const pool = openPool(server.url, { timeoutMs: 3_600_000 });
 try {
   await migrate(pool);
   await fill(pool);
-  await measure(createUsage(pool), pool);
+  await measure(pool);
 } finally {
   await pool.end();
   await server.stop();

@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
+import { CreateSignInLinkRequestSchema } from "../gen/chorus/admin/v1/workspaces_pb.js";
 import { BOOTSTRAP } from "./admin/audit.ts";
 import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "./admin/bootstrap.ts";
-import { createSignInLinks } from "./admin/workspaces/sign-in-link.ts";
+import { createSignInLink } from "./admin/workspaces/sign-in-link.ts";
 import type { Config } from "./config/config.ts";
 import { checkPrivateFile } from "./discovery.ts";
 import type { Pool } from "./store/pool.ts";
@@ -37,8 +39,8 @@ export async function firstRun(
   const offered = local || secretsFile ? createSecrets() : null;
   const { created, lacksOperator } = await repeat(() => bootstrap(pool, { apiKey, operatorToken }, offered));
   // The secrets must be shown, so nothing may fail from here on. The workspace may have been renamed or deleted.
-  const made =
-    local && link ? createSignInLinks(pool).create(BOOTSTRAP, DEFAULT_WORKSPACE) : Promise.resolve(undefined);
+  const owned = create(CreateSignInLinkRequestSchema, { workspace: DEFAULT_WORKSPACE });
+  const made = local && link ? createSignInLink(pool, Date.now)(owned, BOOTSTRAP) : Promise.resolve(undefined);
   const signInPath = await made.then((created) => created?.path).catch(() => undefined);
   return { secrets: created, lacksOperator, signInPath };
 }

@@ -1,4 +1,5 @@
 import type { DescEnum, DescField } from "@bufbuild/protobuf";
+import { invalid } from "./failure.ts";
 
 /**
  * Name of a field in the public JSON and in the paths of failures: its `json_name` where the contract sets one, because
@@ -55,4 +56,16 @@ export function enumNumber(desc: DescEnum, value: unknown): number | undefined {
     numbersByEnum.set(desc, found);
   }
   return found.get(value);
+}
+
+/**
+ * Reads an enum value of a message as its word, such as `low`. Binary requests can carry any number.
+ * @returns an empty string for the unspecified value
+ * @throws Failure `invalid_request` naming the field, for a number that the contract does not know.
+ */
+export function readEnum(field: string, desc: DescEnum, value: number): string {
+  const known = words(desc);
+  const word = value === 0 ? "" : known.get(value);
+  if (word === undefined) throw invalid(field, `${field} must be one of ${[...known.values()].join(", ")}.`);
+  return word;
 }

@@ -1,21 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { createActivity } from "./admin/activity.ts";
-import { createAlertRules } from "./admin/alerts.ts";
 import { recordByService } from "./admin/audit.ts";
 import { checkSecrets } from "./admin/bootstrap.ts";
-import { createCredit } from "./admin/credits.ts";
-import { createKeys } from "./admin/keys/keys.ts";
-import { listReplicas, startReports, sumGrants } from "./admin/replicas.ts";
-import { createShares } from "./admin/shares.ts";
-import { createOperatorSessions } from "./admin/sign-in/operator-sessions.ts";
-import { createSessions } from "./admin/sign-in/sessions.ts";
-import { createOwners } from "./admin/sign-in/tokens.ts";
+import { startReports } from "./admin/replicas.ts";
+import { createAdminServices } from "./admin/services.ts";
 import { applyTiers } from "./admin/tiers.ts";
-import { createUsage } from "./admin/usage/usage.ts";
-import { createSignInLinks } from "./admin/workspaces/sign-in-link.ts";
-import { listWorkspaceStates } from "./admin/workspaces/states.ts";
-import { createWorkspaces } from "./admin/workspaces/workspaces.ts";
+import { createAuthenticator } from "./admission/authenticate.ts";
 import { keepEpoch } from "./admission/epochs.ts";
 import { CALL_BACK, Grants } from "./admission/grants.ts";
 import { openJournal } from "./admission/journal.ts";
@@ -158,29 +148,19 @@ function createServiceParts(
   stack.defer(() => shedder.stop());
   const { deadlines, levels } = config;
   const generation = createReloadable(context, store, { difficulty, reader, admission, inFlight, deadlines, levels });
-  const services = createServices({
-    generation,
-    inFlight,
-    keys: createKeys(requests, Date.now, notifications),
-    owners: createOwners(maintenance, Date.now, notifications),
-    links: createSignInLinks(maintenance),
-    workspaces: createWorkspaces(maintenance),
-    credit: createCredit(maintenance),
-    usage: createUsage(maintenance, undefined, admission.report),
-    activity: createActivity(maintenance),
-    operations: {
-      replicas: () => listReplicas(maintenance),
-      grants: (replicas) => sumGrants(maintenance, replicas),
-      workspaces: (page) => listWorkspaceStates(maintenance, page),
-    },
-    alerts: createAlertRules(maintenance, startAlerts(context, store).checkUrl),
-    sessions: createSessions(maintenance),
-    operatorSessions: createOperatorSessions(maintenance),
-    shedder,
-    shares: createShares(telemetry),
+  const authenticator = createAuthenticator(requests, Date.now, notifications);
+  const admin = createAdminServices({
+    pool: maintenance,
+    notifications,
+    keyCache: authenticator,
+    telemetry,
+    rates: () => generation().rates,
+    checkUrl: startAlerts(context, store).checkUrl,
+    report: admission.report,
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
-    isServing: () => store.isOpen && store.isReachable && (primary?.allReady ?? true),
   });
+  const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
+  const services = createServices({ generation, inFlight, authenticator, admin, isServing, shedder });
   return { services, offline: generation().engine.models.offline };
 }
 

@@ -46,6 +46,7 @@ const ALLOWED_IMPORTS: Record<string, string[]> = {
   search: [],
   models: [],
   admission: ["store"],
+  // Sign-in and keys share secrets, their caches and the caller with the request path.
   admin: ["admission", "store"],
   store: [],
   alerts: ["store"],
@@ -92,6 +93,7 @@ test("the engine uses no HTTP server, the transport no SQL", () => {
     ["engine", /"node:(http|http2|net)"|"@connectrpc/],
     ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
     ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
+    ["admin", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
     // The client is published alone and needs only fetch.
     ["client", /(?:from|import) "(?!\.\/)/],
   ];

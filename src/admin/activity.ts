@@ -1,15 +1,41 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type ActivityService,
+  ActorKindSchema,
+  AnswerShapeSchema,
+  type GenerationSchema,
+  ListAuditResponseSchema,
+  type ListGenerationsRequest,
+  ListGenerationsResponseSchema,
+  Outcome,
+  OutcomeSchema,
+} from "../../gen/chorus/admin/v1/activity_pb.js";
+import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../failure.ts";
-import { orOverloaded, type Pool } from "../store/pool.ts";
-import { type Actor, WHOLE_SERVICE } from "./audit.ts";
-import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
-import { findWorkspace } from "./workspaces/workspaces.ts";
+import { numberOf, readEnum } from "../json-names.ts";
+import type { Pool } from "../store/pool.ts";
+import type { Admin } from "./admin.ts";
+import { amountText } from "./amount.ts";
+import { WHOLE_SERVICE } from "./audit.ts";
+import { readTimestamp } from "./fields.ts";
+import { microsOf, pageOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./page.ts";
+import { findWorkspace } from "./workspaces/workspace.ts";
 
-/** An admitted request that has ended. */
-export interface GenerationRecord {
+type ActivityAdmin = Admin<typeof ActivityService>;
+
+/** Lists the requests and the audit log of a workspace, for operators and its owner. */
+export function createActivityAdmin(pool: Pool): ActivityAdmin {
+  return { listGenerations: listGenerations(pool), listAudit: listAudit(pool) };
+}
+
+/** A row of `generations`. */
+interface GenerationRow {
   id: string;
   requestId: string;
   /** Time of admission. */
   at: Date;
+  micros: bigint;
   keyId: string;
   /** Present name of the key; may be empty. */
   keyName: string;
@@ -30,59 +56,17 @@ export interface GenerationRecord {
   modelCalls: number | null;
 }
 
-interface AuditRecord {
-  id: bigint;
-  at: Date;
-  actorKind: Actor["kind"];
-  actorId: string;
-  /** Such as `key.create`. */
-  action: string;
-  /** JSON text of an object. */
-  details: string;
+/** Extent of a search. */
+interface Search {
+  /** Number of rows searched. */
+  searched: bigint;
+  /** Position and time of the oldest of them. */
+  edge: string | null;
+  down_to: Date | null;
 }
 
-/** Conditions that listed requests meet. Absent ones do not restrict the list. */
-export interface GenerationFilter {
-  /** Inclusive. */
-  from?: Date | undefined;
-  /** Exclusive. */
-  to?: Date | undefined;
-  keyId?: string;
-  /** As in GenerationRecord, or `failed` for every request without an answer. */
-  outcome?: string;
-  level?: string;
-}
-
-interface PageRequest {
-  /** Identifier or name; may be empty for an owner. */
-  workspace: string;
-  pageSize?: number;
-  pageToken?: string;
-}
-
-interface GenerationPage {
-  generations: GenerationRecord[];
-  nextPageToken: string | undefined;
-  searchedTo: Date | undefined;
-}
-
-/**
- * History of a workspace. Every method throws Failure `invalid_request`, `unknown_entity`, or `overloaded` when the
- * database is unavailable.
- */
-export interface Activity {
-  /**
-   * Lists requests in pages, newest first. With filters, a page holds what one bounded search has found, so it may have
-   * fewer entries than `pageSize` even when it is not the last.
-   * @returns the page; `searchedTo` is the time of the oldest request that was searched, undefined when all were
-   */
-  generations(actor: Actor, request: PageRequest & GenerationFilter): Promise<GenerationPage>;
-  /**
-   * Lists the audit in pages, newest first. For an operator who names no workspace, lists what concerns the service as
-   * a whole.
-   */
-  audit(actor: Actor, request: PageRequest): Promise<{ entries: AuditRecord[]; nextPageToken: string | undefined }>;
-}
+/** When nothing was found, there is one row that states the extent of the search. */
+type FoundRow = Search & (GenerationRow | { micros: null });
 
 /** Most rows to search for one page when no index covers the filter. Searching them takes about 20 ms. */
 const MAX_SEARCHED = 10_000;
@@ -92,49 +76,25 @@ const LEVELS: readonly string[] = ["low", "medium", "high"];
 /** SQL condition for requests without an answer, as the rollups count them. */
 export const FAILED = "(not is_answered(outcome, streamed))";
 
-export function createActivity(pool: Pool): Activity {
-  return {
-    generations: (actor, request) => listGenerations(pool, actor, request),
-
-    async audit(actor, { workspace, pageSize, pageToken }) {
-      const size = sizeOfPage(pageSize);
-      const [micros, last] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
-      const isWhole = workspace === "" && actor.kind === "operator";
-      const id = isWhole ? WHOLE_SERVICE : (await orOverloaded(findWorkspace(pool.query, actor, workspace))).id;
-      const found = await orOverloaded(
-        pool.query<AuditRecord & { micros: bigint }>(
-          `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
-             ${microsOf("at")} as micros
-           from audit
-           where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
-           order by at desc, id desc limit $4`,
-          [id, micros === undefined ? null : timeOf(BigInt(micros)), last ?? null, size + 1],
-        ),
-      );
-      const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
-      return { entries: rows.map(({ micros: _, ...row }) => row), nextPageToken };
-    },
-  };
-}
-
-async function listGenerations(
-  pool: Pool,
-  actor: Actor,
-  { workspace, pageSize, pageToken, ...filter }: PageRequest & GenerationFilter,
-): Promise<GenerationPage> {
-  const size = sizeOfPage(pageSize);
-  const [micros, last = ""] = readPageToken(pageToken, /^(\d{1,16}) (gen_\w+)$/) ?? [];
-  checkFilter(filter);
-  const { id } = await orOverloaded(findWorkspace(pool.query, actor, workspace));
-  const values: unknown[] = [id];
-  const { indexed, others } = conditionsOf(filter, values);
-  if (micros !== undefined) {
-    const time = `$${values.push(timeOf(BigInt(micros)))}`;
-    indexed.push(`created_at <= ${time}`, `(created_at, id) < (${time}, $${values.push(last)})`);
-  }
-  const limit = others.length > 0 ? MAX_SEARCHED : size + 1;
-  const rows = await orOverloaded(
-    pool.query<FoundRow>(
+/**
+ * Lists requests in pages, newest first. With filters, a page holds what one bounded search has found, so it may have
+ * fewer entries than its size even when it is not the last.
+ */
+function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
+  return async (request, actor) => {
+    const filter = readFilter(request);
+    const size = sizeOfPage(request.pageSize);
+    const [micros, last = ""] = readPageToken(request.pageToken, /^(\d{1,16}) (gen_\w+)$/) ?? [];
+    checkFilter(filter);
+    const { id } = await findWorkspace(pool.query, actor, request.workspace);
+    const values: unknown[] = [id];
+    const { indexed, others } = conditionsOf(filter, values);
+    if (micros !== undefined) {
+      const time = `$${values.push(timeOf(micros))}`;
+      indexed.push(`created_at <= ${time}`, `(created_at, id) < (${time}, $${values.push(last)})`);
+    }
+    const limit = others.length > 0 ? MAX_SEARCHED : size + 1;
+    const rows = await pool.query<FoundRow>(
       `with searched as materialized (
          select *, ${microsOf("created_at")} as micros from generations where ${indexed.join(" and ")}
          order by created_at desc, id desc limit ${limit}),
@@ -154,13 +114,36 @@ async function listGenerations(
          left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
        order by f.created_at desc, f.id desc`,
       values,
-    ),
-  );
-  return pageOfFound(rows, size, limit);
+    );
+    return create(ListGenerationsResponseSchema, pageOfFound(rows, size, limit));
+  };
+}
+
+/** Conditions that listed requests meet. Empty ones do not restrict the list. */
+interface Filter {
+  /** Inclusive. */
+  from: Date | undefined;
+  /** Exclusive. */
+  to: Date | undefined;
+  keyId: string;
+  /** As in GenerationRow, or `failed` for every request without an answer. */
+  outcome: string;
+  level: string;
 }
 
 /** @throws Failure `invalid_request` with the field */
-function checkFilter({ keyId = "", outcome = "", level = "" }: GenerationFilter): void {
+function readFilter({ startTime, endTime, keyId, ended, level }: ListGenerationsRequest): Filter {
+  return {
+    from: readTimestamp("from", startTime),
+    to: readTimestamp("to", endTime),
+    keyId,
+    outcome: ended.case === "outcome" ? readEnum("outcome", OutcomeSchema, ended.value) : (ended.value ?? ""),
+    level: readEnum("level", EffortSchema, level),
+  };
+}
+
+/** @throws Failure `invalid_request` with the field */
+function checkFilter({ keyId, outcome, level }: Filter): void {
   if (level !== "" && !LEVELS.includes(level)) throw invalid("level", `level must be one of ${LEVELS.join(", ")}.`);
   if (outcome !== "" && !/^[a-z_]{1,64}$/.test(outcome)) {
     throw invalid("outcome", "outcome must be ok, cut_short, caller_gone, failed, or the code of a failure.");
@@ -174,7 +157,7 @@ function checkFilter({ keyId = "", outcome = "", level = "" }: GenerationFilter)
  * @param values parameters of the statement; the first is the workspace
  */
 function conditionsOf(
-  { from, to, keyId = "", outcome = "", level = "" }: GenerationFilter,
+  { from, to, keyId, outcome, level }: Filter,
   values: unknown[],
 ): { indexed: string[]; others: string[] } {
   const parameter = (value: unknown) => `$${values.push(value)}`;
@@ -190,28 +173,79 @@ function conditionsOf(
   return { indexed, others };
 }
 
-/** When nothing was found, there is one row that states the extent of the search. */
-type FoundRow = Search & ((GenerationRecord & { micros: bigint }) | { micros: null });
-
-interface Search {
-  /** Number of rows searched. */
-  searched: bigint;
-  /** Position and time of the oldest of them. */
-  edge: string | null;
-  down_to: Date | null;
-}
-
-function pageOfFound(rows: FoundRow[], size: number, limit: number): GenerationPage {
+/** The page of what was found. `searchedTo` is the time of the oldest request that was searched, unless all were. */
+function pageOfFound(
+  rows: FoundRow[],
+  size: number,
+  limit: number,
+): MessageInitShape<typeof ListGenerationsResponseSchema> {
   const found = rows.filter((row) => row.micros !== null);
   const page = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
-  const generations = page.rows.map(({ micros: _, searched: __, edge: ___, down_to: ____, ...row }) => row);
-  if (page.nextPageToken !== undefined) {
-    return { generations, nextPageToken: page.nextPageToken, searchedTo: generations.at(-1)?.at };
+  const generations = page.rows.map(generationMessage);
+  const last = page.rows.at(-1);
+  if (page.nextPageToken !== "" && last) {
+    return { generations, nextPageToken: page.nextPageToken, searchedTo: timestampFromDate(last.at) };
   }
   const [search] = rows;
-  if (!search?.edge || Number(search.searched) < limit) {
-    return { generations, nextPageToken: undefined, searchedTo: undefined };
-  }
-  const nextPageToken = Buffer.from(search.edge).toString("base64url");
-  return { generations, nextPageToken, searchedTo: search.down_to ?? undefined };
+  if (!search?.edge || !search.down_to || Number(search.searched) < limit) return { generations };
+  return { generations, nextPageToken: pageToken(search.edge), searchedTo: timestampFromDate(search.down_to) };
+}
+
+function generationMessage(row: GenerationRow): MessageInitShape<typeof GenerationSchema> {
+  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, ...rest } = row;
+  // The store keeps the code of a failure in place of an outcome.
+  const known = numberOf(OutcomeSchema, outcome);
+  return {
+    ...rest,
+    at: timestampFromDate(at),
+    shape: numberOf(AnswerShapeSchema, shape),
+    effort: numberOf(EffortSchema, effort),
+    level: numberOf(EffortSchema, level),
+    credits: amountText(charged),
+    outcome: known || Outcome.FAILED,
+    failureCode: known ? "" : outcome,
+    finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
+    ...(modelCalls === null ? {} : { modelCalls }),
+  };
+}
+
+interface AuditRow {
+  id: bigint;
+  at: Date;
+  micros: bigint;
+  actorKind: string;
+  actorId: string;
+  /** Such as `key.create`. */
+  action: string;
+  /** JSON text of an object. */
+  details: string;
+}
+
+/**
+ * Lists the audit in pages, newest first. For an operator who names no workspace, lists what concerns the service as a
+ * whole.
+ */
+function listAudit(pool: Pool): ActivityAdmin["listAudit"] {
+  return async ({ workspace, ...page }, actor) => {
+    const size = sizeOfPage(page.pageSize);
+    const [micros, last] = readPageToken(page.pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
+    const isWhole = workspace === "" && actor.kind === "operator";
+    const id = isWhole ? WHOLE_SERVICE : (await findWorkspace(pool.query, actor, workspace)).id;
+    const found = await pool.query<AuditRow>(
+      `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
+         ${microsOf("at")} as micros
+       from audit
+       where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
+       order by at desc, id desc limit $4`,
+      [id, timeOf(micros), last ?? null, size + 1],
+    );
+    const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
+    const entries = rows.map(({ id, at, actorKind, ...entry }) => ({
+      ...entry,
+      id: `${id}`,
+      at: timestampFromDate(at),
+      actorKind: numberOf(ActorKindSchema, actorKind),
+    }));
+    return create(ListAuditResponseSchema, { entries, nextPageToken });
+  };
 }

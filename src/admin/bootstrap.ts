@@ -5,7 +5,7 @@ import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import { BOOTSTRAP } from "./audit.ts";
 import { bookCredit } from "./credits.ts";
-import { insertWorkspace } from "./workspaces/workspaces.ts";
+import { insertWorkspace } from "./workspaces/create.ts";
 
 const MIN_SECRET_LENGTH = 16;
 

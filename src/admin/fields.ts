@@ -1,9 +1,11 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { invalid } from "../failure.ts";
 
 const MAX_LABEL = 200;
 
-/** The latest time that JavaScript and the time formats of the contract can both write. */
-const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** The store and `google.protobuf.Timestamp` can both express the years 1 to 9999. */
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
  * Checks a name or label: up to 200 characters, no control characters. @throws Failure `invalid_request` with the field
@@ -15,13 +17,29 @@ export function checkLabel(field: string, text: string): void {
 }
 
 /**
- * Checks the time at which a key or token expires.
+ * Reads the time at which a key or token expires.
  * @param now milliseconds since 1970
- * @throws Failure `invalid_request` with `expires_at`, unless the time is absent, or in the future and before the year
- * 10000
+ * @returns null without a time: never
+ * @throws Failure `invalid_request` with `expires_at`, unless the time is in the future and before the year 10000
  */
-export function checkExpiry(expiresAt: Date | null | undefined, now: number): void {
-  if (expiresAt && !(expiresAt.getTime() > now && expiresAt.getTime() <= LAST_TIME)) {
+export function readExpiry(timestamp: Timestamp | undefined, now: number): Date | null {
+  if (!timestamp) return null;
+  const expiresAt = timestampDate(timestamp);
+  if (!(expiresAt.getTime() > now && expiresAt.getTime() <= LAST)) {
     throw invalid("expires_at", "expires_at must be a time in the future, before the year 10000.");
   }
+  return expiresAt;
+}
+
+/**
+ * Reads a time of a message.
+ * @throws Failure `invalid_request` naming the field, unless it lies in the years 1 to 9999.
+ */
+export function readTimestamp(field: string, timestamp: Timestamp | undefined): Date | undefined {
+  if (!timestamp) return undefined;
+  const date = timestampDate(timestamp);
+  if (!(date.getTime() >= FIRST && date.getTime() <= LAST)) {
+    throw invalid(field, `${field} must be a time in the years 1 to 9999.`);
+  }
+  return date;
 }

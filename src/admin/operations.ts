@@ -13,60 +13,31 @@ import {
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { numberOf } from "../json-names.ts";
+import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
+import type { Admin } from "./admin.ts";
 import { amountText } from "./amount.ts";
-import type { Replica, ReplicaGrants } from "./replicas.ts";
-import type { Admin } from "./service.ts";
-import { workspaceMessage } from "./workspaces/service.ts";
-import type { WorkspaceState } from "./workspaces/states.ts";
+import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
+import { type Replica, readReplicas } from "./replicas.ts";
+import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
 
-export type OperationsAdmin = Admin<typeof OperationsService>;
-
-/** What the store knows of replicas and workspaces. */
-export interface Operations {
-  replicas(): Promise<Replica[]>;
-  /** Sums of the grants, by replica. */
-  grants(replicas: readonly string[]): Promise<ReadonlyMap<string, ReplicaGrants>>;
-  workspaces(page: {
-    pageSize: number;
-    pageToken: string;
-  }): Promise<{ states: WorkspaceState[]; nextPageToken: string | undefined }>;
-}
+type OperationsAdmin = Admin<typeof OperationsService>;
 
 /** Share of failed calls from which a model counts as degraded, and the fewest calls for that. */
 const DEGRADED = { share: 0.2, calls: 5 };
 
 /** Shows operators the state of models, replicas and workspaces. */
-export function createOperationsAdmin(operations: Operations): OperationsAdmin {
+export function createOperationsAdmin(pool: Pool): OperationsAdmin {
   return {
     async listModels() {
-      const reports = (await operations.replicas()).flatMap(({ report }) => report.models);
+      const reports = (await readReplicas(pool)).flatMap(({ report }) => report.models);
       const all = sum(reports.map(({ calls }) => calls));
       // A Map keeps the order of the catalogue.
       const byName = Map.groupBy(reports, ({ model }) => model);
       return create(ListModelsResponseSchema, { models: [...byName.values()].map((of) => modelMessage(of, all)) });
     },
-    async listReplicas() {
-      const replicas = await operations.replicas();
-      const grants = await operations.grants(replicas.map(({ id }) => id));
-      return create(ListReplicasResponseSchema, {
-        replicas: replicas.map((replica) => replicaMessage(replica, grants.get(replica.id))),
-      });
-    },
-    async listWorkspaceStates({ pageSize, pageToken }) {
-      const { states, nextPageToken = "" } = await operations.workspaces({ pageSize, pageToken });
-      return create(ListWorkspaceStatesResponseSchema, {
-        workspaces: states.map((state) => ({
-          workspace: workspaceMessage(state.workspace),
-          condition: conditionOf(state),
-          reachedLimits: state.reached.map((name) => numberOf(LimitNameSchema, name)),
-          requests: state.requests,
-          failedRequests: state.failed,
-          credits: amountText(state.charged),
-        })),
-        nextPageToken,
-      });
-    },
+    listReplicas: listReplicas(pool),
+    listWorkspaceStates: listWorkspaceStates(pool),
   };
 }
 
@@ -103,9 +74,38 @@ function healthOf(of: { replicas: number; openCircuits: number; calls: number; f
   return of.calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
 }
 
+/** Sums of the grants of a replica (docs/decisions/grants.md). Credit is in millionths. */
+interface GrantsRow {
+  replica: string;
+  workspaces: bigint;
+  reserved: bigint;
+  /** The part of `reserved` that running requests hold. */
+  held: bigint;
+  /** Requests that may run at a time. */
+  concurrent: bigint;
+  /** When the oldest grant was opened. */
+  oldestAt: Date;
+}
+
+function listReplicas(pool: Pool): OperationsAdmin["listReplicas"] {
+  return async () => {
+    const replicas = await readReplicas(pool);
+    const rows = await pool.query<GrantsRow>(
+      `select replica, count(*) as workspaces, sum(credit_micro)::bigint as reserved, sum(held_micro)::bigint as held,
+         sum(running)::bigint as concurrent, min(opened_at) as "oldestAt"
+       from grants where replica = any ($1) group by replica`,
+      [replicas.map(({ id }) => id)],
+    );
+    const grants = new Map(rows.map((row) => [row.replica, row]));
+    return create(ListReplicasResponseSchema, {
+      replicas: replicas.map((replica) => replicaMessage(replica, grants.get(replica.id))),
+    });
+  };
+}
+
 function replicaMessage(
   { id, at, report }: Replica,
-  grants: ReplicaGrants | undefined,
+  grants: GrantsRow | undefined,
 ): MessageInitShape<typeof ReplicaStateSchema> {
   const { host, pid, version, startedAt, running, memoryBytes, loopDelayMs, journal, shed } = report;
   return {
@@ -129,7 +129,7 @@ function replicaMessage(
   };
 }
 
-function grantsMessage(grants?: ReplicaGrants): MessageInitShape<typeof GrantsStateSchema> {
+function grantsMessage(grants?: GrantsRow): MessageInitShape<typeof GrantsStateSchema> {
   if (!grants) return { reservedCredits: "0", heldCredits: "0" };
   return {
     workspaces: grants.workspaces,
@@ -140,8 +140,57 @@ function grantsMessage(grants?: ReplicaGrants): MessageInitShape<typeof GrantsSt
   };
 }
 
-function conditionOf({ workspace, requests, failed, reached }: WorkspaceState): WorkspaceCondition {
-  const { granted, purchased, held } = workspace;
+/** A workspace with its use since the start of an hour, 24 to 25 hours ago. */
+interface StateRow extends WorkspaceRow {
+  requests: bigint;
+  failed: bigint;
+  /** In millionths of a credit. */
+  charged: bigint;
+  /** Names of the limits that are reached now. */
+  reached: string[];
+}
+
+/** Lists workspaces by name, in pages. */
+function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"] {
+  return async ({ pageSize, pageToken }) => {
+    const size = sizeOfPage(pageSize);
+    const [after = ""] = readPageToken(pageToken, /^([\w.-]+)$/) ?? [];
+    const found = await pool.query<StateRow>(
+      `select ${COLUMNS}, d.requests, d.failed, d.charged,
+         array(
+           select l.name from current_periods(w.id, clock_timestamp()) p
+             cross join lateral (values
+               ('requests_per_' || p.unit, p.requests),
+               ('input_tokens_per_' || p.unit, p.input_tokens),
+               ('output_tokens_per_' || p.unit, p.output_tokens),
+               ('concurrent_requests', case p.unit when 'minute' then u.running end)) l (name, used)
+           where l.used >= (a.limits ->> l.name)::bigint order by 1) as reached
+       from workspaces w join accounts a on a.workspace_id = w.id
+         cross join in_use(w.id) u
+         cross join lateral (
+           select coalesce(sum(requests), 0)::bigint as requests,
+             coalesce(sum(failed_requests), 0)::bigint as failed, coalesce(sum(credits_micro), 0)::bigint as charged
+           from usage where workspace_id = w.id and unit = 'hour'
+             and start >= date_trunc('hour', clock_timestamp() - interval '24 hours')) d
+       where w.name > $1 order by w.name limit $2`,
+      [after, size + 1],
+    );
+    const { rows, nextPageToken } = pageOf(found, size, ({ name }) => name);
+    return create(ListWorkspaceStatesResponseSchema, {
+      workspaces: rows.map((row) => ({
+        workspace: workspaceMessage(row),
+        condition: conditionOf(row),
+        reachedLimits: row.reached.map((name) => numberOf(LimitNameSchema, name)),
+        requests: row.requests,
+        failedRequests: row.failed,
+        credits: amountText(row.charged),
+      })),
+      nextPageToken,
+    });
+  };
+}
+
+function conditionOf({ granted, purchased, held, requests, failed, reached }: StateRow): WorkspaceCondition {
   if (granted + purchased - held <= 0n) return WorkspaceCondition.NO_CREDIT;
   if (reached.length > 0) return WorkspaceCondition.LIMIT_REACHED;
   return requests + failed === 0n ? WorkspaceCondition.UNUSED : WorkspaceCondition.OPEN;

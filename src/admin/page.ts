@@ -4,7 +4,7 @@ const MAX_PAGE = 1_000;
 const PAGE = 100;
 
 /** Number of rows of a page: 1 to 1,000, or 100 for 0. @throws Failure `invalid_request` with `page_size` */
-export function sizeOfPage(pageSize = 0): number {
+export function sizeOfPage(pageSize: number): number {
   if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE) {
     throw invalid("page_size", `A page has 1 to ${MAX_PAGE} entries; 0 means ${PAGE}.`);
   }
@@ -14,25 +14,30 @@ export function sizeOfPage(pageSize = 0): number {
 /**
  * Makes a page out of rows, of which one more must be read than the page has.
  * @param place returns the position of a row in the order of the pages
- * @returns the rows, and the token of the next page if there is one
+ * @returns the rows, and the token of the next page; empty: there is none
  */
 export function pageOf<Row>(
   rows: Row[],
   size: number,
   place: (row: Row) => string,
-): { rows: Row[]; nextPageToken: string | undefined } {
+): { rows: Row[]; nextPageToken: string } {
   const last = rows.length > size ? rows[size - 1] : undefined;
-  return { rows: rows.slice(0, size), nextPageToken: last && Buffer.from(place(last)).toString("base64url") };
+  return { rows: rows.slice(0, size), nextPageToken: last ? pageToken(place(last)) : "" };
+}
+
+/** Writes the token of the page that begins after a position. */
+export function pageToken(place: string): string {
+  return Buffer.from(place).toString("base64url");
 }
 
 /**
- * Reads a token of `pageOf`.
+ * Reads a token of `pageToken`.
  * @param pattern pattern of the position; its groups are the result
- * @returns undefined for the first page, which has no token
+ * @returns undefined for the first page, whose token is empty
  * @throws Failure `invalid_request` with `page_token`
  */
-export function readPageToken(token: string | undefined, pattern: RegExp): string[] | undefined {
-  if (!token) return undefined;
+export function readPageToken(token: string, pattern: RegExp): string[] | undefined {
+  if (token === "") return undefined;
   const [, ...parts] = pattern.exec(Buffer.from(token, "base64url").toString()) ?? [];
   if (parts.length === 0) {
     throw invalid("page_token", "Send next_page_token of an earlier page as it was, or leave it out.");
@@ -45,8 +50,9 @@ export function microsOf(column: string): string {
   return `(extract(epoch from ${column}) * 1000000)::bigint`;
 }
 
-/** Writes a time in microseconds since 1970 as text for Postgres. */
-export function timeOf(micros: bigint): string {
-  const toMillisecond = new Date(Number(micros / 1_000n)).toISOString().slice(0, -1);
-  return `${toMillisecond}${String(micros % 1_000n).padStart(3, "0")}Z`;
+/** Writes a time in microseconds since 1970 as text for Postgres; null for none. */
+export function timeOf(micros: string | undefined): string | null {
+  if (micros === undefined) return null;
+  const toMillisecond = new Date(Number(BigInt(micros) / 1_000n)).toISOString().slice(0, -1);
+  return `${toMillisecond}${micros.slice(-3).padStart(3, "0")}Z`;
 }

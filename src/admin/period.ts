@@ -1,7 +1,27 @@
-export type Interval = "minute" | "hour" | "day" | "month";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { invalid } from "../failure.ts";
+import { readTimestamp } from "./fields.ts";
+
+export const INTERVALS = ["minute", "hour", "day", "month"] as const;
+export type Interval = (typeof INTERVALS)[number];
 
 /** Milliseconds of the units with a fixed length. */
 export const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
+
+/**
+ * Reads the period of a request, which ends now unless it states an end.
+ * @param defaultMs length of the period when the request gives no start, in milliseconds
+ * @throws Failure `invalid_request` with `from` or `to`
+ */
+export function readPeriod(
+  { startTime, endTime }: { startTime?: Timestamp | undefined; endTime?: Timestamp | undefined },
+  defaultMs: number,
+): { from: Date; to: Date } {
+  const to = readTimestamp("to", endTime) ?? new Date();
+  const from = readTimestamp("from", startTime) ?? new Date(to.getTime() - defaultMs);
+  if (!(from < to)) throw invalid("from", "The period must have a start before its end.");
+  return { from, to };
+}
 
 /** A part of a period that is summed up from rollups of one unit. */
 interface Piece {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorFacts, type Log } from "../log.ts";
-import { isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
+import { isUnavailable, type Pool } from "../store/pool.ts";
 import { type ReplicaReport, Reporter } from "../telemetry/report.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
@@ -24,18 +24,6 @@ export interface Replica {
   /** Time of the report. */
   readonly at: Date;
   readonly report: ReplicaReport & ReplicaProcess;
-}
-
-/** Sums of the grants of a replica (docs/decisions/grants.md). Credit is in millionths. */
-export interface ReplicaGrants {
-  readonly workspaces: bigint;
-  readonly reserved: bigint;
-  /** The part of `reserved` that running requests hold. */
-  readonly held: bigint;
-  /** Requests that may run at a time. */
-  readonly concurrent: bigint;
-  /** When the oldest grant was opened. */
-  readonly oldestAt: Date;
 }
 
 /**
@@ -80,29 +68,10 @@ export function startReports(
   };
 }
 
-/** Lists the replicas that have reported lately. @throws Failure `overloaded` when the database is unavailable */
-export function listReplicas(pool: Pool): Promise<Replica[]> {
-  return orOverloaded(
-    pool.query<Replica>(
-      `select replica as id, at, report from replica_reports
-       where at > clock_timestamp() - interval '${SHOWN}' order by report ->> 'host', report ->> 'startedAt', replica`,
-    ),
+/** Reads the replicas that have reported lately. */
+export function readReplicas(pool: Pool): Promise<Replica[]> {
+  return pool.query<Replica>(
+    `select replica as id, at, report from replica_reports
+     where at > clock_timestamp() - interval '${SHOWN}' order by report ->> 'host', report ->> 'startedAt', replica`,
   );
-}
-
-/**
- * Sums the grants of replicas.
- * @returns sums by replica; none for a replica without a grant
- * @throws Failure `overloaded` when the database is unavailable
- */
-export async function sumGrants(pool: Pool, replicas: readonly string[]): Promise<Map<string, ReplicaGrants>> {
-  const rows = await orOverloaded(
-    pool.query<ReplicaGrants & { replica: string }>(
-      `select replica, count(*) as workspaces, sum(credit_micro)::bigint as reserved, sum(held_micro)::bigint as held,
-         sum(running)::bigint as concurrent, min(opened_at) as "oldestAt"
-       from grants where replica = any ($1) group by replica`,
-      [replicas],
-    ),
-  );
-  return new Map(rows.map((row) => [row.replica, row]));
 }

@@ -75,3 +75,12 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
     }),
   );
 }
+
+/** @throws Failure `missing_scope` with the scope, when the caller's key does not have it */
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (!caller.scopes.includes(scope)) {
+    throw new Failure("missing_scope", {
+      message: `The API key lacks the scope "${scope}", which this call needs. Use a key that has it.`,
+    });
+  }
+}

@@ -197,6 +197,15 @@ export async function orOverloaded<T>(result: Promise<T>): Promise<T> {
   }
 }
 
+/** The same pool, which throws Failure `overloaded` while the database is unavailable. */
+export function forCallers(pool: Pool): Pool {
+  return {
+    query: (text, values) => orOverloaded(pool.query(text, values)),
+    tx: (run, options) => orOverloaded(pool.tx(run, options)),
+    end: () => pool.end(),
+  };
+}
+
 function checkAddress(address: pg.ClientConfig): void {
   try {
     new pg.Client(address);

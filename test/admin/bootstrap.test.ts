@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { bootstrap, checkSecrets, createSecrets } from "../../src/admin/bootstrap.ts";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createOwners } from "../../src/admin/sign-in/tokens.ts";
 import { isWellFormed } from "../../src/admission/secret.ts";
 import { openPool } from "../../src/store/pool.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 test("creates one workspace, key and operator token when several replicas start on an empty store", async (t) => {
@@ -20,12 +18,12 @@ test("creates one workspace, key and operator token when several replicas start 
   assert.deepEqual(others, []);
   assert.ok(made?.apiKey && isWellFormed(made.apiKey, "ck_"));
   assert.ok(made.operatorToken && isWellFormed(made.operatorToken, "op_"));
-  const keys = createKeys(pool);
-  const caller = await keys.authenticate(made.apiKey);
+  const { keys, authenticate, authorizeActor } = adminOf(pool);
+  const caller = await authenticate(made.apiKey);
   assert.equal(caller.workspace, "default");
   assert.deepEqual(caller.scopes, ["generate", "metrics"]);
-  assert.equal((await createOwners(pool).authenticate(made.operatorToken, "operator")).kind, "operator");
-  assert.equal((await keys.list(OPERATOR, {})).keys.length, 1);
+  assert.equal((await authorizeActor(made.operatorToken, "operator")).kind, "operator");
+  assert.equal((await keys.listKeys({})).keys.length, 1);
   assert.deepEqual((await bootstrap(pool, {})).created, {});
   assert.deepEqual(await pool.query("select kind, reference, granted_micro from ledger"), [
     { kind: "grant", reference: "starting grant", granted_micro: 1_000_000_000n },
@@ -37,7 +35,7 @@ test("creates one workspace, key and operator token when several replicas start 
 
 test("accepts given secrets unchanged, in an empty store and in a used one, and does not return them", async (t) => {
   const { pool } = await testDatabase(t);
-  const keys = createKeys(pool);
+  const { keys, authenticate, authorizeActor } = adminOf(pool);
   const given = [
     "sixteen-letters!",
     "ck_not-of-our-making-0000000000000000",
@@ -48,11 +46,11 @@ test("accepts given secrets unchanged, in an empty store and in a used one, and 
     const { created } = await bootstrap(pool, { apiKey });
     assert.deepEqual(Object.keys(created), i === 0 ? ["operatorToken"] : []);
     assert.deepEqual((await bootstrap(pool, { apiKey })).created, {});
-    assert.equal((await keys.authenticate(apiKey)).workspace, "default");
+    assert.equal((await authenticate(apiKey)).workspace, "default");
   }
   await bootstrap(pool, { operatorToken: "an operator's token".replaceAll(" ", "-") });
-  await createOwners(pool).authenticate("an-operator's-token", "operator");
-  assert.equal((await keys.list(OPERATOR, {})).keys.length, given.length);
+  await authorizeActor("an-operator's-token", "operator");
+  assert.equal((await keys.listKeys({})).keys.length, given.length);
 });
 
 test("creates the first workspace without secrets when none is offered, and the secrets when they are", async (t) => {
@@ -67,12 +65,12 @@ test("creates the first workspace without secrets when none is offered, and the 
 
 test("does not restore a given key that was revoked", async (t) => {
   const { pool } = await testDatabase(t);
-  const keys = createKeys(pool);
+  const { keys, authenticate } = adminOf(pool);
   const apiKey = "a-key-that-will-be-revoked";
   await bootstrap(pool, { apiKey });
-  await keys.revoke(OPERATOR, (await keys.authenticate(apiKey)).keyId);
+  await keys.revokeKey({ id: (await authenticate(apiKey)).keyId });
   await bootstrap(pool, { apiKey });
-  await assert.rejects(keys.authenticate(apiKey), { kind: "unauthenticated" });
+  await assert.rejects(authenticate(apiKey), { kind: "unauthenticated" });
 });
 
 test("refuses an unusable secret, names its variable and does not show the secret", () => {

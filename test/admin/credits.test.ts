@@ -1,17 +1,27 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { test } from "vitest";
+import {
+  BalanceSchema,
+  BookingSchema,
+  BooksDifferenceSchema,
+  LedgerEntryKind,
+  SpendLimitSettingSchema,
+} from "../../gen/chorus/admin/v1/credits_pb.js";
+import { SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Actor } from "../../src/admin/audit.ts";
-import { type BookingKind, type Credit, createCredit } from "../../src/admin/credits.ts";
 import { applyTiers } from "../../src/admin/tiers.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
+import { wordOf } from "../../src/json-names.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { checkBooks, makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { admitIn, settleIn } from "../helpers/exchange.ts";
 import { admit as admitOn, listen, makeGrants } from "../helpers/grants.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { overridesOf } from "../helpers/limits.ts";
 import { until } from "../helpers/until.ts";
 
 /** The same for every settlement of a request: a repeated settlement finds the record by this time. */
@@ -19,20 +29,29 @@ const ADMITTED_AT = new Date();
 
 const UNLIMITED = [{ name: "free", purchased: 0, limits: {} }];
 
-async function open(t: Lifetime): Promise<{ credit: Credit; pool: Pool; id: string }> {
+async function open(t: Lifetime): Promise<BackOffice & { pool: Pool; id: string }> {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, UNLIMITED);
-  const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const office = adminOf(pool);
+  const { workspace } = await office.workspaces.createWorkspace({ name: "w" });
+  const id = workspace?.id ?? "";
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
      values ($1, 'key_1', 'x', 'ck', '{generate}')`,
     [id],
   );
-  return { credit: createCredit(pool), pool, id };
+  return { ...office, pool, id };
 }
 
-const book = (credit: Credit, kind: BookingKind, amount: string, reference: string, actor: Actor = OPERATOR) =>
-  credit.book(actor, { workspace: "w", kind, amount, reference });
+type Credits = BackOffice["credits"];
+type BookingKind = "grant" | "purchase" | "deduct";
+
+const book = (credits: Credits, kind: BookingKind, amount: string, reference: string, workspace = "w") =>
+  credits[kind]({ workspace, amount, reference });
+
+/** A balance in credits. */
+const balanceOf = (granted: string, purchased: string, held: string) =>
+  create(BalanceSchema, { granted, purchased, held });
 
 /** Admits a request. @returns the kind of the refusal; undefined when it was admitted */
 async function hold(pool: Pool, id: string, request: string, micro: number): Promise<string | undefined> {
@@ -45,27 +64,25 @@ async function settle(pool: Pool, id: string, request: string, micro: number): P
 }
 
 test("books grants, purchases and adjustments and records them in the ledger and the audit", async (t) => {
-  const { credit, pool, id } = await open(t);
-  const grant = await book(credit, "grant", "10.5", "welcome");
-  assert.deepEqual(grant, {
-    kind: "grant",
-    reference: "welcome",
-    amount: 10_500_000n,
-    bookedBefore: false,
-    at: grant.at,
-    balance: { granted: 10_500_000n, purchased: 0n, held: 0n },
-  });
-  const purchase = await book(credit, "purchase", "1000000000", "'; drop table ledger; --");
-  assert.deepEqual(purchase.balance, { granted: 10_500_000n, purchased: 1_000_000_000_000_000n, held: 0n });
-  await book(credit, "adjustment", "0.5", "correction");
-  const { entries, nextPageToken } = await credit.ledger(OPERATOR, { workspace: "w" });
-  assert.equal(nextPageToken, undefined);
+  const { credits, pool, id } = await open(t);
+  const grant = await book(credits, "grant", "10.5", "welcome");
+  const at = grant.booking?.at;
+  assert.ok(at && Math.abs(timestampDate(at).getTime() - Date.now()) < 60_000);
+  const kind = LedgerEntryKind.GRANT;
+  assert.deepEqual(grant.booking, create(BookingSchema, { kind, reference: "welcome", amount: "10.5", at }));
+  assert.equal(grant.booking.bookedBefore, false);
+  assert.deepEqual(grant.balance, balanceOf("10.5", "0", "0"));
+  const purchase = await book(credits, "purchase", "1000000000", "'; drop table ledger; --");
+  assert.deepEqual(purchase.balance, balanceOf("10.5", "1000000000", "0"));
+  await book(credits, "deduct", "0.5", "correction");
+  const { entries, nextPageToken } = await credits.listLedger({ workspace: "w" });
+  assert.equal(nextPageToken, "");
   assert.deepEqual(
     entries.map(({ kind, reference, granted, purchased, held }) => [kind, reference, granted, purchased, held]),
     [
-      ["adjustment", "correction", -500_000n, 0n, 0n],
-      ["purchase", "'; drop table ledger; --", 0n, 1_000_000_000_000_000n, 0n],
-      ["grant", "welcome", 10_500_000n, 0n, 0n],
+      [LedgerEntryKind.ADJUSTMENT, "correction", "-0.5", "0", "0"],
+      [LedgerEntryKind.PURCHASE, "'; drop table ledger; --", "0", "1000000000", "0"],
+      [LedgerEntryKind.GRANT, "welcome", "10.5", "0", "0"],
     ],
   );
   const audit = await pool.query("select action, details from audit where action like 'credit.%' order by id");
@@ -78,18 +95,21 @@ test("books grants, purchases and adjustments and records them in the ledger and
 });
 
 test("books a reference once when it is sent again or several times at once", async (t) => {
-  const { credit, pool } = await open(t);
-  const bookings = await Promise.all(Array.from({ length: 8 }, () => book(credit, "purchase", "5", "p")));
-  const [first, ...repeated] = bookings.toSorted((a, b) => Number(a.bookedBefore) - Number(b.bookedBefore));
-  assert.equal(first?.bookedBefore, false);
-  const again = { ...first, bookedBefore: true };
+  const { credits, workspaces, pool } = await open(t);
+  const bookings = await Promise.all(Array.from({ length: 8 }, () => book(credits, "purchase", "5", "p")));
+  const [first, ...repeated] = bookings.toSorted(
+    (a, b) => Number(a.booking?.bookedBefore) - Number(b.booking?.bookedBefore),
+  );
+  assert.ok(first?.booking);
+  assert.equal(first.booking.bookedBefore, false);
+  const again = { ...first, booking: { ...first.booking, bookedBefore: true } };
   for (const booking of repeated) assert.deepEqual(booking, again);
-  assert.deepEqual(await book(credit, "purchase", "5.000000", "p"), again);
+  assert.deepEqual(await book(credits, "purchase", "5.000000", "p"), again);
   for (const [kind, amount] of [
     ["purchase", "5.000001"],
     ["grant", "5"],
   ] as const) {
-    await assert.rejects(book(credit, kind, amount, "p"), { kind: "invalid_request", field: "reference" });
+    await assert.rejects(book(credits, kind, amount, "p"), { kind: "invalid_request", field: "reference" });
   }
   const [row] = await pool.query(
     `select purchased_micro as p, purchased_total_micro as t, (select count(*) from ledger) as l,
@@ -97,32 +117,28 @@ test("books a reference once when it is sent again or several times at once", as
   );
   assert.deepEqual(row, { p: 5_000_000n, t: 5_000_000n, l: 1n, a: 1n });
   // References are unique within a workspace only.
-  await createWorkspaces(pool).create(OPERATOR, { name: "w2", kind: "personal" });
-  const other = await credit.book(OPERATOR, { workspace: "w2", kind: "grant", amount: "1", reference: "p" });
-  assert.equal(other.balance.granted, 1_000_000n);
+  await workspaces.createWorkspace({ name: "w2" });
+  const other = await book(credits, "grant", "1", "p", "w2");
+  assert.equal(other.balance?.granted, "1");
 });
 
 test("takes back only granted credit that is neither spent nor held", async (t) => {
-  const { credit, pool, id } = await open(t);
-  await book(credit, "grant", "10", "g");
-  await book(credit, "purchase", "10", "p");
+  const { credits, pool, id } = await open(t);
+  await book(credits, "grant", "10", "g");
+  await book(credits, "purchase", "10", "p");
   assert.equal(await hold(pool, id, "r1", 4_000_000), undefined);
   const refused = (available: string) => ({
     kind: "invalid_request",
     field: "amount",
     message: new RegExp(`^Only ${available} credits`),
   });
-  await assert.rejects(book(credit, "adjustment", "6.000001", "back"), refused("6"));
-  assert.deepEqual((await book(credit, "adjustment", "6", "back")).balance, {
-    granted: 4_000_000n,
-    purchased: 10_000_000n,
-    held: 4_000_000n,
-  });
-  await assert.rejects(book(credit, "adjustment", "0.000001", "more"), refused("0"));
+  await assert.rejects(book(credits, "deduct", "6.000001", "back"), refused("6"));
+  assert.deepEqual((await book(credits, "deduct", "6", "back")).balance, balanceOf("4", "10", "4"));
+  await assert.rejects(book(credits, "deduct", "0.000001", "more"), refused("0"));
   await settle(pool, id, "r1", 3_000_000);
-  await assert.rejects(book(credit, "adjustment", "1.5", "more"), refused("1"));
-  await book(credit, "adjustment", "1", "more");
-  await assert.rejects(book(credit, "adjustment", "1", "purchased credit stays"), refused("0"));
+  await assert.rejects(book(credits, "deduct", "1.5", "more"), refused("1"));
+  await book(credits, "deduct", "1", "more");
+  await assert.rejects(book(credits, "deduct", "1", "purchased credit stays"), refused("0"));
   assert.equal(await hold(pool, id, "r2", 10_000_000), undefined);
   assert.equal(await hold(pool, id, "r3", 1), "rate_limited");
   await checkBooks(pool, id);
@@ -135,18 +151,13 @@ test("takes back granted credit that a replica has reserved and does not use", a
   for (let i = 0; i < 10; i++) await admitOn(grants, { hold: 50_000 });
   const [row] = await pool.query<{ idle: bigint }>("select credit_micro - held_micro as idle from grants");
   assert.ok(row && row.idle > 0n);
-  const { balance } = await createCredit(pool).book(OPERATOR, {
-    workspace: "ws-1",
-    kind: "adjustment",
-    amount: "9.5",
-    reference: "back",
-  });
-  assert.equal(balance.granted, 500_000n);
+  const { balance } = await book(adminOf(pool).credits, "deduct", "9.5", "back", "ws-1");
+  assert.equal(balance?.granted, "0.5");
   await checkBooks(pool);
 });
 
 test("refuses an invalid booking, names its field and changes nothing", async (t) => {
-  const { credit, pool } = await open(t);
+  const { credits, pool } = await open(t);
   const wrong: [BookingKind, string, string, string][] = [
     ["grant", "0", "r", "amount"],
     ["grant", "-0.000000", "r", "amount"],
@@ -155,9 +166,9 @@ test("refuses an invalid booking, names its field and changes nothing", async (t
     ["grant", "1e3", "r", "amount"],
     ["grant", "NaN", "r", "amount"],
     ["grant", "1000000000.000001", "r", "amount"],
-    ["adjustment", "1000000000.000001", "r", "amount"],
-    ["adjustment", "1", "r", "amount"],
-    ["adjustment", "-1", "r", "amount"],
+    ["deduct", "1000000000.000001", "r", "amount"],
+    ["deduct", "1", "r", "amount"],
+    ["deduct", "-1", "r", "amount"],
     ["grant", "-1", "r", "amount"],
     ["purchase", "99999999999999999999", "r", "amount"],
     ["purchase", "1", "", "reference"],
@@ -167,12 +178,12 @@ test("refuses an invalid booking, names its field and changes nothing", async (t
   ];
   for (const [kind, amount, reference, field] of wrong) {
     await assert.rejects(
-      book(credit, kind, amount, reference),
+      book(credits, kind, amount, reference),
       { kind: "invalid_request", field },
       `${kind} ${amount} ${reference}`,
     );
   }
-  await assert.rejects(credit.book(OPERATOR, { workspace: "none", kind: "grant", amount: "1", reference: "r" }), {
+  await assert.rejects(book(credits, "grant", "1", "r", "none"), {
     kind: "unknown_entity",
     field: "workspace",
   });
@@ -180,7 +191,7 @@ test("refuses an invalid booking, names its field and changes nothing", async (t
     "update accounts set granted_micro = 999999999999000000, purchased_total_micro = 999999999999000000",
   );
   for (const kind of ["grant", "purchase"] as const) {
-    await assert.rejects(book(credit, kind, "1.000001", "r"), { kind: "invalid_request", field: "amount" });
+    await assert.rejects(book(credits, kind, "1.000001", "r"), { kind: "invalid_request", field: "amount" });
   }
   const [row] = await pool.query(
     `select (select count(*) from bookings) as b, (select count(*) from ledger) as l, purchased_micro as p
@@ -190,8 +201,8 @@ test("refuses an invalid booking, names its field and changes nothing", async (t
 });
 
 test("pages through the whole ledger once, newest first, while new entries are added", async (t) => {
-  const { credit, pool, id } = await open(t);
-  await book(credit, "grant", "100", "g");
+  const { credits, pool, id } = await open(t);
+  await book(credits, "grant", "100", "g");
   for (let i = 0; i < 6; i++) {
     assert.equal(await hold(pool, id, `r${i}`, 1_000_000), undefined);
     await settle(pool, id, `r${i}`, i % 3 === 0 ? 0 : 1_000);
@@ -205,72 +216,80 @@ test("pages through the whole ledger once, newest first, while new entries are a
      select $1, now() + i % 3 * interval '1 microsecond', 'grant', 'm' || i from generate_series(1, 30) i`,
     [id],
   );
-  const all = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_000 });
+  const all = await credits.listLedger({ workspace: "w", pageSize: 1_000 });
   assert.equal(all.entries.length, 37);
-  const seen: bigint[] = [];
-  let pageToken: string | undefined;
+  const seen: string[] = [];
+  let pageToken = "";
   do {
-    const page = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 7, ...(pageToken ? { pageToken } : {}) });
+    const page = await credits.listLedger({ workspace: "w", pageSize: 7, pageToken });
     seen.push(...page.entries.map((entry) => entry.id));
-    if (!pageToken) await book(credit, "grant", "1", "later");
+    if (pageToken === "") await book(credits, "grant", "1", "later");
     pageToken = page.nextPageToken;
-  } while (pageToken);
+  } while (pageToken !== "");
   assert.deepEqual(
     seen,
     all.entries.map((entry) => entry.id),
   );
-  const charges = await credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_000, chargesOnly: true });
-  assert.equal(charges.entries.filter(({ kind }) => kind === "settlement").length, 4);
-  assert.ok(charges.entries.every(({ kind }) => kind !== "hold" && kind !== "release"));
+  const charges = await credits.listLedger({ workspace: "w", pageSize: 1_000, chargesOnly: true });
+  assert.equal(charges.entries.filter(({ kind }) => kind === LedgerEntryKind.SETTLEMENT).length, 4);
+  assert.ok(charges.entries.every(({ kind }) => kind !== LedgerEntryKind.HOLD && kind !== LedgerEntryKind.RELEASE));
   for (const pageToken of ["x", Buffer.from("1780000000000000 1 or 1=1").toString("base64url")])
-    await assert.rejects(credit.ledger(OPERATOR, { workspace: "w", pageToken }), {
+    await assert.rejects(credits.listLedger({ workspace: "w", pageToken }), {
       kind: "invalid_request",
       field: "page_token",
     });
-  await assert.rejects(credit.ledger(OPERATOR, { workspace: "w", pageSize: 1_001 }), {
+  await assert.rejects(credits.listLedger({ workspace: "w", pageSize: 1_001 }), {
     kind: "invalid_request",
     field: "page_size",
   });
-  await assert.rejects(credit.ledger(OPERATOR, { workspace: "none" }), { kind: "unknown_entity" });
+  await assert.rejects(credits.listLedger({ workspace: "none" }), { kind: "unknown_entity" });
 });
 
 test("sets and clears each spend limit on its own, and applies it to the next requests", async (t) => {
-  const { credit, pool, id } = await open(t);
-  await book(credit, "purchase", "10", "p");
+  const { credits, workspaces, pool, id } = await open(t);
+  await book(credits, "purchase", "10", "p");
   const owner: Actor = { kind: "owner", id: "tok_owner", workspaceId: id };
-  const set = (period: string, amount: string | undefined) =>
-    credit.setSpendLimit(owner, { workspace: "", period, amount });
-  assert.deepEqual(await set("day", "2.5"), { day: 2_500_000n });
-  assert.deepEqual(await set("month", "1000000000"), { day: 2_500_000n, month: 1_000_000_000_000_000n });
+  const set = async (period: SpendPeriod, amount: string | undefined) => {
+    const { spendLimits } =
+      amount === undefined
+        ? await credits.clearSpendLimit({ period }, owner)
+        : await credits.setSpendLimit({ period, amount }, owner);
+    return Object.fromEntries(spendLimits.map((limit) => [wordOf(SpendPeriodSchema, limit.period), limit.amount]));
+  };
+  const { DAY, MONTH, UNSPECIFIED } = SpendPeriod;
+  assert.deepEqual(await set(DAY, "2.5"), { day: "2.5" });
+  assert.deepEqual(await set(MONTH, "1000000000"), { day: "2.5", month: "1000000000" });
   assert.equal(await hold(pool, id, "r1", 2_500_001), "spend_limit_reached");
   assert.equal(await hold(pool, id, "r1", 2_500_000), undefined);
-  assert.deepEqual(await set("day", "0"), { day: 0n, month: 1_000_000_000_000_000n });
+  assert.deepEqual(await set(DAY, "0"), { day: "0", month: "1000000000" });
   assert.equal(await hold(pool, id, "r2", 1), "spend_limit_reached");
-  assert.deepEqual(await set("day", undefined), { month: 1_000_000_000_000_000n });
-  assert.deepEqual(await set("day", undefined), { month: 1_000_000_000_000_000n });
+  assert.deepEqual(await set(DAY, undefined), { month: "1000000000" });
+  assert.deepEqual(await set(DAY, undefined), { month: "1000000000" });
   assert.equal(await hold(pool, id, "r2", 1), undefined);
   for (const [period, amount, field] of [
-    ["year", "1", "period"],
-    ["", "1", "period"],
-    ["day", "-1", "amount"],
-    ["day", "", "amount"],
-    ["day", "1000000000.1", "amount"],
+    [99 as SpendPeriod, "1", "period"],
+    [UNSPECIFIED, "1", "period"],
+    [DAY, "-1", "amount"],
+    [DAY, "", "amount"],
+    [DAY, "1000000000.1", "amount"],
   ] as const) {
     await assert.rejects(set(period, amount), { kind: "invalid_request", field });
   }
-  assert.deepEqual((await createWorkspaces(pool).get(owner, "")).spendLimits, { month: 1_000_000_000_000_000n });
+  const { workspace } = await workspaces.getWorkspace({}, owner);
+  const month = create(SpendLimitSettingSchema, { period: MONTH, amount: "1000000000" });
+  assert.deepEqual(workspace?.spendLimits, [month]);
 });
 
 test("tells the replicas with headroom of a workspace that its limits have changed", async (t) => {
   const { pool, url } = await testDatabase(t);
-  const [credit, workspaces] = [createCredit(pool), createWorkspaces(pool)];
+  const { credits, workspaces } = adminOf(pool);
   for (const id of ["ws_1", "ws_2"]) await makeAccount(pool, id, { granted: 1_000 });
   const told: string[] = [];
   t.onTestFinished(await listen(url, (workspace) => told.push(workspace)));
   await admitOn(await makeGrants(t, { pool }, "r1"));
   for (const workspace of ["ws-2", "ws-1"]) {
-    await credit.setSpendLimit(OPERATOR, { workspace, period: "day", amount: "1" });
-    await workspaces.setLimits(OPERATOR, workspace, [{ name: "concurrent_requests", to: 1n }]);
+    await credits.setSpendLimit({ workspace, period: SpendPeriod.DAY, amount: "1" });
+    await workspaces.setLimits({ workspace, overrides: overridesOf([{ name: "concurrent_requests", to: 1n }]) });
   }
   await until(() => told.length === 2);
   assert.deepEqual(told, ["ws_1", "ws_1"]);
@@ -282,14 +301,14 @@ const GRANT =
   "input_tokens, output_tokens, reply)";
 
 test("finds each kind of difference between ledger, accounts, grants and usage", async (t) => {
-  const { credit, pool, id } = await open(t);
-  await book(credit, "grant", "3", "g");
-  await book(credit, "purchase", "4", "p");
+  const { credits, pool, id } = await open(t);
+  await book(credits, "grant", "3", "g");
+  await book(credits, "purchase", "4", "p");
   for (const request of ["r1", "r2", "r3"]) assert.equal(await hold(pool, id, request, 2_000_000), undefined);
   await settle(pool, id, "r2", 2_000_000);
   await settle(pool, id, "r3", 2_000_000);
-  assert.deepEqual(await credit.check(OPERATOR, "w"), []);
-  assert.deepEqual(await credit.check(OPERATOR, ""), []);
+  assert.deepEqual((await credits.checkBooks({ workspace: "w" })).differences, []);
+  assert.deepEqual((await credits.checkBooks({})).differences, []);
   for (const [statement, ...checks] of [
     ["update accounts set granted_micro = granted_micro + 1", "granted = ledger"],
     ["update accounts set purchased_micro = purchased_micro + 1", "purchased = ledger"],
@@ -320,10 +339,11 @@ test("finds each kind of difference between ledger, accounts, grants and usage",
     await assert.rejects(
       pool.tx(async (query) => {
         await query(statement);
-        const found = await createCredit({ ...pool, query, tx: (run) => run(query) }).check(OPERATOR, "");
-        const names = new Set(found.map(({ check }) => check));
+        const within = adminOf({ ...pool, query, tx: (run) => run(query) });
+        const { differences } = await within.credits.checkBooks({});
+        const names = new Set(differences.map(({ check }) => check));
         for (const check of checks) assert.ok(names.has(check), `${statement}: ${[...names]}`);
-        assert.ok(found.every(({ workspace }) => workspace === "w"));
+        assert.ok(differences.every(({ workspace }) => workspace === "w"));
         throw new Error("undo");
       }),
       { message: "undo" },
@@ -332,8 +352,10 @@ test("finds each kind of difference between ledger, accounts, grants and usage",
   await assert.rejects(
     pool.tx(async (query) => {
       await query("update accounts set granted_micro = granted_micro + 1");
-      assert.deepEqual(await createCredit({ ...pool, query, tx: (run) => run(query) }).check(OPERATOR, "w"), [
-        { check: "granted = ledger", workspace: "w", subject: "", expected: "0", found: "0.000001" },
+      const within = adminOf({ ...pool, query, tx: (run) => run(query) });
+      const figures = { expected: "0", found: "0.000001" };
+      assert.deepEqual((await within.credits.checkBooks({ workspace: "w" })).differences, [
+        create(BooksDifferenceSchema, { check: "granted = ledger", workspace: "w", ...figures }),
       ]);
       throw new Error("undo");
     }),
@@ -342,15 +364,15 @@ test("finds each kind of difference between ledger, accounts, grants and usage",
 });
 
 test("reports no violation when a spend limit is lowered below the amount already spent", async (t) => {
-  const { credit, pool, id } = await open(t);
-  await book(credit, "purchase", "4", "p");
+  const { credits, pool, id } = await open(t);
+  await book(credits, "purchase", "4", "p");
   assert.equal(await hold(pool, id, "r1", 2_000_000), undefined);
-  await credit.setSpendLimit(OPERATOR, { workspace: "w", period: "week", amount: "1" });
-  assert.deepEqual(await credit.check(OPERATOR, "w"), []);
+  await credits.setSpendLimit({ workspace: "w", period: SpendPeriod.WEEK, amount: "1" });
+  assert.deepEqual((await credits.checkBooks({ workspace: "w" })).differences, []);
 });
 
 test("keeps each balance at zero or above and equal to its ledger, for any bookings and requests", async (t) => {
-  const { credit, pool, id } = await open(t);
+  const { credits, pool, id } = await open(t);
   type Step =
     | { do: "book"; kind: BookingKind; micro: bigint; reference: number }
     | { do: "hold"; micro: number }
@@ -359,7 +381,7 @@ test("keeps each balance at zero or above and equal to its ledger, for any booki
   const step = fc.oneof<fc.Arbitrary<Step>[]>(
     fc.record({
       do: fc.constant("book" as const),
-      kind: fc.constantFrom("grant" as const, "purchase" as const, "adjustment" as const),
+      kind: fc.constantFrom("grant" as const, "purchase" as const, "deduct" as const),
       micro: fc.bigInt({ min: -1n, max: 60n }),
       reference: fc.nat(12),
     }),
@@ -385,7 +407,7 @@ test("keeps each balance at zero or above and equal to its ledger, for any booki
         } else {
           const digits = String(of.micro < 0n ? -of.micro : of.micro).padStart(6, "0");
           const amount = `${of.micro < 0n ? "-" : ""}0.${digits}`;
-          await book(credit, of.kind, amount, `${round}-${of.reference}`).then(
+          await book(credits, of.kind, amount, `${round}-${of.reference}`).then(
             () => booked.set(of.reference, booked.get(of.reference) ?? of),
             (error: { kind: string; field: string }) => assert.equal(error.kind, "invalid_request"),
           );
@@ -411,12 +433,12 @@ test("keeps each balance at zero or above and equal to its ledger, for any booki
 
 test("every call fails with overloaded while the database is unreachable", async () => {
   const pool = openPool("postgres://nobody@127.0.0.1:1/none");
-  const credit = createCredit(pool);
+  const { credits } = adminOf(pool);
   const calls = [
-    book(credit, "grant", "1", "r"),
-    credit.ledger(OPERATOR, { workspace: "w" }),
-    credit.check(OPERATOR, "w"),
-    credit.setSpendLimit(OPERATOR, { workspace: "w", period: "day", amount: "1" }),
+    book(credits, "grant", "1", "r"),
+    credits.listLedger({ workspace: "w" }),
+    credits.checkBooks({ workspace: "w" }),
+    credits.setSpendLimit({ workspace: "w", period: SpendPeriod.DAY, amount: "1" }),
   ];
   await Promise.all(calls.map((call) => assert.rejects(call, { kind: "overloaded" })));
   await pool.end();

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { test } from "vitest";
-import { createCredit } from "../../src/admin/credits.ts";
 import { applyTiers } from "../../src/admin/tiers.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { LIMIT_NAMES } from "../../src/config/tiers.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { admitIn } from "../helpers/exchange.ts";
+import { type LimitChange, overridesOf } from "../helpers/limits.ts";
 
 const TIERS = [
   { name: "free", purchased: 0, limits: { requests_per_minute: 5, concurrent_requests: 1 } },
@@ -28,8 +27,8 @@ async function inForce(pool: Pool): Promise<unknown[]> {
 test("moves a workspace to the last tier whose threshold it has reached as soon as a purchase is booked", async (t) => {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
-  const credit = createCredit(pool);
-  await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
+  const { credits, workspaces } = adminOf(pool);
+  await workspaces.createWorkspace({ name: "w" });
   const steps: [string, string][] = [
     ["9.999999", "free"],
     ["0.000001", "1"],
@@ -39,7 +38,7 @@ test("moves a workspace to the last tier whose threshold it has reached as soon 
   ];
   assert.deepEqual(await inForce(pool), [["free", TIERS[0]?.limits]]);
   for (const [i, [amount, tier]] of steps.entries()) {
-    await credit.book(OPERATOR, { workspace: "w", kind: "purchase", amount, reference: `p${i}` });
+    await credits.purchase({ workspace: "w", amount, reference: `p${i}` });
     assert.deepEqual(await inForce(pool), [[tier, TIERS.find(({ name }) => name === tier)?.limits]]);
   }
 });
@@ -47,11 +46,11 @@ test("moves a workspace to the last tier whose threshold it has reached as soon 
 test("does not raise the tier for grants, and counts purchased credit after it is spent", async (t) => {
   const { pool } = await testDatabase(t);
   await applyTiers(pool, TIERS);
-  const credit = createCredit(pool);
-  const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "w", kind: "personal" });
-  await credit.book(OPERATOR, { workspace: "w", kind: "grant", amount: "1000", reference: "g" });
+  const { credits, workspaces } = adminOf(pool);
+  const id = (await workspaces.createWorkspace({ name: "w" })).workspace?.id;
+  await credits.grant({ workspace: "w", amount: "1000", reference: "g" });
   assert.deepEqual(await inForce(pool), [["free", TIERS[0]?.limits]]);
-  await credit.book(OPERATOR, { workspace: "w", kind: "purchase", amount: "10", reference: "p" });
+  await credits.purchase({ workspace: "w", amount: "10", reference: "p" });
   await pool.query("update accounts set granted_micro = 0, purchased_micro = 0");
   await pool.query("select refresh_limits($1)", [id]);
   assert.deepEqual(await inForce(pool), [["1", TIERS[1]?.limits]]);
@@ -98,26 +97,26 @@ test("applies a new configuration to every workspace and keeps overrides of limi
 
 test("refuses every request for each limit that is zero, and names the limit", async (t) => {
   const { pool } = await testDatabase(t);
-  const workspaces = createWorkspaces(pool);
-  const { id } = await workspaces.create(OPERATOR, { name: "w", kind: "personal" });
-  await createCredit(pool).book(OPERATOR, { workspace: "w", kind: "grant", amount: "1", reference: "g" });
+  const { credits, workspaces } = adminOf(pool);
+  const id = (await workspaces.createWorkspace({ name: "w" })).workspace?.id ?? "";
+  await credits.grant({ workspace: "w", amount: "1", reference: "g" });
+  const set = (change: LimitChange) => workspaces.setLimits({ workspace: "w", overrides: overridesOf([change]) });
   for (const name of LIMIT_NAMES) {
-    await workspaces.setLimits(OPERATOR, "w", [{ name, to: 0n }]);
+    await set({ name, to: 0n });
     const verdict = await admitIn(pool, id, name, { hold: 1 });
     assert.deepEqual([verdict?.refusal, verdict?.limit], ["rate_limited", name]);
-    await workspaces.setLimits(OPERATOR, "w", [{ name, to: "default" }]);
+    await set({ name, to: "default" });
   }
   assert.equal(await admitIn(pool, id, "last", { hold: 1 }), undefined);
 });
 
 test("applies tiers when several replicas start at once while purchases are booked", async (t) => {
   const { pool, url } = await testDatabase(t);
-  const credit = createCredit(pool);
-  const workspaces = createWorkspaces(pool);
-  for (let i = 0; i < 20; i++) await workspaces.create(OPERATOR, { name: `w${i}`, kind: "personal" });
+  const { credits, workspaces } = adminOf(pool);
+  for (let i = 0; i < 20; i++) await workspaces.createWorkspace({ name: `w${i}` });
   const replicas = Array.from({ length: 4 }, () => openPool(url, { max: 1 }));
   const bookings = Array.from({ length: 20 }, (_, i) =>
-    credit.book(OPERATOR, { workspace: `w${i}`, kind: "purchase", amount: "10", reference: "p" }),
+    credits.purchase({ workspace: `w${i}`, amount: "10", reference: "p" }),
   );
   await Promise.all([...replicas.map((replica) => applyTiers(replica, TIERS)), ...bookings]);
   await Promise.all(replicas.map((replica) => replica.end()));

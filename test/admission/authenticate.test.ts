@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
-import { createKeys, type Keys } from "../../src/admin/keys/keys.ts";
-import { createAuthenticator } from "../../src/admission/authenticate.ts";
+import { Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { type Authenticator, createAuthenticator, requireScope } from "../../src/admission/authenticate.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { createLog } from "../../src/log.ts";
 import { createNotifications, type NotificationsConnection } from "../../src/store/notifications.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -35,15 +36,26 @@ function counted(pool: Pool): Pool & { statements: number; running: number } {
   return counter;
 }
 
-async function workspace(pool: Pool): Promise<Keys> {
+/** The keys of a new workspace, and their look-up on the replica that changes them. */
+async function workspace(pool: Pool) {
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
-  return createKeys(pool);
+  const { keys, authenticate } = adminOf(pool);
+  return {
+    authenticate,
+    async create(request: { scopes?: Scope[]; expiresAt?: Date } = {}) {
+      const { scopes = [], expiresAt } = request;
+      const expiry = expiresAt ? { expiresAt: timestampFromDate(expiresAt) } : {};
+      const { key, secret } = await keys.createKey({ workspace: "one", scopes, ...expiry });
+      return { id: key?.id ?? "", secret };
+    },
+    revoke: (id: string) => keys.revokeKey({ id }),
+  };
 }
 
 test("identifies the caller of a valid key and refuses every other secret with the same message", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const key = await keys.create(OPERATOR, { workspace: "one", scopes: ["metrics"] });
+  const key = await keys.create({ scopes: [Scope.METRICS] });
   assert.deepEqual(await keys.authenticate(key.secret), {
     workspaceId: "ws_1",
     workspace: "one",
@@ -73,10 +85,10 @@ test("identifies the caller of a valid key and refuses every other secret with t
 test("refuses a key within a second after it was revoked in the database, under constant use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+  const { secret, id } = await keys.create();
   const replicaPool = openPool(url);
   t.onTestFinished(() => replicaPool.end());
-  const replica = createKeys(replicaPool);
+  const replica = createAuthenticator(replicaPool, Date.now);
   for (const end = Date.now() + 700; Date.now() < end; await sleep(5)) await replica.authenticate(secret);
   await pool.query("update api_keys set revoked_at = now() where id = $1", [id]);
   const revoked = performance.now();
@@ -97,9 +109,9 @@ test("refuses a key within a second after it was revoked in the database, under 
 test("refuses a key at once on the replica that revoked it", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+  const { secret, id } = await keys.create();
   await keys.authenticate(secret);
-  await keys.revoke(OPERATOR, id);
+  await keys.revoke(id);
   await assert.rejects(keys.authenticate(secret), UNAUTHENTICATED);
 });
 
@@ -108,7 +120,7 @@ test("checks expiry at each use, caches a look-up for 500 ms and shares it betwe
   const setUp = await workspace(pool);
   const start = Date.now();
   let now = start;
-  const { secret } = await setUp.create(OPERATOR, { workspace: "one", expiresAt: new Date(start + 60_000) });
+  const { secret } = await setUp.create({ expiresAt: new Date(start + 60_000) });
   const counter = counted(pool);
   const { authenticate } = createAuthenticator(counter, () => now);
   await Promise.all(Array.from({ length: 50 }, () => authenticate(secret)));
@@ -135,7 +147,7 @@ test("checks expiry at each use, caches a look-up for 500 ms and shares it betwe
 test("sends few statements for a flood of unknown keys and keeps valid keys in the cache", async (t) => {
   const { pool } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret } = await keys.create(OPERATOR, { workspace: "one" });
+  const { secret } = await keys.create();
   const counter = counted(pool);
   const now = Date.now();
   const { authenticate } = createAuthenticator(counter, () => now);
@@ -159,7 +171,7 @@ test("sends few statements for a flood of unknown keys and keeps valid keys in t
 test("accepts cached keys for 500 ms without the database, then fails with overloaded, and recovers", async (t) => {
   const { pool, url } = await testDatabase(t);
   const setUp = await workspace(pool);
-  const { secret } = await setUp.create(OPERATOR, { workspace: "one" });
+  const { secret } = await setUp.create();
   const own = openPool(url);
   t.onTestFinished(() => own.end());
   let now = Date.now();
@@ -188,7 +200,7 @@ test("accepts cached keys for 500 ms without the database, then fails with overl
 test("replaces lost connections", async (t) => {
   const { pool, url } = await testDatabase(t);
   const keys = await workspace(pool);
-  const { secret } = await keys.create(OPERATOR, { workspace: "one" });
+  const { secret } = await keys.create();
   const own = openPool(url);
   t.onTestFinished(() => own.end());
   const { authenticate, forget } = createAuthenticator(own, Date.now);
@@ -214,7 +226,7 @@ test("replaces lost connections", async (t) => {
 });
 
 interface Listening {
-  authenticate: Keys["authenticate"];
+  authenticate: Authenticator["authenticate"];
   /** Whether the secret is accepted. */
   accepts(secret: string): Promise<boolean>;
   notifications: NotificationsConnection;
@@ -228,7 +240,7 @@ async function listening(t: Lifetime, url: string, listenUrl = url, clock = Date
   t.onTestFinished(() => own.end());
   const counter = counted(own);
   const notifications = createNotifications(createLog("silent"));
-  const { authenticate } = createKeys(counter, clock, notifications);
+  const { authenticate } = createAuthenticator(counter, clock, notifications);
   notifications.start(listenUrl, own);
   t.onTestFinished(() => notifications.stop());
   await until(() => notifications.period !== undefined);
@@ -252,7 +264,7 @@ async function refusedSoon(accepted: () => Promise<boolean>): Promise<void> {
 
 test("does not look a key in use up again while it listens, except every half minute", async (t) => {
   const { pool, url } = await testDatabase(t);
-  const { secret } = await (await workspace(pool)).create(OPERATOR, { workspace: "one" });
+  const { secret } = await (await workspace(pool)).create();
   let now = Date.now();
   const replica = await listening(t, url, url, () => now);
   // A busy machine can interrupt listening between the two readings.
@@ -277,14 +289,14 @@ test("refuses a revoked, expired or deleted key on all replicas that listen", as
   const keys = await workspace(pool);
   const replicas = [await listening(t, url), await listening(t, url)];
   const changes: ((id: string) => Promise<unknown>)[] = [
-    (id) => keys.revoke(OPERATOR, id),
+    (id) => keys.revoke(id),
     (id) => pool.query("update api_keys set revoked_at = now() where id = $1", [id]),
     (id) => pool.query("update api_keys set expires_at = now() where id = $1", [id]),
     (id) => pool.query("delete from api_keys where id = $1", [id]),
     () => pool.query("delete from workspaces"),
   ];
   for (const change of changes) {
-    const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+    const { secret, id } = await keys.create();
     for (const { accepts } of replicas) assert.ok(await accepts(secret));
     await change(id);
     for (const { accepts } of replicas) await refusedSoon(() => accepts(secret));
@@ -293,7 +305,7 @@ test("refuses a revoked, expired or deleted key on all replicas that listen", as
 
 test("applies new scopes on a replica that listens", async (t) => {
   const { pool, url } = await testDatabase(t);
-  const { secret, id } = await (await workspace(pool)).create(OPERATOR, { workspace: "one" });
+  const { secret, id } = await (await workspace(pool)).create();
   const { authenticate } = await listening(t, url);
   assert.deepEqual((await authenticate(secret)).scopes, ["generate", "metrics"]);
   await pool.query("update api_keys set scopes = '{metrics}' where id = $1", [id]);
@@ -305,13 +317,13 @@ test("refuses a key that was revoked after the server ended the connection of th
   const keys = await workspace(pool);
   const { accepts } = await listening(t, url);
   for (let round = 0; round < 5; round++) {
-    const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+    const { secret, id } = await keys.create();
     assert.ok(await accepts(secret));
     await pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name = 'chorus listen'`,
     );
-    await keys.revoke(OPERATOR, id);
+    await keys.revoke(id);
     await refusedSoon(() => accepts(secret));
   }
 });
@@ -321,10 +333,10 @@ test("refuses a key that was revoked while the connection of the listener is fro
   const keys = await workspace(pool);
   const relay = await startRelay(t, url);
   const { accepts } = await listening(t, url, relay.url);
-  const { secret, id } = await keys.create(OPERATOR, { workspace: "one" });
+  const { secret, id } = await keys.create();
   assert.ok(await accepts(secret));
   relay.frozen = true;
-  await keys.revoke(OPERATOR, id);
+  await keys.revoke(id);
   await refusedSoon(() => accepts(secret));
 });
 
@@ -341,4 +353,10 @@ test("a key that is revoked on one service is refused by the others, a renamed o
   assert.equal(await status(), 200);
   assert.equal((await chorus("keys", "revoke", key?.id ?? "")).code, 0);
   await until(async () => (await status()) === 401);
+});
+
+test("names the missing scope", () => {
+  const caller = { workspaceId: "ws_1", workspace: "one", keyId: "key_1", scopes: ["generate"] as const };
+  requireScope(caller, "generate");
+  assert.throws(() => requireScope(caller, "metrics"), { kind: "missing_scope", message: /"metrics"/ });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { WorkspaceKind } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { adminOf } from "../helpers/admin.ts";
 import { type CliResult, runCli } from "../helpers/cli.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 
@@ -14,7 +14,7 @@ const test = base
   .extend("workspace", async ({ database }) => {
     // Separates the keys of the tests.
     const name = `team-${randomUUID().slice(0, 8)}`;
-    await createWorkspaces(database.pool).create(OPERATOR, { name, kind: "organization" });
+    await adminOf(database.pool).workspaces.createWorkspace({ name, kind: WorkspaceKind.ORGANIZATION });
     return name;
   });
 

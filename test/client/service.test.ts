@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
-import { createCredit } from "../../src/admin/credits.ts";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
+import { Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { SpendPeriod } from "../../gen/chorus/v1/generation_pb.js";
 import { type ChorusError, type ChorusOptions, createChorus, type FailureCode } from "../../src/client/client.ts";
 import { SERVICE_CODES } from "../../src/client/failure.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
+import { overridesOf } from "../helpers/limits.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { startCuttingProxy } from "./cutting-proxy.ts";
@@ -18,8 +18,7 @@ const STRICT = {
 } as const;
 
 const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service, database: { pool } }) => {
-  const keys = createKeys(pool);
-  const workspaces = createWorkspaces(pool);
+  const { keys, workspaces, credits } = adminOf(pool);
   const open = (options: Partial<ChorusOptions> = {}) =>
     createChorus({ baseUrl: service.url, apiKey: service.apiKey, retries: 0, ...options });
   const chorus = open();
@@ -32,12 +31,11 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
     assert.ok(Math.abs(actual - expected) < 1e-6, `${actual} ${expected}`);
   /** Creates a workspace, with purchased credit if given. */
   const openWorkspace = async (name: string, purchased?: string) => {
-    await workspaces.create(OPERATOR, { name, kind: "personal" });
-    const purchase = { workspace: name, kind: "purchase", reference: "test" } as const;
-    if (purchased) await createCredit(pool).book(OPERATOR, { ...purchase, amount: purchased });
-    return open({ apiKey: (await keys.create(OPERATOR, { workspace: name })).secret });
+    await workspaces.createWorkspace({ name });
+    if (purchased) await credits.purchase({ workspace: name, amount: purchased, reference: "test" });
+    return open({ apiKey: (await keys.createKey({ workspace: name })).secret });
   };
-  return { keys, workspaces, open, chorus, balance, near, openWorkspace };
+  return { keys, workspaces, credits, open, chorus, balance, near, openWorkspace };
 });
 
 describe("the client against the running service", () => {
@@ -89,7 +87,7 @@ describe("the client against the running service", () => {
     service,
     vendor,
     database: { pool, url: databaseUrl },
-    shared: { keys, workspaces, open, chorus, openWorkspace },
+    shared: { credits, keys, workspaces, open, chorus, openWorkspace },
     t,
   }) => {
     const seen = new Set<FailureCode>();
@@ -113,7 +111,7 @@ describe("the client against the running service", () => {
     await fails(generate({}, altered({ headers: { "X-Long": "x".repeat(20_000) } })), "malformed_request", 431);
     await fails(generate({}, { apiKey: "ck_unknown" }), "unauthenticated", 401);
     await fails((await openWorkspace("poor")).generate({ prompt: "a" }), "insufficient_credit", 402);
-    const scoped = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
+    const scoped = await keys.createKey({ workspace: "default", scopes: [Scope.METRICS] });
     await fails(generate({}, { apiKey: scoped.secret }), "missing_scope", 403);
     await fails(generate({}, { baseUrl: `${service.url}/elsewhere` }), "not_found", 404);
     await fails(generate({}, altered({ method: "PUT" })), "method_not_allowed", 405);
@@ -145,7 +143,10 @@ describe("the client against the running service", () => {
     await assert.rejects(running, { name: "AbortError" });
 
     const limited = await openWorkspace("limited", "100");
-    await workspaces.setLimits(OPERATOR, "limited", [{ name: "requests_per_day", to: 1n }]);
+    await workspaces.setLimits({
+      workspace: "limited",
+      overrides: overridesOf([{ name: "requests_per_day", to: 1n }]),
+    });
     await limited.generate({ prompt: "a" });
     const wait = { limit: "requests_per_day" };
     await assert.rejects(
@@ -155,7 +156,7 @@ describe("the client against the running service", () => {
     await fails(limited.generate({ prompt: "a" }), "rate_limited", 429, wait);
     await fails(limited.stream({ prompt: "a" }).text(), "rate_limited", 429, wait);
     const thrifty = await openWorkspace("thrifty", "100");
-    await createCredit(pool).setSpendLimit(OPERATOR, { workspace: "thrifty", period: "day", amount: "1" });
+    await credits.setSpendLimit({ workspace: "thrifty", period: SpendPeriod.DAY, amount: "1" });
     await fails(thrifty.generate({ prompt: "a" }), "spend_limit_reached", 429);
 
     vendor.always({ text: "no json" });
@@ -201,8 +202,11 @@ describe("the client against the running service", () => {
     shared: { keys, workspaces, open, openWorkspace },
   }) => {
     const busy = await openWorkspace("busy", "100");
-    await workspaces.setLimits(OPERATOR, "busy", [{ name: "concurrent_requests", to: 1n }]);
-    const { secret: apiKey } = await keys.create(OPERATOR, { workspace: "busy" });
+    await workspaces.setLimits({
+      workspace: "busy",
+      overrides: overridesOf([{ name: "concurrent_requests", to: 1n }]),
+    });
+    const { secret: apiKey } = await keys.createKey({ workspace: "busy" });
     const responses: [status: number, retryAfter: string | null][] = [];
     const retrying = open({
       apiKey,

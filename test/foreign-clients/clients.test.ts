@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { pdf } from "../engine/attachments/files.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { setLimits } from "../helpers/limits.ts";
 import { until } from "../helpers/until.ts";
@@ -125,8 +123,9 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     const { client } = connect(name, "ck_unknown");
     assert.equal((await refusalOf(client, client.ask("Hello"))).status, 401);
     const workspace = `empty-${Object.keys(CLIENTS).indexOf(name)}`;
-    await createWorkspaces(pool).create(OPERATOR, { name: workspace, kind: "personal" });
-    const { secret } = await createKeys(pool).create(OPERATOR, { workspace, scopes: [] });
+    const { workspaces, keys } = adminOf(pool);
+    await workspaces.createWorkspace({ name: workspace });
+    const { secret } = await keys.createKey({ workspace });
     const poor = connect(name, secret, 2);
     const { status, text } = await refusalOf(poor.client, poor.client.ask("Hello"));
     assert.deepEqual([status, poor.statuses], [402, [402]]);

@@ -25,12 +25,18 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
+/** Columns of this type are bigint, as the pool returns them. */
+const INT8 = 20;
+
 /**
  * Runs statements on a separate connection and returns the executed plan of each, including those inside functions.
  * Needs a superuser for Postgres's module auto_explain.
  */
 export async function plansOf(url: string, run: (client: pg.Client) => Promise<void>): Promise<Plan[]> {
-  const client = new pg.Client(url);
+  const getTypeParser = (oid: number, format?: "text" | "binary") =>
+    oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format ?? "text");
+  const types = { getTypeParser: getTypeParser as typeof pg.types.getTypeParser };
+  const client = new pg.Client({ connectionString: url, types });
   await client.connect();
   const plans: Plan[] = [];
   client.on("notice", ({ message = "" }) => {

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type pg from "pg";
 import { test } from "vitest";
-import { createActivity, type GenerationFilter } from "../../src/admin/activity.ts";
-import { createCredit } from "../../src/admin/credits.ts";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createSessions } from "../../src/admin/sign-in/sessions.ts";
-import { createUsage } from "../../src/admin/usage/usage.ts";
+import { Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { Effort, MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
+import { createOwnerSessions } from "../../src/admin/sign-in/owner-sessions.ts";
+import { readMetrics } from "../../src/admin/usage/metrics.ts";
+import { createQuotas } from "../../src/admin/usage/quotas.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
+import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { type Plan, plansOf } from "../helpers/query-plans.ts";
 
@@ -115,21 +117,26 @@ test("reads one workspace by primary keys, and one partition per table, at admis
 test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async (t) => {
   const { pool, url } = await testDatabase(t);
   await fill(pool);
-  const read = (from: string, to: string, interval: "minute" | "hour" | "day" | "month", byKey: boolean) =>
+  const read = (from: string, to: string, interval: MetricsInterval, groupBy: MetricsGroupBy) =>
     plansOf(url, async (client) => {
       const own: Pool = {
         ...pool,
         query: async (text, values) => (await client.query(text, values && [...values])).rows,
       };
-      const usage = createUsage(own, () => NOW);
+      const quotas = createQuotas(
+        own,
+        async () => undefined,
+        () => NOW,
+      );
+      const period = { startTime: timestampFromDate(new Date(from)), endTime: timestampFromDate(new Date(to)) };
       for (let n = 0; n < 8; n++) {
-        await usage.quotas("ws_7");
-        await usage.metrics({ workspaceId: "ws_7", from: new Date(from), to: new Date(to), interval, byKey });
+        await quotas({ workspaceId: "ws_7", workspace: "ws_7" });
+        await readMetrics(own, { ...period, interval, groupBy }, { workspaceId: "ws_7", keyId: "" });
       }
     });
-  const long = await read("2024-12-01", "2026-11-20T11:22:33Z", "month", true);
-  const short = await read("2026-09-30T23:00:00Z", "2026-10-01T01:00:00Z", "minute", false);
-  const hours = await read("2026-06-01", "2026-11-20", "hour", false);
+  const long = await read("2024-12-01", "2026-11-20T11:22:33Z", MetricsInterval.MONTH, MetricsGroupBy.KEY);
+  const short = await read("2026-09-30T23:00:00Z", "2026-10-01T01:00:00Z", MetricsInterval.MINUTE, MetricsGroupBy.NONE);
+  const hours = await read("2026-06-01", "2026-11-20", MetricsInterval.HOUR, MetricsGroupBy.NONE);
   assert.deepEqual([...new Set([...long, ...short, ...hours].flatMap(faults))], []);
   assert.deepEqual(tables(long, /^(generations|ledger|usage)/), ["usage_day", "usage_hour", "usage_minute_2026_11"]);
   assert.deepEqual(tables(short, /^(generations|ledger|usage)/), ["usage_minute_2026_09", "usage_minute_2026_10"]);
@@ -181,35 +188,39 @@ test("reads one workspace by indexes, and the partitions of the period, for quer
       const own: Pool = { ...pool, query };
       for (let n = 0; n < 2; n++) await run(own);
     });
-  const from = new Date("2026-09-30T23:00:00Z");
-  const to = new Date("2026-10-01T01:00:00Z");
-  const list = (filter: GenerationFilter) =>
-    plansOfRuns((own) => createActivity(own).generations(OWNER, { workspace: "", pageSize: 20, ...filter }));
-  const usage = { workspaceId: "ws_7", from, to };
+  const startTime = timestampFromDate(new Date("2026-09-30T23:00:00Z"));
+  const endTime = timestampFromDate(new Date("2026-10-01T01:00:00Z"));
+  const period = { startTime, endTime };
+  const minutes = { ...period, interval: MetricsInterval.MINUTE };
+  const list = (filter: Parameters<BackOffice["activity"]["listGenerations"]>[0]) =>
+    plansOfRuns((own) => adminOf(own).activity.listGenerations({ pageSize: 20, ...filter }, OWNER));
+  const failed = { case: "outcome", value: Outcome.FAILED } as const;
+  const overloaded = { case: "failureCode", value: "overloaded" } as const;
   const short = [
-    await list({ from, to }),
-    await list({ from, to, keyId: "key_7" }),
-    await list({ from, to, outcome: "failed" }),
-    await list({ from, to, level: "high" }),
-    await plansOfRuns((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: undefined })),
-    await plansOfRuns((own) => createUsage(own).performance({ ...usage, interval: "minute", keyId: "key_7" })),
-    await plansOfRuns((own) =>
-      createUsage(own).metrics({ ...usage, interval: "minute", byKey: false, keyId: "key_7" }),
-    ),
-    await plansOfRuns((own) => createCredit(own).ledger(OWNER, { workspace: "", from, to, chargesOnly: true })),
+    await list(period),
+    await list({ ...period, keyId: "key_7" }),
+    await list({ ...period, ended: failed }),
+    await list({ ...period, level: Effort.HIGH }),
+    await plansOfRuns((own) => adminOf(own).usage.getPerformance(minutes, OWNER)),
+    await plansOfRuns((own) => adminOf(own).usage.getPerformance({ ...minutes, keyId: "key_7" }, OWNER)),
+    await plansOfRuns((own) => adminOf(own).usage.getUsage({ ...minutes, keyId: "key_7" }, OWNER)),
+    await plansOfRuns((own) => adminOf(own).credits.listLedger({ ...period, chargesOnly: true }, OWNER)),
   ];
   const long = [
     await list({}),
     await list({ keyId: "key_7" }),
-    await list({ outcome: "failed" }),
-    await list({ outcome: "overloaded", keyId: "key_7" }),
-    await plansOfRuns((own) => createUsage(own).topKeys({ ...usage, from: new Date("2026-09-25"), count: 10 })),
-    await plansOfRuns((own) => createKeys(own).list(OWNER, { pageSize: 20 })),
-    await plansOfRuns((own) => createKeys(own).list(OWNER, { pageSize: 20, search: "name 77" })),
-    await plansOfRuns(async (own) => createKeys(own).use((await createKeys(pool).list(OWNER, { pageSize: 20 })).keys)),
-    await plansOfRuns((own) => createActivity(own).audit(OWNER, { workspace: "", pageSize: 20 })),
+    await list({ ended: failed }),
+    await list({ ended: overloaded, keyId: "key_7" }),
+    await plansOfRuns((own) => {
+      const startTime = timestampFromDate(new Date("2026-09-25"));
+      return adminOf(own).usage.listTopKeys({ startTime, endTime, pageSize: 10 }, OWNER);
+    }),
+    await plansOfRuns((own) => adminOf(own).keys.listKeys({ pageSize: 20 }, OWNER)),
+    await plansOfRuns((own) => adminOf(own).keys.listKeys({ pageSize: 20, search: "name 77" }, OWNER)),
+    await plansOfRuns((own) => adminOf(own).keys.listKeys({ pageSize: 20, withUse: true }, OWNER)),
+    await plansOfRuns((own) => adminOf(own).activity.listAudit({ pageSize: 20 }, OWNER)),
     await plansOfRuns((own) =>
-      createSessions(own)
+      createOwnerSessions(own)
         .authenticate(`cs_${"0".repeat(33)}`)
         .catch(() => undefined),
     ),

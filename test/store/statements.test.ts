@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
-import { createActivity } from "../../src/admin/activity.ts";
-import { createAlertRules } from "../../src/admin/alerts.ts";
+import { Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { Effort, MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
 import { bootstrap } from "../../src/admin/bootstrap.ts";
-import { createCredit } from "../../src/admin/credits.ts";
-import { createUsage } from "../../src/admin/usage/usage.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool, Query } from "../../src/store/pool.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { callSites } from "../helpers/statements.ts";
@@ -70,24 +70,29 @@ test("finds a literal at every call of query, except in pool, gate, migration an
     "store/migrate.ts",
     "store/notifications.ts",
     "store/pool.ts",
+    "store/pool.ts",
   ]);
 });
 
 /** Calls every function that composes a statement, with all of its options. */
 async function runComposed(pool: Pool): Promise<void> {
   const owner = { kind: "owner", id: "tok_1", workspaceId: "ws_1" } as const;
-  const period = { from: new Date("2026-01-02T03:04:05Z"), to: new Date("2026-01-02T05:06:07Z") };
-  const usage = { workspaceId: "ws_1", keyId: "key_1", ...period };
-  const filter = { keyId: "key_1", outcome: "timed_out", level: "low" };
+  const startTime = timestampFromDate(new Date("2026-01-02T03:04:05Z"));
+  const endTime = timestampFromDate(new Date("2026-01-02T05:06:07Z"));
+  const period = { startTime, endTime, keyId: "key_1" };
+  const hours = { ...period, interval: MetricsInterval.HOUR };
+  const timedOut = { case: "failureCode", value: "timed_out" } as const;
+  const failed = { case: "outcome", value: Outcome.FAILED } as const;
   await bootstrap({ ...pool, tx: (run) => run(pool.query) }, { apiKey: undefined, operatorToken: undefined });
-  await createActivity(pool).generations(owner, { workspace: "", ...filter, ...period });
-  await createActivity(pool).generations(owner, { workspace: "", outcome: "failed" });
-  await createActivity(pool).audit(owner, { workspace: "" });
-  await createCredit(pool).ledger(owner, { workspace: "", ...period });
-  await createAlertRules(pool, () => undefined).deliveries(owner, { workspace: "" });
-  await createUsage(pool).metrics({ ...usage, interval: "hour", byKey: true });
-  await createUsage(pool).performance({ ...usage, interval: "hour" });
-  await createUsage(pool).topKeys({ ...usage, count: 3 });
+  const { activity, credits, alerts, usage } = adminOf(pool);
+  await activity.listGenerations({ ...period, ended: timedOut, level: Effort.LOW }, owner);
+  await activity.listGenerations({ ended: failed }, owner);
+  await activity.listAudit({}, owner);
+  await credits.listLedger({ startTime, endTime }, owner);
+  await alerts.listAlertDeliveries({}, owner);
+  await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);
+  await usage.getPerformance(hours, owner);
+  await usage.listTopKeys({ startTime, endTime, pageSize: 3 }, owner);
   // Creates partitions, moves rows out of the default one, deletes rows of an old month, and drops partitions.
   for (const [id, at] of [
     ["gen_old", "2020-01-01"],

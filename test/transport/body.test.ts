@@ -7,16 +7,13 @@ import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, vi } from "vitest";
-import { createCredit } from "../../src/admin/credits.ts";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
 import { Failure } from "../../src/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/transport/body-budget.ts";
 import { decodeText, parseBody } from "../../src/transport/decode-request.ts";
 import { discardBody } from "../../src/transport/discard-body.ts";
 import { type Body, readBody } from "../../src/transport/rest/body.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
@@ -398,10 +395,10 @@ describe("bodies over the public listener", () => {
       raw.send(head("POST", "/v1/generate", idle));
       assert.equal((await raw.read()).status, 100);
     }
-    await createWorkspaces(pool).create(OPERATOR, { name: "beside", kind: "personal" });
-    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "beside" });
-    const grant = { workspace: "beside", kind: "grant", amount: "1000", reference: "r" } as const;
-    await createCredit(pool).book(OPERATOR, grant);
+    const { workspaces, keys, credits } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "beside" });
+    const { secret } = await keys.createKey({ workspace: "beside" });
+    await credits.grant({ workspace: "beside", amount: "1000", reference: "r" });
     const beside = { "x-api-key": secret };
     assert.equal((await service.post("/v1/generate", { prompt: "small" }, beside)).status, 200);
     const large = { prompt: "a", x: "x".repeat(60 * MB) };
@@ -415,8 +412,9 @@ describe("bodies over the public listener", () => {
   });
 
   test("refuses a workspace without credit before it reads the body", async ({ service, database: { pool }, t }) => {
-    await createWorkspaces(pool).create(OPERATOR, { name: "poor", kind: "personal" });
-    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "poor" });
+    const { workspaces, keys } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "poor" });
+    const { secret } = await keys.createKey({ workspace: "poor" });
     const headers = { "X-API-Key": secret, "Content-Type": "application/json", "Content-Length": 1_000 };
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const raw = await openRaw(t, service.url);

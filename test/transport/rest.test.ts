@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
-import { createKeys } from "../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../src/admin/workspaces/workspaces.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { WorkspaceKind } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { startService } from "../helpers/service.ts";
@@ -11,10 +11,12 @@ import { until } from "../helpers/until.ts";
 const JSON_TYPE = { "Content-Type": "application/json" };
 
 const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: service, database: { pool } }) => {
-  const keys = createKeys(pool);
+  const { keys } = adminOf(pool);
   const key = { "X-API-Key": service.apiKey };
-  const secretOf = async (scopes: string[], expiresAt?: Date) =>
-    keys.create(OPERATOR, { workspace: "default", scopes, ...(expiresAt ? { expiresAt } : {}) });
+  const secretOf = async (scopes: Scope[]) => {
+    const { key, secret } = await keys.createKey({ workspace: "default", scopes });
+    return { id: key?.id ?? "", secret };
+  };
   return { keys, key, secretOf };
 });
 
@@ -62,9 +64,9 @@ describe("failures over REST", () => {
     shared: { keys, secretOf },
     t,
   }) => {
-    const revoked = await secretOf(["generate"]);
-    await keys.revoke(OPERATOR, revoked.id);
-    const expired = await secretOf(["generate"], new Date(Date.now() + 60_000));
+    const revoked = await secretOf([Scope.GENERATE]);
+    await keys.revokeKey({ id: revoked.id });
+    const expired = await secretOf([Scope.GENERATE]);
     await pool.query("update api_keys set expires_at = now() - interval '1 second' where id = $1", [expired.id]);
     const bad: Record<string, string>[] = [
       {},
@@ -127,8 +129,8 @@ describe("failures over REST", () => {
   });
 
   test("403 names the scope that the key lacks", async ({ service, shared: { secretOf } }) => {
-    const metricsOnly = await secretOf(["metrics"]);
-    const generateOnly = await secretOf(["generate"]);
+    const metricsOnly = await secretOf([Scope.METRICS]);
+    const generateOnly = await secretOf([Scope.GENERATE]);
     for (const [method, path, { secret }, scope] of [
       ["POST", "/v1/generate", metricsOnly, "generate"],
       ["POST", "/v1/generate:stream", metricsOnly, "generate"],
@@ -234,8 +236,9 @@ describe("failures over REST", () => {
     shared: { key },
     t,
   }) => {
-    await createWorkspaces(pool).create(OPERATOR, { name: "poor", kind: "personal" });
-    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "poor", scopes: [] });
+    const { workspaces, keys } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "poor", kind: WorkspaceKind.PERSONAL });
+    const { secret } = await keys.createKey({ workspace: "poor" });
     const poor = { "X-API-Key": secret };
     const huge = { "Content-Length": "67108865" };
     const bad = { "X-API-Key": "bad" };

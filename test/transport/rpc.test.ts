@@ -10,9 +10,8 @@ import {
   OutputShape,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { createKeys } from "../../src/admin/keys/keys.ts";
 import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
-import { OPERATOR } from "../helpers/actors.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import { rpcFailure, serveRpc, TRANSPORTS, transports } from "../helpers/rpc.ts";
 
@@ -54,9 +53,9 @@ test.for(TRANSPORTS)("calls every method over %s", async (name, { service }) => 
 });
 
 test("refuses a key without the scope of the method", async ({ database: { pool }, client }) => {
-  const keys = createKeys(pool);
-  const { secret: generate } = await keys.create(OPERATOR, { workspace: "default", scopes: ["generate"] });
-  const { secret: metrics } = await keys.create(OPERATOR, { workspace: "default", scopes: ["metrics"] });
+  const { keys } = adminOf(pool);
+  const { secret: generate } = await keys.createKey({ workspace: "default", scopes: [Scope.GENERATE] });
+  const { secret: metrics } = await keys.createKey({ workspace: "default", scopes: [Scope.METRICS] });
   const calls = [
     client.quotas({}, { headers: { "x-api-key": generate } }),
     client.metrics({}, { headers: { "x-api-key": generate } }),

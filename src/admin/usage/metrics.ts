@@ -3,64 +3,99 @@ import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   MetricsGroupBy,
   MetricsInterval,
+  MetricsIntervalSchema,
   type MetricsRequest,
   type MetricsResponse,
   MetricsResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Caller } from "../../admission/authenticate.ts";
-import { invalid } from "../../failure.ts";
-import type { Interval, Totals, Usage } from "./usage.ts";
+import { type Failure, invalid } from "../../failure.ts";
+import { wordOf } from "../../json-names.ts";
+import type { Pool } from "../../store/pool.ts";
+import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../period.ts";
+import { plus, SUMS, type Sums, totalsFields, ZERO } from "./usage.ts";
 
-const DEFAULT_PERIOD_MS = 30 * 86_400_000;
+const DEFAULT_PERIOD_MS = 30 * MS.day;
+const MAX_POINTS = 5_000;
 
-const INTERVALS: ReadonlyMap<MetricsInterval, Interval> = new Map([
-  [MetricsInterval.MINUTE, "minute"],
-  [MetricsInterval.HOUR, "hour"],
-  [MetricsInterval.DAY, "day"],
-  [MetricsInterval.MONTH, "month"],
-]);
+interface PointRow extends Sums {
+  start: Date;
+  key_id: string | null;
+}
 
 /**
- * Returns requests, tokens and credits of the caller's workspace over a period.
- * @param keyId counts only this key; undefined: all keys
- * @throws Failure `invalid_request` naming `from`, `interval` or `group_by`.
+ * Sums up the use of a workspace over a period, by the time at which each request was admitted. It reads rollups, so
+ * its time does not grow with the number of requests (docs/decisions/usage.md).
+ * @param of.keyId counts only this key; empty: all keys
+ * @throws Failure `invalid_request` with `from` for an empty period, with `interval`, also for more than 5,000 points,
+ * or with `group_by`
  */
-export async function metrics(
-  usage: Pick<Usage, "metrics">,
-  request: MetricsRequest,
-  caller: Pick<Caller, "workspaceId">,
-  now: Date,
-  keyId?: string,
+export async function readMetrics(
+  pool: Pool,
+  request: Pick<MetricsRequest, "startTime" | "endTime" | "interval" | "groupBy">,
+  { workspaceId, keyId }: { workspaceId: string; keyId: string },
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
-  const interval = INTERVALS.get(width);
+  const interval = INTERVALS.find((known) => known === wordOf(MetricsIntervalSchema, width));
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
   if (MetricsGroupBy[request.groupBy] === undefined) throw invalid("group_by", 'group_by must be "none" or "key".');
-  const to = request.endTime ? timestampDate(request.endTime) : now;
-  const from = request.startTime ? timestampDate(request.startTime) : new Date(to.getTime() - DEFAULT_PERIOD_MS);
   const byKey = request.groupBy === MetricsGroupBy.KEY;
-  const found = await usage.metrics({ workspaceId: caller.workspaceId, from, to, interval, byKey, keyId });
+  const end = request.endTime ? timestampDate(request.endTime) : new Date();
+  const start = request.startTime ? timestampDate(request.startTime) : new Date(end.getTime() - DEFAULT_PERIOD_MS);
+  if (!(start < end)) throw invalid("from", "The period must have a start before its end.");
+  // Widened to the start of the first interval, and to the end of the last minute.
+  const from = startOf(interval, start);
+  const to = new Date(Math.ceil(end.getTime() / MS.minute) * MS.minute);
+  if (points(interval, from, end) > MAX_POINTS) throw tooMany();
+  const rows = await readPoints(pool, { workspaceId, keyId, interval, from, to, byKey });
+  if (rows.length > MAX_POINTS) throw tooMany();
   return create(MetricsResponseSchema, {
-    startTime: timestampFromDate(found.from),
-    endTime: timestampFromDate(found.to),
+    startTime: timestampFromDate(from),
+    endTime: timestampFromDate(to),
     interval: width,
-    totals: totalsFields(found.totals),
-    series: found.series.map(({ start, keyId, ...point }) => ({
+    totals: totalsFields(rows.reduce(plus, ZERO)),
+    series: rows.map(({ start, key_id, ...sums }) => ({
       start: timestampFromDate(start),
-      ...(keyId === undefined ? {} : { keyId }),
-      ...totalsFields(point),
+      ...(key_id === null ? {} : { keyId: key_id }),
+      ...totalsFields(sums),
     })),
   });
 }
 
-/** The fields that totals and points of a series share. */
-export function totalsFields(totals: Totals) {
-  return {
-    requests: BigInt(totals.requests),
-    failedRequests: BigInt(totals.failedRequests),
-    inputTokens: BigInt(totals.inputTokens),
-    outputTokens: BigInt(totals.outputTokens),
-    cachedTokens: BigInt(totals.cachedTokens),
-    credits: totals.credits,
-  };
+/** Reads the points of a series, oldest first, without intervals that have no requests. */
+async function readPoints(
+  pool: Pool,
+  of: { workspaceId: string; keyId: string; interval: Interval; from: Date; to: Date; byKey: boolean },
+): Promise<PointRow[]> {
+  const values: unknown[] = [of.workspaceId];
+  const ofKey = of.keyId === "" ? "" : `and key_id = $${values.push(of.keyId.replaceAll("\0", ""))}`;
+  const sums = pieces(of.interval, of.from, of.to).map(({ unit, start, end }) => {
+    // The index returns rows of the interval's own unit in order. The result of date_trunc would have to be sorted.
+    const point = unit === of.interval ? "start" : `date_trunc('${of.interval}', start, 'UTC')`;
+    return `(select ${point} as start, ${of.byKey ? "key_id" : "null"} as key_id, ${SUMS} from usage
+      where workspace_id = $1 and unit = '${unit}' ${ofKey}
+        and start >= $${values.push(start)} and start < $${values.push(end)}
+      group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
+  });
+  return mergePoints(
+    await pool.query<PointRow>(`select * from (${sums.join(" union all ")}) as u order by 1, 2`, values),
+  );
+}
+
+/** Merges consecutive rows of the same point, which different pieces of the period contribute. */
+function mergePoints(rows: PointRow[]): PointRow[] {
+  const points: PointRow[] = [];
+  for (const row of rows) {
+    const last = points.at(-1);
+    if (last?.start.getTime() === row.start.getTime() && last.key_id === row.key_id) {
+      points[points.length - 1] = { ...row, ...plus(last, row) };
+    } else points.push(row);
+  }
+  return points;
+}
+
+function tooMany(): Failure {
+  return invalid(
+    "interval",
+    `The series would have more than ${MAX_POINTS} points. Use a longer interval or a shorter period.`,
+  );
 }

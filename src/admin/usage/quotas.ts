@@ -5,52 +5,99 @@ import {
   type QuotasResponse,
   QuotasResponseSchema,
   type QuotaWindowSchema,
+  type SpendLimitSchema,
   SpendPeriodSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../admission/authenticate.ts";
 import { numberOf } from "../../json-names.ts";
-import type { Usage, Use, Window } from "./usage.ts";
+import type { Pool } from "../../store/pool.ts";
+import { next } from "../period.ts";
+import { credits } from "./usage.ts";
 
-/** Returns the limits of the caller's workspace and their use. */
-export async function quotas(
-  usage: Pick<Usage, "quotas">,
-  caller: Pick<Caller, "workspaceId" | "workspace">,
-): Promise<QuotasResponse> {
-  const { tier, asOf, windows, concurrentRequests, credit, spendLimits } = await usage.quotas(caller.workspaceId);
-  return create(QuotasResponseSchema, {
-    workspace: caller.workspace,
-    tier,
-    asOf: timestampFromDate(asOf),
-    windows: { minute: window(windows.minute), day: window(windows.day), month: window(windows.month) },
-    concurrentRequests: quota(concurrentRequests),
-    credit,
-    spendLimits: spendLimits.map(({ period, resetsAt, ...limit }) => ({
-      ...limit,
-      period: numberOf(SpendPeriodSchema, period),
-      remaining: remaining(limit),
-      resetsAt: timestampFromDate(resetsAt),
-    })),
-  });
+/** Use of one calendar period, with the limits and the credit of the workspace. */
+interface Row {
+  at: Date;
+  unit: "minute" | "day" | "week" | "month";
+  start: Date;
+  requests: bigint;
+  input: bigint;
+  output: bigint;
+  spent: bigint;
+  tier: string;
+  limits: Record<string, number | null>;
+  spend_limits: Record<string, number | null>;
+  running: number;
+  balance: bigint;
+  held: bigint;
 }
 
-function window({ resetsAt, requests, inputTokens, outputTokens }: Window): MessageInitShape<typeof QuotaWindowSchema> {
-  return {
-    resetsAt: timestampFromDate(resetsAt),
-    requests: quota(requests),
-    inputTokens: quota(inputTokens),
-    outputTokens: quota(outputTokens),
+/** Reads the limits of a workspace and their use. */
+export type ReadQuotas = (of: Pick<Caller, "workspaceId" | "workspace">) => Promise<QuotasResponse>;
+
+/**
+ * Creates the report of the present limits and their use. What requests on other replicas use is at most two seconds
+ * old.
+ * @param report tells the database what a workspace's requests on this replica use; see `Admission.report`
+ * @param clock returns milliseconds since 1970, for tests; undefined: the clock of the database, which admission uses
+ */
+export function createQuotas(
+  pool: Pool,
+  report: (workspaceId: string) => Promise<void>,
+  clock?: () => number,
+): ReadQuotas {
+  return async ({ workspaceId, workspace }) => {
+    await report(workspaceId);
+    const rows = await pool.query<Row>(
+      `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,
+         p.spent_micro as spent, coalesce(a.tier, 'free') as tier, coalesce(a.limits, '{}') as limits,
+         coalesce(a.spend_limits, '{}') as spend_limits, u.running, u.held,
+         coalesce(a.granted_micro + a.purchased_micro, 0) as balance
+       from (select coalesce($2, clock_timestamp()) as at) t
+       cross join lateral current_periods($1, t.at) p cross join in_use($1) u
+       left join accounts a on a.workspace_id = $1`,
+      [workspaceId, clock ? new Date(clock()) : null],
+    );
+    const at = (unit: Row["unit"]): Row => {
+      const row = rows.find((row) => row.unit === unit);
+      if (!row) throw new TypeError(`current_periods returned no ${unit}.`);
+      return row;
+    };
+    const { tier, at: asOf, limits, running, balance, held } = at("minute");
+    return create(QuotasResponseSchema, {
+      workspace,
+      tier,
+      asOf: timestampFromDate(asOf),
+      windows: { minute: window(at("minute")), day: window(at("day")), month: window(at("month")) },
+      concurrentRequests: quota(limits.concurrent_requests, BigInt(running)),
+      credit: { balance: credits(balance), held: credits(held), available: credits(balance - held) },
+      spendLimits: [at("day"), at("week"), at("month")].flatMap(spendLimit),
+    });
   };
 }
 
-function quota({ limit, used }: Use): MessageInitShape<typeof QuotaSchema> {
-  if (limit === null) return { used: BigInt(used) };
-  return { limit: BigInt(limit), used: BigInt(used), remaining: BigInt(remaining({ limit, used })) };
+/** Use of the calendar window (UTC) of a row. Output tokens are counted at settlement, the others at admission. */
+function window({ unit, start, limits, requests, input, output }: Row): MessageInitShape<typeof QuotaWindowSchema> {
+  return {
+    resetsAt: timestampFromDate(next(unit, start)),
+    requests: quota(limits[`requests_per_${unit}`], requests),
+    inputTokens: quota(limits[`input_tokens_per_${unit}`], input),
+    outputTokens: quota(limits[`output_tokens_per_${unit}`], output),
+  };
 }
 
-/**
- * Never negative: a limit can be set below its use. Rounded to millionths, because decimal fractions are inexact in
- * binary.
- */
-function remaining({ limit, used }: { limit: number; used: number }): number {
-  return Math.max(0, Math.round((limit - used) * 1e6) / 1e6);
+/** What remains is never negative: a limit can be set below its use. */
+function quota(limit: number | null | undefined, used: bigint): MessageInitShape<typeof QuotaSchema> {
+  if (limit === null || limit === undefined) return { used };
+  const left = BigInt(limit) - used;
+  return { limit: BigInt(limit), used, remaining: left > 0n ? left : 0n };
+}
+
+/** The limit on the purchased credit spent in the period of a row, if there is one. */
+function spendLimit({ unit, start, spend_limits, spent }: Row): MessageInitShape<typeof SpendLimitSchema>[] {
+  const micro = spend_limits[unit] ?? null;
+  if (micro === null) return [];
+  const remaining = Math.max(0, micro - Number(spent)) / 1e6;
+  const period = numberOf(SpendPeriodSchema, unit);
+  const resetsAt = timestampFromDate(next(unit, start));
+  return [{ period, limit: micro / 1e6, used: credits(spent), remaining, resetsAt }];
 }

@@ -1,5 +1,5 @@
 import type { RequestListener, ServerResponse } from "node:http";
-import type { OperatorSession } from "../../admin/sign-in/operator-sessions.ts";
+import type { OwnerSession } from "../../admin/sign-in/owner-sessions.ts";
 import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
@@ -52,7 +52,7 @@ export function createConsole(
 ): Console {
   const { folder, proxies } = config;
   const sendPage = createPages(folder, stream.stallMs);
-  const owner = createSessionHandlers<Session>({
+  const owner = createSessionHandlers<OwnerSession>({
     sessions: services.sessions,
     signIn: services.signIn,
     describe: ({ caller }) => ({ workspace: caller.workspace, workspace_id: caller.workspaceId }),
@@ -60,7 +60,7 @@ export function createConsole(
     budget,
     proxies,
   });
-  const operator = createSessionHandlers<OperatorSession>({
+  const operator = createSessionHandlers<Session>({
     sessions: services.operatorSessions,
     signIn: services.operatorSignIn,
     describe: ({ actor }) => ({ operator: actor.id }),

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createSessions } from "../../../src/admin/sign-in/sessions.ts";
-import { createOwners } from "../../../src/admin/sign-in/tokens.ts";
-import { createSignInLinks } from "../../../src/admin/workspaces/sign-in-link.ts";
-import { createWorkspaces } from "../../../src/admin/workspaces/workspaces.ts";
-import { OPERATOR } from "../../helpers/actors.ts";
+import { createOwnerSessions } from "../../../src/admin/sign-in/owner-sessions.ts";
+import { adminOf } from "../../helpers/admin.ts";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 
@@ -15,13 +12,13 @@ async function open(t: Lifetime) {
   const { pool } = await testDatabase(t);
   const clock = { now: Date.UTC(2026, 10, 20, 12) };
   const now = () => clock.now;
-  const { id } = await createWorkspaces(pool).create(OPERATOR, { name: "one", kind: "personal" });
-  const links = createSignInLinks(pool, now);
+  const { workspaces } = adminOf(pool, { clock: now });
+  const { workspace } = await workspaces.createWorkspace({ name: "one" });
   const secretOf = async () => {
-    const { path } = await links.create(OPERATOR, "one");
+    const { path } = await workspaces.createSignInLink({ workspace: "one" });
     return /^\/console#sign-in=(li_\w{33})$/.exec(path)?.[1] ?? assert.fail(path);
   };
-  return { pool, clock, id, links, secretOf, sessions: createSessions(pool, now), owners: createOwners(pool, now) };
+  return { pool, clock, id: workspace?.id, workspaces, secretOf, sessions: createOwnerSessions(pool, now) };
 }
 
 test("opens one session, without an owner token", async (t) => {
@@ -63,15 +60,15 @@ test("stores no secret, and removes links that have expired", async (t) => {
 });
 
 test("a new owner token ends the links and their sessions", async (t) => {
-  const { secretOf, sessions, owners } = await open(t);
+  const { secretOf, sessions, workspaces } = await open(t);
   const { secret } = await sessions.open(await secretOf());
   const waiting = await secretOf();
-  await owners.createToken(OPERATOR, { workspace: "one" });
+  await workspaces.createOwnerToken({ workspace: "one" });
   await assert.rejects(sessions.authenticate(secret), { kind: "unauthenticated" });
   await assert.rejects(sessions.open(waiting), used);
 });
 
 test("names a workspace that does not exist", async (t) => {
-  const { links } = await open(t);
-  await assert.rejects(links.create(OPERATOR, "two"), { kind: "unknown_entity" });
+  const { workspaces } = await open(t);
+  await assert.rejects(workspaces.createSignInLink({ workspace: "two" }), { kind: "unknown_entity" });
 });

@@ -3,9 +3,8 @@ import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { describe } from "vitest";
-import { createKeys } from "../../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../../src/admin/workspaces/workspaces.ts";
-import { OPERATOR } from "../../helpers/actors.ts";
+import { Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { adminOf } from "../../helpers/admin.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 import { setLimits } from "../../helpers/limits.ts";
 import { readEvents } from "../../helpers/service.ts";
@@ -88,10 +87,9 @@ describe("the running service matches the OpenAPI document", () => {
   }
 
   test("failures have the documented bodies and headers", async ({ service, database: { pool } }) => {
-    const keys = createKeys(pool);
-    const workspaces = createWorkspaces(pool);
-    await workspaces.create(OPERATOR, { name: "poor", kind: "personal" });
-    const { secret: poor } = await keys.create(OPERATOR, { workspace: "poor", scopes: ["generate"] });
+    const { keys, workspaces } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "poor" });
+    const { secret: poor } = await keys.createKey({ workspace: "poor", scopes: [Scope.GENERATE] });
     for (const { path, verb, operation, isChat } of operations) {
       const prompt = isChat ? '{"messages":[{"role":"user","content":"a"}]}' : '{"prompt":"a"}';
       const invalid = isChat ? 400 : 422;

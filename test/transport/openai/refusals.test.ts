@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe } from "vitest";
-import { createKeys } from "../../../src/admin/keys/keys.ts";
-import { createWorkspaces } from "../../../src/admin/workspaces/workspaces.ts";
-import { OPERATOR } from "../../helpers/actors.ts";
+import { adminOf } from "../../helpers/admin.ts";
 import { test } from "../../helpers/fixtures.ts";
 import { setLimits } from "../../helpers/limits.ts";
 
@@ -279,8 +277,9 @@ describe("failures", () => {
   });
 
   test("for lack of credit have the status 402", async ({ service, database: { pool } }) => {
-    await createWorkspaces(pool).create(OPERATOR, { name: "empty", kind: "personal" });
-    const { secret } = await createKeys(pool).create(OPERATOR, { workspace: "empty", scopes: [] });
+    const { workspaces, keys } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "empty" });
+    const { secret } = await keys.createKey({ workspace: "empty" });
     const found = await refusal(await service.post(PATH, { messages: HELLO }, { "x-api-key": secret }));
     assert.deepEqual([found.status, found.type, found.code], [402, "insufficient_quota", "insufficient_credit"]);
   });

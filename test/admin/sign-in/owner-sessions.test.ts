@@ -1,27 +1,24 @@
 import assert from "node:assert/strict";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
-import { createKeys } from "../../../src/admin/keys/keys.ts";
-import { createSessions } from "../../../src/admin/sign-in/sessions.ts";
-import { createOwners } from "../../../src/admin/sign-in/tokens.ts";
-import { createWorkspaces } from "../../../src/admin/workspaces/workspaces.ts";
+import { createOwnerSessions } from "../../../src/admin/sign-in/owner-sessions.ts";
 import { createSecret } from "../../../src/admission/secret.ts";
+import { adminOf } from "../../helpers/admin.ts";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 
-const OPERATOR = { kind: "operator", id: "tok_operator" } as const;
 const HOUR = 3_600_000;
 
 async function open(t: Lifetime) {
   const { pool } = await testDatabase(t);
   const clock = { now: Date.UTC(2026, 10, 20, 12) };
-  const owners = createOwners(pool, () => clock.now);
-  const workspaces = createWorkspaces(pool);
-  await workspaces.create(OPERATOR, { name: "one", kind: "personal" });
-  const { token, workspace } = await owners.createToken(OPERATOR, { workspace: "one" });
+  const office = adminOf(pool, { clock: () => clock.now });
+  await office.workspaces.createWorkspace({ name: "one" });
+  const { token, workspace } = await office.workspaces.createOwnerToken({ workspace: "one" });
   // One per replica.
-  const sessions = createSessions(pool, () => clock.now);
-  const others = createSessions(pool, () => clock.now);
-  return { pool, clock, owners, sessions, others, token, workspaceId: workspace };
+  const sessions = createOwnerSessions(pool, () => clock.now);
+  const others = createOwnerSessions(pool, () => clock.now);
+  return { ...office, pool, clock, sessions, others, token, workspaceId: workspace?.id };
 }
 
 const ended = { kind: "unauthenticated", message: "Nobody is signed in, or the session has ended. Sign in." };
@@ -64,10 +61,10 @@ test("ends a session after one hour without a call, and after eight hours in any
 });
 
 test("ends a session when the owner token that opened it ends", async (t) => {
-  const { clock, owners, sessions, token } = await open(t);
+  const { clock, workspaces, sessions, token } = await open(t);
   const { secret } = await sessions.open(token);
-  const expiresAt = new Date(clock.now + HOUR / 2);
-  const next = await owners.createToken(OPERATOR, { workspace: "one", expiresAt });
+  const expiresAt = timestampFromDate(new Date(clock.now + HOUR / 2));
+  const next = await workspaces.createOwnerToken({ workspace: "one", expiresAt });
   await assert.rejects(sessions.authenticate(secret), ended);
   const brief = await sessions.open(next.token);
   clock.now += HOUR / 2;
@@ -85,7 +82,7 @@ test("closes an invented session without a transaction", async (t) => {
   const { pool } = await open(t);
   let transactions = 0;
   let statements = 0;
-  const sessions = createSessions({
+  const sessions = createOwnerSessions({
     ...pool,
     query: (text, values) => {
       statements++;
@@ -116,17 +113,16 @@ test("keeps at most fifty sessions of a workspace and deletes expired ones", asy
 });
 
 test("gives all sessions of a workspace one playground key, which cannot be changed or revoked", async (t) => {
-  const { pool, clock, sessions, token } = await open(t);
+  const { keys, sessions, token } = await open(t);
   const made = await Promise.all([1, 2, 3].map(() => sessions.open(token)));
   const ids = new Set(made.map(({ session }) => session.caller.keyId));
   assert.equal(ids.size, 1);
-  const keys = createKeys(pool, () => clock.now);
-  const { keys: listed } = await keys.list(OPERATOR, { workspace: "one" });
+  const { keys: listed } = await keys.listKeys({ workspace: "one" });
   assert.deepEqual(
     listed.map(({ id, name, console }) => ({ id, name, console })),
     [{ id: [...ids][0], name: "console", console: true }],
   );
   const id = [...ids][0] ?? "";
-  for (const change of [() => keys.revoke(OPERATOR, id), () => keys.update(OPERATOR, { id, name: "x" })])
+  for (const change of [() => keys.revokeKey({ id }), () => keys.updateKey({ id, name: "x" })])
     await assert.rejects(change, { kind: "invalid_request", field: "id" });
 });
