@@ -141,7 +141,7 @@ async function startChorus(
     CHORUS_WORKERS: String(workers ?? 1),
   };
   const place = workers === undefined ? "server" : "all";
-  const server = await startServer(node(here("../src/start.ts")), { port, place, env, signal });
+  const server = await startServer(node(here("../src/process/start.ts")), { port, place, env, signal });
   // Chorus creates the schema and the workspace after both ports are open.
   while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });
   const pool = openPool(databaseUrl, { max: 1 });

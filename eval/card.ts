@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { envToConfig } from "../src/config/config.ts";
+import type { Level } from "../src/contract/terms.ts";
 import { type DifficultyRater, loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { type LevelThresholds, levelOf } from "../src/engine/difficulty/level.ts";
-import type { Level } from "../src/terms.ts";
 
 /** A prompt of the card. No weight, word list or threshold may be chosen with it. */
 export interface CardPrompt {

@@ -1,7 +1,7 @@
+import { member, parseJson } from "../src/contract/json.ts";
 import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { tally } from "../src/engine/fuse/vote.ts";
 import { extractObject } from "../src/engine/structured/repair.ts";
-import { member, parseJson } from "../src/json.ts";
 import type { Choice, Recording, Row } from "./recording.ts";
 import { type Player, replay } from "./replay.ts";
 import { isAnswered, knownAccuracy, mean, paired, ranOn, scoreOf } from "./score.ts";

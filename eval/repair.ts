@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
+import { member, parseJson, stringifyJson } from "../src/contract/json.ts";
 import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { extractObject } from "../src/engine/structured/repair.ts";
-import { member, parseJson, stringifyJson } from "../src/json.ts";
 import { type RecordedFile, readRecorded } from "./data.ts";
 import type { Row } from "./recording.ts";
 

@@ -1,10 +1,10 @@
+import type { Tier } from "../src/contract/terms.ts";
 import { choosePlan, type PlanCriteria } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";
 import { failover } from "../src/models/failover.ts";
 import { complete, type Model } from "../src/models/model.ts";
 import { ModelError } from "../src/models/model-error.ts";
-import type { Tier } from "../src/terms.ts";
 import type { Recording } from "./recording.ts";
 
 /** A recorded model that replaces a member of the catalogue. */

@@ -31,7 +31,7 @@ test("sets only variables that exist", () => {
 
 test("starts programs that the package has", async () => {
   const programs = [...files].flatMap(([, text]) => [...text.matchAll(/\bsrc\/[\w/]+\.js\b/g)].map(([path]) => path));
-  assert.deepEqual(new Set(programs), new Set(["src/start.js", "src/cli/main.js"]));
+  assert.deepEqual(new Set(programs), new Set(["src/process/start.js", "src/cli/main.js"]));
   for (const path of programs) await assert.doesNotReject(stat(join(ROOT, path.replace(/js$/, "ts"))));
 });
 

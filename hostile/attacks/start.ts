@@ -9,7 +9,7 @@ import { freePorts } from "../../bench/server.ts";
 import { CHILD_ENV } from "../../test/helpers/environment.ts";
 import type { Check, CheckTools } from "../scenario.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/process/main.ts", import.meta.url));
 const KEY = "ck_hostile_start_0123456789";
 /** Longest time from the return of Postgres until a replica is ready. */
 const READY_MS = 60_000;

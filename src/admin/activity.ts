@@ -12,8 +12,8 @@ import {
   OutcomeSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../failure.ts";
-import { numberOf, readEnum } from "../json-names.ts";
+import { invalid } from "../contract/failure.ts";
+import { numberOf, readEnum } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./admin.ts";
 import { amountText } from "./amount.ts";

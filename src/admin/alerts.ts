@@ -10,9 +10,9 @@ import {
   SetAlertsResponseSchema,
   TestAlertsResponseSchema,
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
-import { Failure, invalid } from "../failure.ts";
-import { numberOf } from "../json-names.ts";
-import { randomHex } from "../random-hex.ts";
+import { Failure, invalid } from "../contract/failure.ts";
+import { numberOf } from "../contract/json-names.ts";
+import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./admin.ts";
 import { amountText, parseAmount } from "./amount.ts";

@@ -18,8 +18,8 @@ import {
   type SpendLimitSettingSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../failure.ts";
-import { numberOf, readEnum, words } from "../json-names.ts";
+import { invalid } from "../contract/failure.ts";
+import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { overloaded, type Pool, type Query } from "../store/pool.ts";
 import type { Admin } from "./admin.ts";
 import { amountText, parseAmount } from "./amount.ts";

@@ -12,7 +12,7 @@ import {
   WorkspaceCondition,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { numberOf } from "../json-names.ts";
+import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
 import type { Admin } from "./admin.ts";

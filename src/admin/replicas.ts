@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorFacts, type Log } from "../log.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import { type ReplicaReport, Reporter } from "../telemetry/report.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 

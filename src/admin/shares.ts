@@ -1,5 +1,5 @@
-import { Failure } from "../failure.ts";
-import { FairQueue, QueueRefusal } from "../fair-queue.ts";
+import { FairQueue, QueueRefusal } from "../concurrency/fair-queue.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Actor } from "./audit.ts";
 

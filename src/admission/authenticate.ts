@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Notifications } from "../store/notifications.ts";
 import type { Pool } from "../store/pool.ts";
 import { createSecretCache, hashName } from "./secret-cache.ts";

@@ -1,5 +1,5 @@
-import { Failure } from "../failure.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../concurrency/turns.ts";
+import { Failure } from "../contract/failure.ts";
 
 /**
  * Ends of items in one turn of the event loop, of each item in turn. Equal items share a place. What follows an end,

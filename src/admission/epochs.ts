@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorFacts, type Log } from "../log.ts";
 import { isLocked, isUnavailable, type Pool } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Grants } from "./grants.ts";
 import { createObserver } from "./observer.ts";
 

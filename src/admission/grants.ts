@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorFacts, type Log } from "../log.ts";
 import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { Escrow } from "./escrow/escrow.ts";
 import type { Command, Event } from "./escrow/events.ts";

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { errorFacts, type Log } from "../log.ts";
-import { makeFolder } from "../make-folder.ts";
+import { makeFolder } from "../files/make-folder.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 
 /**
  * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new

@@ -1,7 +1,7 @@
 import { appendFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { errorFacts, type Log } from "../log.ts";
-import { makeFolder } from "../make-folder.ts";
+import { makeFolder } from "../files/make-folder.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import { createWriter, type DamagedLine, type Entry, EXTENSION, newPath, readEntries } from "./journal-file.ts";
 
 /** Settlements that wait for the database, on the local disk, so that a restart loses none of them. */

@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";

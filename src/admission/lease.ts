@@ -1,7 +1,7 @@
-import { toFailure } from "../failure.ts";
+import { toFailure } from "../contract/failure.ts";
+import type { Effort, Level, Outcome, Shape } from "../contract/terms.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Effort, Level, Outcome, Shape } from "../terms.ts";
 import type { Caller } from "./authenticate.ts";
 import type { Grants } from "./grants.ts";
 import { createKeyCheck } from "./key-check.ts";

@@ -1,5 +1,5 @@
-import { errorFacts, type Log } from "../log.ts";
 import { overloaded } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Post } from "./escrow/exchange.ts";
 import type { Journal } from "./journal.ts";

@@ -1,5 +1,5 @@
-import { errorFacts, type Log } from "../log.ts";
 import { isLocked, isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 
 /** Longest wait of a settlement in the log, in ms, and number of settlements from which all are posted at once. */
 const WAIT_MS = 100;

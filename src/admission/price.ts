@@ -1,4 +1,4 @@
-import type { Outcome } from "../terms.ts";
+import type { Outcome } from "../contract/terms.ts";
 
 /** Micro-credits per token, which is credits per million tokens. Exact to six decimals. */
 export interface Rates {

@@ -1,4 +1,4 @@
-import { Failure, type FailureKind } from "../failure.ts";
+import { Failure, type FailureKind } from "../contract/failure.ts";
 
 /** Why a request is refused. */
 export interface Refusal {

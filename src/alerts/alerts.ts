@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorFacts, type Log } from "../log.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Attempt, AttemptEnd, Webhooks } from "./webhook.ts";
 
 /** Longest time between two looks for events to send, in milliseconds. */

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { isIP } from "node:net";
 import { Agent } from "undici";
-import { invalid } from "../failure.ts";
+import { invalid } from "../contract/failure.ts";
 import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
 import { isPublicAddress } from "./public-address.ts";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ABILITIES } from "../terms.ts";
+import { ABILITIES } from "../contract/terms.ts";
 import type { Question } from "./questions.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Ability } from "../terms.ts";
+import type { Ability } from "../contract/terms.ts";
 import { FACTS } from "./knowledge.ts";
 
 /** A question with a known answer. */

@@ -7,7 +7,7 @@ import {
   AlertsSchema,
   SetAlertsResponseSchema,
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
-import { words } from "../json-names.ts";
+import { words } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { configFile, readConfig, writeConfig } from "../profiles.ts";
+import { configFile, readConfig, writeConfig } from "../discovery/profiles.ts";
 import { isRefusedSecret, operatorClient } from "./clients.ts";
 import { CliError, findTarget, type Secret } from "./target.ts";
 

@@ -10,7 +10,7 @@ import {
   StepKindSchema,
   type StreamGenerateResponse_Done,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../json-names.ts";
+import { wordOf } from "../contract/json-names.ts";
 import { type AskOptions, readAskRequest } from "./ask-input.ts";
 import { withAskKey } from "./ask-key.ts";
 import { callerClient, wantsJson } from "./clients.ts";

@@ -5,7 +5,7 @@ import {
   type AuditEntry,
   AuditEntrySchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
-import { wordOf } from "../json-names.ts";
+import { wordOf } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";

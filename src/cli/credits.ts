@@ -12,7 +12,7 @@ import {
   LedgerEntrySchema,
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { wordOf } from "../json-names.ts";
+import { wordOf } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";

@@ -11,7 +11,7 @@ import {
   type UpdateKeyRequestSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { numberOf, wordOf, words } from "../json-names.ts";
+import { numberOf, wordOf, words } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { repeated } from "./repeated.ts";

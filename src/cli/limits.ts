@@ -10,7 +10,7 @@ import {
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { type QuotasResponse, type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
-import { numberOf, words } from "../json-names.ts";
+import { numberOf, words } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { number, printJson, printTable } from "./print.ts";
 import { CliError } from "./target.ts";

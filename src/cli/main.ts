@@ -2,7 +2,7 @@
 import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../contract/version.ts";
 import { addAlerts } from "./alerts.ts";
 import { addAsk } from "./ask.ts";
 import { addAudit } from "./audit.ts";

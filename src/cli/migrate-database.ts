@@ -1,7 +1,7 @@
-import { createLog } from "../log.ts";
 import { whenAvailable } from "../store/await-database.ts";
 import { migrate, type Outstanding } from "../store/migrate.ts";
 import { checkServer, openPool } from "../store/pool.ts";
+import { createLog } from "../telemetry/log.ts";
 import { CliError } from "./target.ts";
 
 /** Longest wait for the database, and for another process that migrates it, in milliseconds. */

@@ -7,7 +7,7 @@ import {
   OperationsService,
   type ReplicaState,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { wordOf } from "../json-names.ts";
+import { wordOf } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
 

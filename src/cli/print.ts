@@ -1,6 +1,6 @@
 import { type DescMessage, type JsonObject, type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { memberName, words } from "../json-names.ts";
+import { memberName, words } from "../contract/json-names.ts";
 
 /**
  * Control characters, which a terminal may execute, and characters that change the direction of text. Allows newline

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { replaceOperatorTokens } from "../admin/sign-in/operator-token.ts";
-import { readDiscovery, writeDiscovery } from "../discovery.ts";
+import { readDiscovery, writeDiscovery } from "../discovery/data-folder.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { openPool } from "../store/pool.ts";
 import { CliError } from "./target.ts";

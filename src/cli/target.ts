@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { operatorTokenFile, readDiscovery } from "../discovery.ts";
-import { type Profile, type Profiles, profilesFile, readProfiles } from "../profiles.ts";
+import { operatorTokenFile, readDiscovery } from "../discovery/data-folder.ts";
+import { type Profile, type Profiles, profilesFile, readProfiles } from "../discovery/profiles.ts";
 
 /** An error that the user can correct; the message says how. */
 export class CliError extends Error {

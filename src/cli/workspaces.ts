@@ -16,7 +16,7 @@ import {
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { numberOf, wordOf } from "../json-names.ts";
+import { numberOf, wordOf } from "../contract/json-names.ts";
 import { operatorClient, wantsJson } from "./clients.ts";
 import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { ABILITIES, type Accuracies } from "../terms.ts";
+import { ABILITIES, type Accuracies } from "../contract/terms.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 
 /**

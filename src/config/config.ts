@@ -1,15 +1,15 @@
 import { Resolver } from "node:dns";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
+import { ConfigError } from "./config-error.ts";
+import { readWithFiles } from "./file-variables.ts";
 import {
   bodyBudgetBytes,
   type ConnectionLimits,
   connectionLimits,
   type Resources,
   readResources,
-} from "../resources.ts";
-import { ConfigError } from "./config-error.ts";
-import { readWithFiles } from "./file-variables.ts";
+} from "./resources.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing, type TracingConfig } from "./tracing.ts";
 import { figures, integer, milliseconds, oneOf } from "./values.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { Accuracies, Tier } from "../terms.ts";
+import type { Accuracies, Tier } from "../contract/terms.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";

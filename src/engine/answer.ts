@@ -1,4 +1,4 @@
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
 import type { Engine, EngineEvent, Question } from "./question.ts";
 import { strictAnswer } from "./strict.ts";
 import { TextAnswer } from "./text-answer.ts";

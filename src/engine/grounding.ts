@@ -1,5 +1,5 @@
-import type { Signal } from "../abort.ts";
-import type { Requester } from "../breaker.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import type { Requester } from "../concurrency/breaker.ts";
 import { searchQuery } from "../search/query.ts";
 import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.ts";
 import type { Search } from "../search/search.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import type { Signal } from "../abort.ts";
-import type { Requester } from "../breaker.ts";
-import { Failure } from "../failure.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import type { Requester } from "../concurrency/breaker.ts";
+import { Failure } from "../contract/failure.ts";
+import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Format, Model, ModelCall, Prompt, Step } from "../models/model.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
-import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";

@@ -1,6 +1,6 @@
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import { Turns } from "../concurrency/turns.ts";
 import type { End, Piece, Pieces, Step } from "../models/model.ts";
-import { Turns } from "../turns.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {

@@ -1,4 +1,4 @@
-import { FairQueue, type Permit, QueueRefusal } from "../fair-queue.ts";
+import { FairQueue, type Permit, QueueRefusal } from "../concurrency/fair-queue.ts";
 import type { ModelCall } from "./model.ts";
 import { notSent } from "./model-error.ts";
 

@@ -1,10 +1,10 @@
-import { Breaker } from "../breaker.ts";
+import { Breaker } from "../concurrency/breaker.ts";
 import type { ModelEntry, ModelTimeouts } from "../config/config.ts";
-import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
+import { ABILITIES, type Ability, type Accuracies, type Tier } from "../contract/terms.ts";
 import type { OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
+import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
 import type { CallRecord, ModelState } from "../telemetry/telemetry.ts";
-import { ABILITIES, type Ability, type Accuracies, type Tier } from "../terms.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
 import { failover } from "./failover.ts";

@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
 import { createDecompressor } from "./decompress.ts";
 import type { Lane } from "./lanes.ts";
 import { ModelError, notSent } from "./model-error.ts";

@@ -1,4 +1,4 @@
-import { LinkedAbort, type Signal } from "../abort.ts";
+import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
 import { HandOver } from "./hand-over.ts";
 import type { EndReason, Model, ModelCall, Piece, Pieces } from "./model.ts";
 import { ModelError } from "./model-error.ts";

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
 import { Exchange, type HttpResponse } from "./exchange.ts";
 import { Lanes } from "./lanes.ts";
 

@@ -1,7 +1,7 @@
-import type { Signal } from "../abort.ts";
-import type { Requester } from "../breaker.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import type { Requester } from "../concurrency/breaker.ts";
+import type { Level } from "../contract/terms.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
-import type { Level } from "../terms.ts";
 
 /** An image that belongs to a user's turn. */
 export interface Image {

@@ -1,4 +1,4 @@
-import type { Accuracies } from "../terms.ts";
+import type { Accuracies } from "../contract/terms.ts";
 
 /**
  * Published accuracies of model families: MMLU (knowledge), MATH (maths), HumanEval (code) and DROP, F1 (extraction).

@@ -1,5 +1,5 @@
-import { pause, type Signal } from "../abort.ts";
-import { type Attempt, Breaker, type BreakerOptions } from "../breaker.ts";
+import { pause, type Signal } from "../concurrency/abort.ts";
+import { type Attempt, Breaker, type BreakerOptions } from "../concurrency/breaker.ts";
 import type { ModelTimeouts } from "../config/config.ts";
 import type { CallLimit } from "./call-limit.ts";
 import { HandOver } from "./hand-over.ts";

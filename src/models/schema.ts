@@ -1,4 +1,4 @@
-import { type JsonNode, member, parseJson } from "../json.ts";
+import { type JsonNode, member, parseJson } from "../contract/json.ts";
 
 /** What a vendor's strict mode takes of JSON Schema, beyond what every strict mode takes. */
 export interface StrictMode {

@@ -1,4 +1,4 @@
-import { LinkedAbort, type Signal } from "../abort.ts";
+import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
 import { ModelError } from "./model-error.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { ModelEntry, Vendor } from "../config/config.ts";
-import { annotate, isRecording, type SpanOptions, tracedParts } from "../tracing.ts";
+import { annotate, isRecording, type SpanOptions, tracedParts } from "../telemetry/tracing.ts";
 import type { Model, ModelCall, Piece } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 

@@ -1,4 +1,4 @@
-import type { Attempt } from "../breaker.ts";
+import type { Attempt } from "../concurrency/breaker.ts";
 import type { Slot } from "./call-limit.ts";
 import type { Model, ModelCall, Piece, Pieces, TokenUsage } from "./model.ts";
 import { ModelError, toModelError } from "./model-error.ts";

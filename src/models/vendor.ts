@@ -1,5 +1,5 @@
 import type { ModelEntry, Vendor } from "../config/config.ts";
-import { traceHeaders } from "../tracing.ts";
+import { traceHeaders } from "../telemetry/tracing.ts";
 import type { HttpResponse } from "./exchange.ts";
 import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";
-import { LinkedAbort, pause, type Signal } from "../abort.ts";
-import { Breaker, type BreakerOptions, type Requester } from "../breaker.ts";
+import { LinkedAbort, pause, type Signal } from "../concurrency/abort.ts";
+import { Breaker, type BreakerOptions, type Requester } from "../concurrency/breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";

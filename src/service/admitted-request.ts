@@ -1,5 +1,5 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { Trace } from "../engine/trace.ts";
 import type { Idempotency } from "./idempotency.ts";

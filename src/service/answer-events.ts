@@ -3,7 +3,7 @@ import { answer, type Engine, type EngineEvent } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { Search } from "../search/search.ts";
-import { tracedParts } from "../tracing.ts";
+import { tracedParts } from "../telemetry/tracing.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import type { Cost } from "./costs.ts";
 import { searchNotices } from "./notices.ts";

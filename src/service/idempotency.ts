@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type GenerateResponse, GenerateResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../failure.ts";
+import { invalid } from "../contract/failure.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** Identifies a repeated request and encrypts its stored answer. */

@@ -1,5 +1,5 @@
-import { LinkedAbort, type Signal } from "../abort.ts";
-import { Failure } from "../failure.ts";
+import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { Failure } from "../contract/failure.ts";
 import { CallerGone, CutShort } from "./request-context.ts";
 
 /** A running request. Disposing it ends its registration. */

@@ -1,11 +1,11 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
-import type { Signal } from "../abort.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import { invalid } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { ReportedStep, Trace } from "../engine/trace.ts";
-import { invalid } from "../failure.ts";
 import { notice } from "./notices.ts";
 import type { ReadRequest } from "./read-request.ts";
 

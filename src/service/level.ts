@@ -1,7 +1,7 @@
+import type { Level } from "../contract/terms.ts";
 import type { DifficultyRater, Kind } from "../engine/difficulty/difficulty.ts";
 import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
-import type { Level } from "../terms.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
 export interface Choice {

@@ -1,9 +1,9 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
-import type { Signal } from "../abort.ts";
 import type { Caller } from "../admission/authenticate.ts";
-import { Failure } from "../failure.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import { Failure } from "../contract/failure.ts";
+import type { Level } from "../contract/terms.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
-import type { Level } from "../terms.ts";
 
 /** What the transports tell the service about a request, over REST and RPC alike. */
 export interface RequestContext {

@@ -16,10 +16,10 @@ import {
   TraceStepSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { ModelCost } from "../admission/lease.ts";
+import { numberOf } from "../contract/json-names.ts";
+import type { Level } from "../contract/terms.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
-import { numberOf } from "../json-names.ts";
-import type { Level } from "../terms.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 

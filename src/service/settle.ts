@@ -5,9 +5,9 @@ import {
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Lease, ModelCost } from "../admission/lease.ts";
+import type { Outcome } from "../contract/terms.ts";
 import type { Tokenizer } from "../engine/tokens.ts";
-import type { Outcome } from "../terms.ts";
-import { traced } from "../tracing.ts";
+import { traced } from "../telemetry/tracing.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import type { Cost } from "./costs.ts";
 import { CONTENT_FILTERED, CUT_SHORT } from "./notices.ts";

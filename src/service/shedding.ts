@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** Refuses some requests of callers while the event loop is late. */

@@ -7,12 +7,12 @@ import {
   OutputShapeSchema,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { Failure, invalid } from "../contract/failure.ts";
+import { readEnum } from "../contract/json-names.ts";
+import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation, Turn } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
-import { Failure, invalid } from "../failure.ts";
-import { readEnum } from "../json-names.ts";
-import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../terms.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
 const MAX_PROMPT = 200_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Log } from "../log.ts";
+import type { Log } from "../telemetry/log.ts";
 import { OutdatedSchema } from "./migrate.ts";
 import { isUnavailable } from "./pool.ts";
 import { tlsOf } from "./tls.ts";

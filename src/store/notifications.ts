@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { errorFacts, type Log } from "../log.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import { withTimeout } from "./loop-time.ts";
 import type { Pool } from "./pool.ts";
 import { tlsOf } from "./tls.ts";

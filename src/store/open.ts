@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../telemetry/log.ts";
 import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
 import { createGate } from "./gate.ts";

@@ -1,4 +1,4 @@
-import { errorFacts, type Log } from "../log.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Pool, Query } from "./pool.ts";
 
 /**

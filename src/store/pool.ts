@@ -1,5 +1,5 @@
 import pg from "pg";
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 import { createAvailability } from "./availability.ts";
 import { againIfBlocked, withTimeout } from "./loop-time.ts";
 import { tlsOf } from "./tls.ts";

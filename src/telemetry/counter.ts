@@ -1,5 +1,5 @@
 import { Counter, type Registry } from "prom-client";
-import type { InternalErrors } from "../internal-errors.ts";
+import type { InternalErrors } from "./internal-errors.ts";
 
 /** A counter with fixed labels. */
 interface LabelledCounter<L extends string> {

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { createInternalErrors, type InternalErrors } from "../internal-errors.ts";
 import { journalMetrics, leaseMetrics, queueMetrics } from "./admission.ts";
+import { createInternalErrors, type InternalErrors } from "./internal-errors.ts";
 import { limitMetrics, modelMetrics } from "./models.ts";
 import { bodyMetrics, requestMetrics } from "./requests.ts";
 import { alertMetrics, selfMetrics } from "./self.ts";

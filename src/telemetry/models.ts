@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
-import type { InternalErrors } from "../internal-errors.ts";
 import { labelledCounter } from "./counter.ts";
+import type { InternalErrors } from "./internal-errors.ts";
 import { watchStates } from "./model-states.ts";
 import type { Telemetry } from "./telemetry.ts";
 

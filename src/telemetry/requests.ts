@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
-import type { InternalErrors } from "../internal-errors.ts";
 import { counter, labelledCounter } from "./counter.ts";
+import type { InternalErrors } from "./internal-errors.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** Buckets in seconds, from a request refused by a rate limit to the longest deadline. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { type InternalErrors, PLACES } from "../internal-errors.ts";
+import { type InternalErrors, PLACES } from "./internal-errors.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** The figure is one of the whole service, so workers report the same. */

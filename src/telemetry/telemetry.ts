@@ -1,5 +1,5 @@
-import type { InternalErrors } from "../internal-errors.ts";
-import type { Outcome, Tier } from "../terms.ts";
+import type { Outcome, Tier } from "../contract/terms.ts";
+import type { InternalErrors } from "./internal-errors.ts";
 
 /** A request that has ended. Tokens and credits are set if the request was settled. */
 export interface RequestEnd {

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { noteAccepted, Turns } from "../turns.ts";
+import { noteAccepted, Turns } from "../concurrency/turns.ts";
 
 /**
  * New connections from which the service begins to read in one turn of the event loop, of each address in turn. The

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { Failure } from "../failure.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../concurrency/turns.ts";
+import { Failure } from "../contract/failure.ts";
 import { type BodyHold, MAX_BODY } from "./body-budget.ts";
 import type { ValueCounter } from "./value-count.ts";
 

@@ -1,10 +1,10 @@
 import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { LinkedAbort, type Signal } from "../abort.ts";
-import { Failure } from "../failure.ts";
+import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { Turns } from "../concurrency/turns.ts";
+import { Failure } from "../contract/failure.ts";
 import { CallerGone } from "../service/request-context.ts";
-import { Turns } from "../turns.ts";
 import { Pipeline } from "./pipeline.ts";
 import { newRequestId } from "./request-id.ts";
 import { rawResponse } from "./rest/json-response.ts";

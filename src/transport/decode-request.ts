@@ -1,5 +1,5 @@
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 import { invalidJson } from "./invalid-json.ts";
 import { type ChatTerms, decodeChat } from "./openai/decode.ts";
 import { decode } from "./rest/decode.ts";

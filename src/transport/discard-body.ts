@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Turns } from "../turns.ts";
+import { Turns } from "../concurrency/turns.ts";
 import { freeChunk } from "./free-chunk.ts";
 
 /** How much of a refused body is still read. */

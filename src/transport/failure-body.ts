@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 
 /** What a refusal of a compressed request names as supported. */
 export const SUPPORTED_ENCODINGS = "identity";

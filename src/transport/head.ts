@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Failure } from "../failure.ts";
+import { Failure } from "../contract/failure.ts";
 
 /**
  * Checks what Node's parser lets pass: the version, that there is one `Host` and at most one `Content-Type`, and that

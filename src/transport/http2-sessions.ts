@@ -7,7 +7,7 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { Turns } from "../turns.ts";
+import { Turns } from "../concurrency/turns.ts";
 import { HEAD_MS } from "./time-limits.ts";
 
 /** Limits of HTTP/2 connections. Above those of Node and nghttp2, the connection ends with ENHANCE_YOUR_CALM. */

@@ -1,4 +1,4 @@
-import { FAILURES, Failure } from "../failure.ts";
+import { FAILURES, Failure } from "../contract/failure.ts";
 
 /**
  * The failure of a body that is not JSON, with the place if V8's parser names one. It leaves out the rest of the

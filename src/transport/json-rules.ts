@@ -1,6 +1,6 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
-import { type Failure, invalid } from "../failure.ts";
-import { words } from "../json-names.ts";
+import { type Failure, invalid } from "../contract/failure.ts";
+import { words } from "../contract/json-names.ts";
 
 /** Whether a value stands for an absent field. An empty text or file is its field's value, which is the same. */
 export function isAbsent({ fieldKind, scalar }: DescField, value: unknown): boolean {

@@ -9,7 +9,7 @@ import {
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
-import { toFailure } from "../failure.ts";
+import { toFailure } from "../contract/failure.ts";
 import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
 import { ownFailure } from "./failure-body.ts";

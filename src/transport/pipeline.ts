@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Turns } from "../turns.ts";
+import { Turns } from "../concurrency/turns.ts";
 
 /**
  * Most requests of a connection that wait for an earlier response, and bytes that may arrive behind the first of them.

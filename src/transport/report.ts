@@ -1,8 +1,8 @@
-import { type Failure, toFailure } from "../failure.ts";
-import { errorFacts, type Log } from "../log.ts";
+import { type Failure, toFailure } from "../contract/failure.ts";
 import { CallerGone, type Facts } from "../service/request-context.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { annotate, annotateFailure, isRecording, traceId } from "../tracing.ts";
+import { annotate, annotateFailure, isRecording, traceId } from "../telemetry/tracing.ts";
 import type { TrackedRequest } from "./tracked-request.ts";
 
 /** Reports a request that has ended to the log, the metrics and the trace. It never throws. */

@@ -1,4 +1,4 @@
-import { randomHex } from "../random-hex.ts";
+import { randomHex } from "../contract/random-hex.ts";
 
 /** Makes the identifier of a request: `req_` and 32 hexadecimal digits. */
 export function newRequestId(): string {

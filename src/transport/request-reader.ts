@@ -1,7 +1,7 @@
 import { extname } from "node:path";
-import type { Signal } from "../abort.ts";
-import { Failure } from "../failure.ts";
-import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../worker-pool.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../concurrency/worker-pool.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Blocks } from "./blocks.ts";
 import type { Job, Result } from "./request-worker.ts";
 

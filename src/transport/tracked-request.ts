@@ -1,8 +1,8 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
-import type { Signal } from "../abort.ts";
 import type { Actor } from "../admin/audit.ts";
 import type { Caller } from "../admission/authenticate.ts";
-import { Failure } from "../failure.ts";
+import type { Signal } from "../concurrency/abort.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Facts, RequestContext } from "../service/request-context.ts";
 import type { Services } from "../service/services.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";

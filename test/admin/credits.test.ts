@@ -13,7 +13,7 @@ import {
 import { SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Actor } from "../../src/admin/audit.ts";
 import { applyTiers } from "../../src/admin/tiers.ts";
-import { wordOf } from "../../src/json-names.ts";
+import { wordOf } from "../../src/contract/json-names.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { checkBooks, makeAccount } from "../helpers/books.ts";

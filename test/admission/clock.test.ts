@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Failure } from "../../src/failure.ts";
+import type { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { answered, ask, checkBooks, makeAccount, makeReplica } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";

@@ -5,7 +5,7 @@ import { execute } from "../../src/admission/escrow/execute.ts";
 import { Grants } from "../../src/admission/grants.ts";
 import { openJournal } from "../../src/admission/journal.ts";
 import { PostJournal, type SettlementRow } from "../../src/admission/post-journal.ts";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { checkBooks, makeAccount, makeFolder, QUIET } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";

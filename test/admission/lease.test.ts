@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { priceOf } from "../../src/admission/price.ts";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import {
   type Account,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { isCharged, maxPriceOf } from "../../src/admission/price.ts";
-import { FAILURES, type FailureKind } from "../../src/failure.ts";
+import { FAILURES, type FailureKind } from "../../src/contract/failure.ts";
 
 test("charges complete answers, and streams whose caller left", () => {
   assert.equal(isCharged("ok", false), true);

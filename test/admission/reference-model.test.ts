@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import type { Lease, LeaseRequest } from "../../src/admission/lease.ts";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import {
   accountOf,

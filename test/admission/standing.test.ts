@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStanding } from "../../src/admission/standing.ts";
-import type { Failure } from "../../src/failure.ts";
+import type { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { type CardPrompt, cardPart, cardSection, readCard } from "../../eval/card.ts";
-import type { Level } from "../../src/terms.ts";
+import type { Level } from "../../src/contract/terms.ts";
 
 test("has 150 different prompts, with a level and a reason each, and at least ten in each of eight languages", () => {
   const card = readCard();

@@ -12,8 +12,8 @@ import {
   type Settlement,
 } from "../../src/admission/lease.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
-import type { Log } from "../../src/log.ts";
 import type { Pool } from "../../src/store/pool.ts";
+import type { Log } from "../../src/telemetry/log.ts";
 import { postOf } from "./exchange.ts";
 import { makeGrants } from "./grants.ts";
 import type { Lifetime } from "./lifetime.ts";

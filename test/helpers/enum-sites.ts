@@ -1,5 +1,5 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { memberName } from "../../src/json-names.ts";
+import { memberName } from "../../src/contract/json-names.ts";
 
 /** A place in the JSON of a request, with the objects around it. */
 export interface Place {

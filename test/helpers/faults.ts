@@ -3,7 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type Span, type Tracer, trace } from "@opentelemetry/api";
 import { Counter, Histogram } from "prom-client";
-import { LogOutput } from "../../src/log-output.ts";
+import { LogOutput } from "../../src/telemetry/log-output.ts";
 import { CHILD_ENV } from "./environment.ts";
 
 /**

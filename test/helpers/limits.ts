@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { LimitNameSchema, type LimitOverrideSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { numberOf } from "../../src/json-names.ts";
+import { numberOf } from "../../src/contract/json-names.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { adminOf } from "./admin.ts";
 import { until } from "./until.ts";

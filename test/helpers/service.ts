@@ -8,7 +8,7 @@ import { testDatabase } from "./database.ts";
 import { CHILD_ENV } from "./environment.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/start.ts");
+const MAIN = resolve(import.meta.dirname, "../../src/process/start.ts");
 
 export interface TestService {
   /** Address of the public listener. */

@@ -7,7 +7,7 @@ import { CHILD_ENV } from "./environment.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { freePort } from "./server.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/start.ts");
+const MAIN = resolve(import.meta.dirname, "../../src/process/start.ts");
 const KEY = "test-key-0123456789abcdef";
 
 /** A service that may not be ready, or never gets ready. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createInternalErrors } from "../../src/internal-errors.ts";
 import { createCatalogue } from "../../src/models/catalogue.ts";
 import { type Completion, complete } from "../../src/models/model.ts";
+import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
 import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { startVendor } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";

@@ -8,7 +8,7 @@ import type { ModelEntry } from "../../src/config/config.ts";
 import type { Model } from "../../src/models/model.ts";
 import { ModelError } from "../../src/models/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";
-import { traceHeaders, traceRequest } from "../../src/tracing.ts";
+import { traceHeaders, traceRequest } from "../../src/telemetry/tracing.ts";
 import { call, collect, end, fakeModel, pieces, text, untilAborted } from "./fake-model.ts";
 
 const ENTRY: ModelEntry = {

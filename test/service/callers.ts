@@ -11,7 +11,7 @@ import {
   Role,
   type Usage,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { numberOf, wordOf } from "../../src/json-names.ts";
+import { numberOf, wordOf } from "../../src/contract/json-names.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents, type TestService } from "../helpers/service.ts";
 

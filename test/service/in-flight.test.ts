@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { createInFlight } from "../../src/service/in-flight.ts";
 import { CallerGone, CutShort } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";

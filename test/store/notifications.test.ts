@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createLog } from "../../src/log.ts";
 import { createNotifications, type NotificationsConnection } from "../../src/store/notifications.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { startRelay } from "../helpers/relay.ts";

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
 import { tlsOf } from "../../src/store/tls.ts";
 import { testDatabase } from "../helpers/database.ts";

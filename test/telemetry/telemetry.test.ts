@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "vitest";
-import { FAILURES } from "../../src/failure.ts";
+import { FAILURES } from "../../src/contract/failure.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 

@@ -7,7 +7,7 @@ import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, vi } from "vitest";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/transport/body-budget.ts";
 import { decodeText, parseBody } from "../../src/transport/decode-request.ts";

@@ -11,8 +11,8 @@ import {
   GenerationService,
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { onAbort } from "../../src/abort.ts";
-import { Failure } from "../../src/failure.ts";
+import { onAbort } from "../../src/concurrency/abort.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw, type RawResponse } from "../helpers/raw.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { test } from "vitest";
-import { toFailure } from "../../src/failure.ts";
+import { toFailure } from "../../src/contract/failure.ts";
 import { connectionOf, refuseExcess } from "../../src/transport/connections.ts";
 import { listenBoth } from "../../src/transport/listen.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";

@@ -15,7 +15,7 @@ import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { createSecret } from "../../src/admission/secret.ts";
-import { wordOf } from "../../src/json-names.ts";
+import { wordOf } from "../../src/contract/json-names.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import { fixture } from "../helpers/lifetime.ts";

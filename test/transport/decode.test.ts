@@ -13,8 +13,8 @@ import {
   OutputShape,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../src/failure.ts";
-import { memberName } from "../../src/json-names.ts";
+import { Failure } from "../../src/contract/failure.ts";
+import { memberName } from "../../src/contract/json-names.ts";
 import { decode, decodeQuery, decodeStrictly } from "../../src/transport/rest/decode.ts";
 
 function read(text: string) {

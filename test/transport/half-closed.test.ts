@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as tick } from "node:timers/promises";
 import { vi } from "vitest";
-import { onAbort } from "../../src/abort.ts";
+import { onAbort } from "../../src/concurrency/abort.ts";
 import { CallerGone, type RequestContext } from "../../src/service/request-context.ts";
 import { test } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";

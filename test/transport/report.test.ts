@@ -3,7 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { pino } from "pino";
 import { test } from "vitest";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { CallerGone, type Facts } from "../../src/service/request-context.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import type { RequestEnd } from "../../src/telemetry/telemetry.ts";

@@ -14,8 +14,8 @@ import {
   StreamGenerateResponse_DoneSchema,
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { onAbort } from "../../src/abort.ts";
-import { Failure } from "../../src/failure.ts";
+import { onAbort } from "../../src/concurrency/abort.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
 import { envelope, grpcCall } from "../helpers/grpc.ts";
 import { head, openRaw } from "../helpers/raw.ts";

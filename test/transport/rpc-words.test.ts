@@ -26,7 +26,7 @@ import {
   QuotasResponseSchema,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { words } from "../../src/json-names.ts";
+import { words } from "../../src/contract/json-names.ts";
 import { CHORUS_SERVICES } from "../../src/transport/methods.ts";
 import { type EnumSite, enumSites, messagePlaces } from "../helpers/enum-sites.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";

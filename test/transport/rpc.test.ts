@@ -10,7 +10,7 @@ import {
   OutputShape,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { FAILURES, Failure, type FailureKind } from "../../src/failure.ts";
+import { FAILURES, Failure, type FailureKind } from "../../src/contract/failure.ts";
 import { adminOf } from "../helpers/admin.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import { rpcFailure, serveRpc, TRANSPORTS, transports } from "../helpers/rpc.ts";

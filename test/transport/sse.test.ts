@@ -13,7 +13,7 @@ import {
   StreamGenerateResponse_DoneSchema,
   TraceStepSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../src/failure.ts";
+import { Failure } from "../../src/contract/failure.ts";
 import type { Facts, GenerateEvent } from "../../src/service/request-context.ts";
 import { EVENTS } from "../../src/transport/rest/events.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";

@@ -1,4 +1,4 @@
-import { MAX_OUTPUT_TOKENS } from "../../src/terms.ts";
+import { MAX_OUTPUT_TOKENS } from "../../src/contract/terms.ts";
 import type { Schema } from "./schema.ts";
 
 /**

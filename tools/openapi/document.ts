@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
-import { memberName } from "../../src/json-names.ts";
+import { memberName } from "../../src/contract/json-names.ts";
 import { eventTypes } from "./events.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import {
@@ -29,7 +29,7 @@ interface Operation extends Schema {
 /**
  * Describes the REST API of `chorus.v1.GenerationService` and `chorus.v1.ChatService` as OpenAPI 3.1. Paths and methods
  * come from the `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures
- * from `src/failure.ts`.
+ * from `src/contract/failure.ts`.
  * @param registry descriptors with source information
  */
 export function createDocument(registry: FileRegistry): Schema {

@@ -1,4 +1,4 @@
-import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/failure.ts";
+import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/contract/failure.ts";
 import { failureJson } from "../../src/transport/failure-body.ts";
 import { openaiFailure } from "../../src/transport/openai/failure.ts";
 import { openWord, type Schema } from "./schema.ts";

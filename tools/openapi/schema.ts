@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
-import { memberName, words } from "../../src/json-names.ts";
+import { memberName, words } from "../../src/contract/json-names.ts";
 import { BOUNDS, OPTIONAL } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */

@@ -7,7 +7,7 @@ import {
   OutcomeSchema,
 } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { numberOf, wordOf } from "../../../src/json-names.ts";
+import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { iso } from "../format.ts";
 import { boundsOf, type Period } from "../parts/period.tsx";

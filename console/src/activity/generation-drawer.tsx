@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, count, duration, timeText, words } from "../format.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Detail } from "../parts/details.tsx";

@@ -1,6 +1,6 @@
 import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { columnAmount, count, duration, timeText, words } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { endOf } from "./find.ts";

@@ -1,5 +1,5 @@
 import { ActorKindSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { iso } from "../format.ts";
 import { activity } from "../rpc.ts";

@@ -1,7 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { numberOf } from "../../../src/json-names.ts";
+import { numberOf } from "../../../src/contract/json-names.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { Pencil } from "lucide";
 import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, columnAmount, count, day, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Icon } from "../parts/icon.tsx";

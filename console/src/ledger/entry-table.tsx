@@ -1,5 +1,5 @@
 import { type LedgerEntry, LedgerEntryKind, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { columnAmount, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 

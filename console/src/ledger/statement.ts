@@ -1,5 +1,5 @@
 import { LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { day, iso } from "../format.ts";
 import { boundsOf, type Period } from "../parts/period.tsx";

@@ -5,7 +5,7 @@ import {
   SpendPeriod,
   SpendPeriodSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { count, roundAmount } from "../format.ts";
 
 /** One limit and its use. */

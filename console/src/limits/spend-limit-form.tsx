@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type SpendLimit, type SpendPeriod, SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, roundAmount, timeText } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";

@@ -5,7 +5,7 @@ import {
   LimitNameSchema,
   type Workspace,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, count, words } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Booking } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { LimitNameSchema, type LimitOverrideSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { numberOf } from "../../../src/json-names.ts";
+import { numberOf } from "../../../src/contract/json-names.ts";
 import { amount, timeText } from "../format.ts";
 
 /** Says what a booking did. */

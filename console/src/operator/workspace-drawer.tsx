@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { LimitName, LimitNameSchema, type Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, count, timeText, words } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Copy } from "../parts/copy.tsx";

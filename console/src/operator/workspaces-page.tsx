@@ -2,7 +2,7 @@ import { Building2, Plus, RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import { WorkspaceCondition, type WorkspaceState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitNameSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, count, words } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { type JsonNode, parseJson } from "../../../src/json.ts";
+import { type JsonNode, parseJson } from "../../../src/contract/json.ts";
 import { count } from "../format.ts";
 
 /** Levels that are open at first. */

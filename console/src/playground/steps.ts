@@ -4,7 +4,7 @@ import {
   StepRoleSchema,
   type TraceStep,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 
 /** One step of the Intelligence Trace. */
 export interface Step {

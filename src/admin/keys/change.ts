@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { RevokeKeyResponseSchema, UpdateKeyResponseSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import type { Authenticator } from "../../admission/authenticate.ts";
-import { Failure, invalid } from "../../failure.ts";
+import { Failure, invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, record } from "../audit.ts";
 import { checkLabel, readExpiry } from "../fields.ts";

@@ -6,7 +6,7 @@ import {
   type KeyUseSchema,
   ScopeSchema,
 } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { numberOf } from "../../json-names.ts";
+import { numberOf } from "../../contract/json-names.ts";
 import type { Admin } from "../admin.ts";
 
 export type KeyAdmin = Admin<typeof KeyService>;

@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 
 /** Failed attempts that are allowed at once. */
 const BURST = 10;

@@ -1,5 +1,5 @@
 import { hashSecret } from "../../admission/secret.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Pool } from "../../store/pool.ts";
 import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
 import { tokenId } from "./tokens.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Caller, SCOPES } from "../../admission/authenticate.ts";
 import { hashSecret, isWellFormed } from "../../admission/secret.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
 import { tokenId } from "./tokens.ts";

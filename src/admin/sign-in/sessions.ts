@@ -1,6 +1,6 @@
 import { createBatcher } from "../../admission/batch.ts";
 import { createSecret, hashSecret, isWellFormed, type SecretPrefix } from "../../admission/secret.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, record, WHOLE_SERVICE } from "../audit.ts";
 

@@ -1,5 +1,5 @@
 import { isWellFormed } from "../../admission/secret.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { runAs, type Shares } from "../shares.ts";
 import { createAttempts } from "./attempts.ts";
 import { refusedOperatorToken } from "./operator-sessions.ts";

@@ -1,5 +1,5 @@
 import { createSecretCache, hashName } from "../../admission/secret-cache.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Notifications } from "../../store/notifications.ts";
 import type { Pool } from "../../store/pool.ts";
 import type { Actor } from "../audit.ts";

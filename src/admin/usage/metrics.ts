@@ -8,8 +8,8 @@ import {
   type MetricsResponse,
   MetricsResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { type Failure, invalid } from "../../failure.ts";
-import { wordOf } from "../../json-names.ts";
+import { type Failure, invalid } from "../../contract/failure.ts";
+import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../period.ts";
 import { plus, SUMS, type Sums, totalsFields, ZERO } from "./usage.ts";

@@ -9,7 +9,7 @@ import {
   SpendPeriodSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../admission/authenticate.ts";
-import { numberOf } from "../../json-names.ts";
+import { numberOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { next } from "../period.ts";
 import { credits } from "./usage.ts";

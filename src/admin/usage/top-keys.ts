@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ListTopKeysResponseSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { invalid } from "../../failure.ts";
+import { invalid } from "../../contract/failure.ts";
 import type { Pool } from "../../store/pool.ts";
 import { MS, pieces, readPeriod, startOf } from "../period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";

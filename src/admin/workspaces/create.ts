@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { CreateWorkspaceResponseSchema, WorkspaceKindSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { invalid } from "../../failure.ts";
-import { readEnum } from "../../json-names.ts";
+import { invalid } from "../../contract/failure.ts";
+import { readEnum } from "../../contract/json-names.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, record } from "../audit.ts";
 import { readWorkspace, type WorkspaceAdmin } from "./workspace.ts";

@@ -8,8 +8,8 @@ import {
   type WorkspaceSchema,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { LIMIT_NAMES, MAX_LIMIT } from "../../config/tiers.ts";
-import { invalid } from "../../failure.ts";
-import { readEnum } from "../../json-names.ts";
+import { invalid } from "../../contract/failure.ts";
+import { readEnum } from "../../contract/json-names.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { amountText } from "../amount.ts";
 import { type Actor, record } from "../audit.ts";

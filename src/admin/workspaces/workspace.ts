@@ -9,8 +9,8 @@ import {
   type WorkspaceService,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { Failure, invalid } from "../../failure.ts";
-import { numberOf } from "../../json-names.ts";
+import { Failure, invalid } from "../../contract/failure.ts";
+import { numberOf } from "../../contract/json-names.ts";
 import type { Query } from "../../store/pool.ts";
 import type { Admin } from "../admin.ts";
 import { amountText } from "../amount.ts";

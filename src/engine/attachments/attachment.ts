@@ -1,4 +1,4 @@
-import { type Failure, invalid } from "../../failure.ts";
+import { type Failure, invalid } from "../../contract/failure.ts";
 
 /** A file of the request. */
 export interface Attachment {

@@ -1,8 +1,8 @@
 import { extname } from "node:path";
-import type { Signal } from "../../abort.ts";
-import { invalid } from "../../failure.ts";
-import { ownBytes } from "../../worker-job.ts";
-import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../worker-pool.ts";
+import type { Signal } from "../../concurrency/abort.ts";
+import { ownBytes } from "../../concurrency/worker-job.ts";
+import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../concurrency/worker-pool.ts";
+import { invalid } from "../../contract/failure.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";

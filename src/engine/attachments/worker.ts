@@ -1,4 +1,4 @@
-import { serveJobs } from "../../worker-job.ts";
+import { serveJobs } from "../../concurrency/worker-job.ts";
 import { Encoding } from "../bpe.ts";
 import { type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { readDocx } from "./docx.ts";

@@ -1,4 +1,4 @@
-import type { Effort, Level } from "../../terms.ts";
+import type { Effort, Level } from "../../contract/terms.ts";
 import type { DifficultyRating } from "./difficulty.ts";
 
 /** The lowest difficulties at which `auto` selects a level, 0 to 1; `medium` is at most `high`. */

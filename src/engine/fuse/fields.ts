@@ -1,4 +1,4 @@
-import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { type Candidate, medoid } from "./medoid.ts";
 import { valueKey } from "./value.ts";
 import { tally } from "./vote.ts";

@@ -1,4 +1,4 @@
-import { type JsonNode, parseJson } from "../../json.ts";
+import { type JsonNode, parseJson } from "../../contract/json.ts";
 import { valueKey } from "./value.ts";
 
 /** A candidate answer. */

@@ -1,4 +1,4 @@
-import type { Tier } from "../../terms.ts";
+import type { Tier } from "../../contract/terms.ts";
 import { logOdds, support, voteWeight } from "./vote.ts";
 
 /** What is known of a model. */

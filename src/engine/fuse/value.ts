@@ -1,4 +1,4 @@
-import type { JsonNode } from "../../json.ts";
+import type { JsonNode } from "../../contract/json.ts";
 import { canonicalNumber } from "./number.ts";
 
 type Scalar = Extract<JsonNode, { kind: "scalar" }>;

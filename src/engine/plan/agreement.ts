@@ -1,4 +1,4 @@
-import { type JsonNode, parseJson } from "../../json.ts";
+import { type JsonNode, parseJson } from "../../contract/json.ts";
 import type { Candidate } from "../fuse/medoid.ts";
 import { isFreeText, valueKey } from "../fuse/value.ts";
 

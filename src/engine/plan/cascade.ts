@@ -1,4 +1,4 @@
-import { LinkedAbort } from "../../abort.ts";
+import { LinkedAbort } from "../../concurrency/abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
 import type { Model, ModelCall } from "../../models/model.ts";
 import { bestDraft } from "./best.ts";

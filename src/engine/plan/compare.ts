@@ -1,4 +1,4 @@
-import { parseJson } from "../../json.ts";
+import { parseJson } from "../../contract/json.ts";
 import { closedAnswer } from "../fuse/closed-answer.ts";
 import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";

@@ -1,5 +1,5 @@
 import type { Model, ModelCall, Piece, Prompt } from "../../models/model.ts";
-import { tracedParts } from "../../tracing.ts";
+import { tracedParts } from "../../telemetry/tracing.ts";
 import { type Steps, stepPiece } from "./step.ts";
 
 /** The pieces of a completion, as the models of this folder make them. */

@@ -1,7 +1,7 @@
+import type { Tier } from "../../contract/terms.ts";
 import { complete, type End, type Model, type ModelCall, type Piece, type Reasoning } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { Tier } from "../../terms.ts";
-import { traced } from "../../tracing.ts";
+import { traced } from "../../telemetry/tracing.ts";
 import { regex } from "../regex.ts";
 
 /** A model that drafts an answer. */

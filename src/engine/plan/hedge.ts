@@ -1,4 +1,4 @@
-import { LinkedAbort, type Signal } from "../../abort.ts";
+import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { HandOver } from "../../models/hand-over.ts";
 import type { Model, ModelCall, Piece, Pieces } from "../../models/model.ts";
 import { Steps, stepPiece } from "./step.ts";

@@ -7,7 +7,7 @@
  *     const plan = cascade({ first: trio, next: () => strong });
  *     const { text, steps } = await complete(plan, call);
  */
-import { LinkedAbort, type Signal } from "../../abort.ts";
+import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import type { Model, ModelCall, Piece } from "../../models/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";

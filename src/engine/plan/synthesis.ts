@@ -1,6 +1,6 @@
-import { LinkedAbort } from "../../abort.ts";
+import { LinkedAbort } from "../../concurrency/abort.ts";
 import { complete, type Model, type ModelCall, type Piece, type Prompt } from "../../models/model.ts";
-import { traced } from "../../tracing.ts";
+import { traced } from "../../telemetry/tracing.ts";
 import { repairJson } from "../structured/repair.ts";
 import { untrusted } from "../untrusted.ts";
 import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";

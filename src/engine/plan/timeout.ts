@@ -1,4 +1,4 @@
-import { onAbort, type Signal } from "../../abort.ts";
+import { onAbort, type Signal } from "../../concurrency/abort.ts";
 
 /** Resolves `reached` after `ms` milliseconds, or earlier: when the time is shortened or a signal aborts. */
 export class Timeout implements Disposable {

@@ -1,5 +1,5 @@
-import { Failure } from "../../failure.ts";
-import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
+import { Failure } from "../../contract/failure.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { memberStep, quoted } from "./path.ts";
 

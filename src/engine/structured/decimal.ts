@@ -1,4 +1,4 @@
-import type { JsonNode } from "../../json.ts";
+import type { JsonNode } from "../../contract/json.ts";
 
 /**
  * The exact value of a JSON number: ±0.d₁d₂d₃… × 10^exponent. The digits neither begin nor end with 0; zero

@@ -1,4 +1,4 @@
-import { type JsonNode, member, stringifyJson } from "../../json.ts";
+import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import { compareDecimals, type Decimal, decimalOf, isIntegral } from "./decimal.ts";
 import { memberStep } from "./path.ts";
 

@@ -1,4 +1,4 @@
-import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 
 /**
  * Extracts the JSON object from a model's output. It removes prose, code fences and a byte order mark around the

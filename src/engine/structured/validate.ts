@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import { type JsonNode, parseJson, stringifyJson } from "../../json.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { toDouble } from "./decimal.ts";
 import { exactErrors } from "./exact.ts";
 import { memberStep, quoted } from "./path.ts";

@@ -1,4 +1,4 @@
-import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";

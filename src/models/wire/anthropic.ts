@@ -1,4 +1,4 @@
-import { type JsonNode, member, parseJson, stringifyJson } from "../../json.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
 import { ModelError, unreadable } from "../model-error.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../schema.ts";

@@ -1,5 +1,5 @@
 import type { ModelEntry } from "../../config/config.ts";
-import { type JsonNode, member, stringifyJson } from "../../json.ts";
+import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
 import { ModelError, unreadable } from "../model-error.ts";
 import { isStrictSchema, type StrictMode } from "../schema.ts";

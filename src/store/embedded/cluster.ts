@@ -20,7 +20,7 @@ import { arch, platform } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { makeFolder } from "../../make-folder.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import { type OsUser, osUser } from "./os-user.ts";
 import { clearPidFile, commandOf, pidFile, serverState } from "./pid-file.ts";
 

@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 
 /** Where a request comes from, according to the connection, the browser and the trusted proxies. */
 export interface Origin {

@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Exchange } from "../rest/handler.ts";
 import { endIfStalled } from "../rest/stall.ts";
 import { loadFiles, sendFile } from "../static-files.ts";

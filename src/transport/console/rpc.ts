@@ -1,8 +1,8 @@
 import type { RequestListener } from "node:http";
 import type { Config } from "../../config/config.ts";
-import { Failure } from "../../failure.ts";
-import type { Log } from "../../log.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Services } from "../../service/services.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Requirement } from "../methods.ts";
 import { createRpcListener, type RpcOptions } from "../rpc/handler.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
-import { invalid } from "../../failure.ts";
+import { invalid } from "../../contract/failure.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import { decodeText, parseBody } from "../decode-request.ts";
 import { checkBodyHeaders, readBody } from "../rest/body.ts";

@@ -1,6 +1,6 @@
 import type { GenerateRequest } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../admission/authenticate.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { notice } from "../../service/notices.ts";
 import type { ReadRequest } from "../../service/read-request.ts";
 import type { GenerateEvent, RequestContext } from "../../service/request-context.ts";

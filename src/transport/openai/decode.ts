@@ -21,7 +21,7 @@ import {
   ResponseFormatSchema,
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../../failure.ts";
+import { invalid } from "../../contract/failure.ts";
 import { decodeBase64, decodeStrictly } from "../rest/decode.ts";
 import { DEFAULT_MODEL, EFFORTS } from "./models.ts";
 import type { FilePart, Parameters } from "./parameters.ts";

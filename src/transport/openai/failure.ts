@@ -1,4 +1,4 @@
-import type { Failure, FailureKind } from "../../failure.ts";
+import type { Failure, FailureKind } from "../../contract/failure.ts";
 import { type FailureResponse, failureHeaders } from "../failure-body.ts";
 
 /** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ListModelsResponseSchema, ModelSchema } from "../../../gen/chorus/v1/chat_pb.js";
 import { Effort } from "../../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { encode } from "../rest/encode.ts";
 import type { Exchange } from "../rest/handler.ts";
 import { sendJson } from "../rest/json-response.ts";

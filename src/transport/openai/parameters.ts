@@ -1,4 +1,4 @@
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 
 /**
  * The parameters of a request in OpenAI's format that became fields of a `GenerateRequest` under other names. The

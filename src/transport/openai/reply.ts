@@ -9,7 +9,7 @@ import {
   Role,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../json-names.ts";
+import { wordOf } from "../../contract/json-names.ts";
 import { notice } from "../../service/notices.ts";
 import { encode } from "../rest/encode.ts";
 import { COMMENT, type EventFormat } from "../rest/sse.ts";

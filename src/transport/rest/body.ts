@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { Blocks } from "../blocks.ts";
 import { checkStatedLength, meterBody } from "../body-bounds.ts";

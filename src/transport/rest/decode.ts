@@ -12,9 +12,9 @@ import {
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
-import { invalid } from "../../failure.ts";
-import { memberText } from "../../json.ts";
-import { memberName, words } from "../../json-names.ts";
+import { invalid } from "../../contract/failure.ts";
+import { memberText } from "../../contract/json.ts";
+import { memberName, words } from "../../contract/json-names.ts";
 import { isAbsent, mustBe, oneOf, wordsOf } from "../json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
 

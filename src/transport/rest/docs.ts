@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { loadFiles, type StaticFile, sendFile } from "../static-files.ts";
 
 /** Folders that `buf generate` and `npm run build:reference` write. */

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { json } from "../../../gen/chorus/v1/options_pb.js";
-import { memberName, words } from "../../json-names.ts";
+import { memberName, words } from "../../contract/json-names.ts";
 
 type Write = (message: Message) => string;
 type WriteField = (message: Record<string, unknown>) => string | undefined;

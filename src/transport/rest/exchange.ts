@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Failure, toFailure } from "../../failure.ts";
+import { type Failure, toFailure } from "../../contract/failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
-import { annotate, traceRequest } from "../../tracing.ts";
+import { annotate, traceRequest } from "../../telemetry/tracing.ts";
 import { type Connection, connectionOf, refuseExcess } from "../connections.ts";
 import { discardBody } from "../discard-body.ts";
 import { ownFailure } from "../failure-body.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Signal } from "../../abort.ts";
-import type { Failure } from "../../failure.ts";
+import type { Signal } from "../../concurrency/abort.ts";
+import type { Failure } from "../../contract/failure.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { BodyHold } from "../body-budget.ts";
 import type { TrackedRequest } from "../tracked-request.ts";

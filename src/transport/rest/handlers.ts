@@ -6,7 +6,7 @@ import {
   QuotasResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../admission/authenticate.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Services } from "../../service/services.ts";
 import { type MethodRule, methodRules } from "../methods.ts";
 import { completeChat } from "../openai/chat.ts";

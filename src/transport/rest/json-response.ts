@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import type { Failure } from "../../failure.ts";
+import type { Failure } from "../../contract/failure.ts";
 import { discardBody } from "../discard-body.ts";
 import { failureJson, retryAfterSeconds } from "../failure-body.ts";
 import { hasBody } from "../head.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { methodNotAllowed } from "../failure-body.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";
 

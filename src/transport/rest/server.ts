@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { Config } from "../../config/config.ts";
-import type { Log } from "../../log.ts";
 import type { Services } from "../../service/services.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { acceptInTurns } from "../accept.ts";
 import { createBodyBudget } from "../body-budget.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Signal } from "../../abort.ts";
-import { Failure } from "../../failure.ts";
+import type { Signal } from "../../concurrency/abort.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { RequestContext } from "../../service/request-context.ts";
 import { callerOf, contextOf, type Identity, type TrackedRequest } from "../tracked-request.ts";
 import { type UnknownMembers, unknownNotices } from "../unknown-members.ts";

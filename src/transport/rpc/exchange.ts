@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { Failure } from "../../failure.ts";
-import { errorFacts, type Log } from "../../log.ts";
+import { Failure } from "../../contract/failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
+import { errorFacts, type Log } from "../../telemetry/log.ts";
 import { tooLarge } from "../body-bounds.ts";
 import { MAX_SMALL_BODY } from "../body-budget.ts";
 import { newRequestId } from "../request-id.ts";

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { invalid } from "../../failure.ts";
-import { enumNumber, memberName } from "../../json-names.ts";
+import { invalid } from "../../contract/failure.ts";
+import { enumNumber, memberName } from "../../contract/json-names.ts";
 import { isAbsent, mustBe, wordsOf } from "../json-rules.ts";
 
 interface Member {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import { isIP } from "node:net";
 import type { Config } from "../../config/config.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { newRequestId } from "../request-id.ts";
 import { sendReply } from "./response.ts";
 import { refusal } from "./serve.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { Failure, invalid } from "../../failure.ts";
+import { Failure, invalid } from "../../contract/failure.ts";
 import { methodNotAllowed } from "../failure-body.ts";
 import type { Method } from "./method.ts";
 import { connectUnary, type Wire, wireOf } from "./wire.ts";

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { Failure, invalid } from "../../failure.ts";
+import { Failure, invalid } from "../../contract/failure.ts";
 import { invalidJson } from "../invalid-json.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
 import { findWrong, isObject, normalize } from "./json-message.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
-import type { Signal } from "../../abort.ts";
+import type { Signal } from "../../concurrency/abort.ts";
 import { CallerGone } from "../../service/request-context.ts";
 import { discardBody } from "../discard-body.ts";
 import type { Reply } from "./wire.ts";

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { LinkedAbort } from "../../abort.ts";
-import { Failure, type FailureKind, toFailure } from "../../failure.ts";
+import { LinkedAbort } from "../../concurrency/abort.ts";
+import { Failure, type FailureKind, toFailure } from "../../contract/failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
-import { traceRequest } from "../../tracing.ts";
+import { traceRequest } from "../../telemetry/tracing.ts";
 import { checkStatedLength } from "../body-bounds.ts";
 import { connectionOf, refuseExcess } from "../connections.ts";
 import { SUPPORTED_ENCODINGS } from "../failure-body.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { createAttempts } from "../../../src/admin/sign-in/attempts.ts";
-import { Failure } from "../../../src/failure.ts";
+import { Failure } from "../../../src/contract/failure.ts";
 
 test("allows ten failed attempts at once, then one every six seconds, and states the exact wait", () => {
   let now = 1_000_000;

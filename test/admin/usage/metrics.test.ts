@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { MetricsGroupBy, MetricsIntervalSchema, MetricsRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { readMetrics } from "../../../src/admin/usage/metrics.ts";
-import { numberOf } from "../../../src/json-names.ts";
+import { numberOf } from "../../../src/contract/json-names.ts";
 import { openPool, type Pool } from "../../../src/store/pool.ts";
 import { adminOf } from "../../helpers/admin.ts";
 import { testDatabase } from "../../helpers/database.ts";

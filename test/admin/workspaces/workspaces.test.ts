@@ -11,7 +11,7 @@ import {
 import type { Actor } from "../../../src/admin/audit.ts";
 import { applyTiers } from "../../../src/admin/tiers.ts";
 import { MAX_LIMIT } from "../../../src/config/tiers.ts";
-import { wordOf } from "../../../src/json-names.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
 import { openPool, type Pool } from "../../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../../helpers/admin.ts";
 import { testDatabase } from "../../helpers/database.ts";

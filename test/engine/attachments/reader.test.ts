@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, describe, it } from "vitest";
+import { Failure } from "../../../src/contract/failure.ts";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
 import { type Budget, createReader, type Reader, type ReadFiles } from "../../../src/engine/attachments/reader.ts";
-import { Failure } from "../../../src/failure.ts";
 import { until } from "../../helpers/until.ts";
 import { docx, encryptedPdf, paragraph, pdf, png, zip } from "./files.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import type { Level } from "../../../src/contract/terms.ts";
 import type { Kind } from "../../../src/engine/difficulty/difficulty.ts";
-import type { Level } from "../../../src/terms.ts";
 
 /** A prompt with the level and the kind that it has. */
 export interface Example {

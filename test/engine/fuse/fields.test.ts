@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { type JsonNode, parseJson, stringifyJson } from "../../../src/contract/json.ts";
 import { voteFields } from "../../../src/engine/fuse/fields.ts";
 import { medoid } from "../../../src/engine/fuse/medoid.ts";
 import { valueKey } from "../../../src/engine/fuse/value.ts";
-import { type JsonNode, parseJson, stringifyJson } from "../../../src/json.ts";
 
 const vote = (...texts: string[]) => voteFields(texts.map((json) => ({ json, weight: 1 })));
 

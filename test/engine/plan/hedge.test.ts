@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Signal } from "../../../src/abort.ts";
+import type { Signal } from "../../../src/concurrency/abort.ts";
 import { hedge } from "../../../src/engine/plan/hedge.ts";
 import { until } from "../../helpers/until.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";

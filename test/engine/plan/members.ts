@@ -1,10 +1,10 @@
+import type { Tier } from "../../../src/contract/terms.ts";
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
 import type { PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
 import { inOrder } from "../../../src/models/catalogue.ts";
 import { failover } from "../../../src/models/failover.ts";
 import type { ModelCall, Piece, Step } from "../../../src/models/model.ts";
-import type { Tier } from "../../../src/terms.ts";
 import { end, fakeModel, text, untilAborted } from "../../models/fake-model.ts";
 
 /** A prompt for prose at low effort. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
+import { Failure } from "../../../src/contract/failure.ts";
 import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const ROOT = "response_format.schema";
 

@@ -1,0 +1,47 @@
+import type { Config } from "../config/config.ts";
+import { keepRpcUrl, writeDiscovery, writePrivateFile } from "../discovery/data-folder.ts";
+import { addProfile } from "../discovery/profiles.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
+import { type Greeting, greeting } from "./greeting.ts";
+
+type Settings = Pick<Config, "databaseUrl" | "dataDir" | "operatorToken" | "secretsFile" | "models" | "catalogue">;
+
+/** What the start has found out. */
+type Facts = Pick<Greeting, "restUrl" | "rpcUrl" | "secrets" | "signInPath" | "lacksOperator" | "offline">;
+
+/**
+ * Writes the addresses and the operator token where the command line on this machine finds them, and prints the
+ * greeting. New secrets go to `secretsFile` if there is one, else into the greeting.
+ * @param stack takes what removes the address again
+ */
+export async function announce(settings: Settings, log: Log, stack: AsyncDisposableStack, facts: Facts): Promise<void> {
+  const { databaseUrl, dataDir, operatorToken: given, secretsFile, models, catalogue } = settings;
+  const { operatorToken = given } = facts.secrets;
+  if (secretsFile) await writeSecrets(secretsFile, facts.secrets);
+  try {
+    await writeDiscovery(dataDir, { restUrl: facts.restUrl, ...(operatorToken ? { operatorToken } : {}) });
+    const address = await keepRpcUrl(dataDir, facts.rpcUrl);
+    stack.defer(() => address.stop());
+  } catch (error) {
+    // A replica without a writable disk still serves requests.
+    log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");
+  }
+  if (databaseUrl === undefined) {
+    // A service on one machine is found from any folder.
+    const written = addProfile(process.env, "local", { dataDir });
+    await written.catch((error: unknown) =>
+      log.info({ cause: errorFacts(error) }, "could not write the profile local"),
+    );
+  }
+  const names = models.map(({ name }) => name);
+  process.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));
+}
+
+/** Writes new secrets as lines of an environment file. */
+async function writeSecrets(file: string, { apiKey, operatorToken }: Greeting["secrets"]): Promise<void> {
+  const lines = [
+    ...(apiKey ? [`BOOTSTRAP_API_KEY=${apiKey}`] : []),
+    ...(operatorToken ? [`OPERATOR_TOKEN=${operatorToken}`] : []),
+  ];
+  if (lines.length > 0) await writePrivateFile(file, lines.join("\n"));
+}

@@ -1,0 +1,249 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { recordByService } from "../admin/audit.ts";
+import { checkSecrets } from "../admin/bootstrap.ts";
+import { startReports } from "../admin/replicas.ts";
+import { createAdminServices } from "../admin/services.ts";
+import { applyTiers } from "../admin/tiers.ts";
+import { createAuthenticator } from "../admission/authenticate.ts";
+import { keepEpoch } from "../admission/epochs.ts";
+import { CALL_BACK, Grants } from "../admission/grants.ts";
+import { openJournal } from "../admission/journal.ts";
+import { journalFolder } from "../admission/journal-folder.ts";
+import { type Admission, createAdmission } from "../admission/lease.ts";
+import { isSettlementRow, PostJournal } from "../admission/post-journal.ts";
+import { postLog } from "../admission/poster.ts";
+import { keepAlerts } from "../alerts/alerts.ts";
+import { createWebhooks, type Webhooks } from "../alerts/webhook.ts";
+import type { Config } from "../config/config.ts";
+import { listenError } from "../config/listen-error.ts";
+import { createSettingsReader, type Settings } from "../config/settings.ts";
+import { VERSION } from "../contract/version.ts";
+import { reachableUrl } from "../discovery/data-folder.ts";
+import { createReader } from "../engine/attachments/reader.ts";
+import { loadDifficultyRater } from "../engine/difficulty/difficulty.ts";
+import { createValidators } from "../engine/structured/validate.ts";
+import { createTokenizer } from "../engine/tokens.ts";
+import { createCatalogue } from "../models/catalogue.ts";
+import { createForeignNames } from "../names/foreign-names.ts";
+import { createOwnNames, type OwnNames } from "../names/own-names.ts";
+import { lookupWith } from "../names/resolve.ts";
+import { createSearch } from "../search/search.ts";
+import type { GenerationParts } from "../service/generate.ts";
+import { createInFlight, type InFlight } from "../service/in-flight.ts";
+import { createServices, type Services } from "../service/services.ts";
+import { startShedder } from "../service/shedding.ts";
+import { createStore, type Store } from "../store/open.ts";
+import { keepPartitions } from "../store/partitions.ts";
+import { createTelemetry } from "../telemetry/create.ts";
+import type { InternalErrors } from "../telemetry/internal-errors.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { startTracing } from "../telemetry/tracing.ts";
+import type { ConnectionOptions } from "../transport/connections.ts";
+import { listen, listenBoth } from "../transport/listen.ts";
+import { withMetrics } from "../transport/prometheus.ts";
+import { createRequestReader } from "../transport/request-reader.ts";
+import { createRestServer } from "../transport/rest/server.ts";
+import { requireKnownHost } from "../transport/rpc/known-host.ts";
+import { createRpcHandler } from "../transport/rpc/server.ts";
+import { announce } from "./announce.ts";
+import { firstRun } from "./first-run.ts";
+import { startReloading } from "./reload.ts";
+import { run, type Start } from "./run.ts";
+import { drainServers } from "./shutdown.ts";
+import { linkToPrimary } from "./workers/link.ts";
+
+/** Undefined in a process that is the only one of its service. */
+const primary = linkToPrimary(process);
+
+/** What each step of the start needs. */
+interface Context {
+  readonly config: Config;
+  readonly log: Log;
+  readonly telemetry: Telemetry;
+  readonly errors: InternalErrors;
+  /** Addresses of the names in the configuration. They stay known after a reload. */
+  readonly names: OwnNames;
+  /** Takes what has to be stopped. */
+  readonly stack: AsyncDisposableStack;
+}
+
+/**
+ * Starts a replica. The listeners start before the database is available, so that probes are answered; other requests
+ * are refused until the end of the start. Where other workers serve already, the listeners start last.
+ */
+const start: Start = async (config, { log, errors, output }, stopping) => {
+  checkSecrets({ apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
+  await using stack = new AsyncDisposableStack();
+  if (config.tracing) stack.adopt(await startTracing(config.tracing, log, errors), (tracing) => tracing.stop());
+  const store = stack.use(createStore(config, log, stopping));
+  const telemetry = createTelemetry(errors);
+  telemetry.watchProcess();
+  telemetry.watchLog(() => output.dropped);
+
+  const context: Context = { config, log, telemetry, errors, names: createOwnNames(), stack };
+  const replica = randomUUID();
+  const grants = await createGrants(context, store, replica);
+  // Heartbeats go on while the servers drain, or other replicas would end the grants of the requests that still run.
+  const epochs = stack.use(new AsyncDisposableStack());
+  const admission = createAdmission(store.requests, grants, undefined, telemetry);
+  const inFlight = createInFlight();
+  const { services, offline } = createServiceParts(context, store, admission, inFlight);
+  const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
+
+  const made = await store.open(async (pools, repeat) => {
+    await repeat(() => applyTiers(pools.maintenance, config.tiers));
+    const partitions = await keepPartitions(pools.maintenance, { retentionDays: config.retentionDays, log });
+    stack.defer(() => partitions.stop());
+    const hears = () => store.notifications.period !== undefined;
+    const epoch = await repeat(() => keepEpoch(pools.requests, replica, grants, hears, log));
+    epochs.defer(() => epoch.stop());
+    // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
+    const local = primary?.embedded ?? config.databaseUrl === undefined;
+    const link = primary ? primary.place === 1 && !primary.replaces : true;
+    return firstRun(pools.maintenance, config, { local, link, repeat });
+  });
+  grants.recover();
+  const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
+  const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
+  const reports = startReports(store.maintenance, replica, ownProcess, telemetry, log);
+  stack.defer(() => reports.stop());
+  if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
+  const ready = { restUrl, rpcUrl, ...made, offline };
+  if (primary) primary.ready(ready);
+  else await announce(config, log, stack, ready);
+  return stack.move();
+};
+
+/** Creates the grants of this replica. They are returned after the drain, before the store closes its connections. */
+async function createGrants(
+  { config, log, telemetry, stack }: Context,
+  { requests, notifications }: Store,
+  replica: string,
+): Promise<Grants> {
+  const journal = await openJournal(await journalFolder(config.dataDir, log), log, isSettlementRow);
+  const posts = new PostJournal(journal, replica, log, telemetry);
+  const grants = new Grants({ pool: requests, journal: posts, replica, log, telemetry });
+  notifications.listen(CALL_BACK, (workspace) => grants.callBack(workspace));
+  stack.defer(() => grants.close());
+  return grants;
+}
+
+/** @returns the services, and whether only the offline models are available */
+function createServiceParts(
+  context: Context,
+  store: Store,
+  admission: Admission,
+  inFlight: InFlight,
+): { services: Services; offline: boolean } {
+  const { config, telemetry, stack } = context;
+  const { requests, maintenance, notifications } = store;
+  const reader = createReader();
+  stack.defer(() => reader.close());
+  const difficulty = loadDifficultyRater();
+  // Warms up the rater: the first rating of a process takes some milliseconds, later ones microseconds.
+  difficulty.rate("What is 6 * 7?").explain();
+  const shedder = startShedder(config.maxLoopDelayMs, telemetry);
+  stack.defer(() => shedder.stop());
+  const { deadlines, levels } = config;
+  const generation = createReloadable(context, store, { difficulty, reader, admission, inFlight, deadlines, levels });
+  const authenticator = createAuthenticator(requests, Date.now, notifications);
+  const admin = createAdminServices({
+    pool: maintenance,
+    notifications,
+    keyCache: authenticator,
+    telemetry,
+    rates: () => generation().rates,
+    checkUrl: startAlerts(context, store).checkUrl,
+    report: admission.report,
+    postLog: (workspaceId) => postLog(maintenance, workspaceId),
+  });
+  const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
+  const services = createServices({ generation, inFlight, authenticator, admin, isServing, shedder });
+  return { services, offline: generation().engine.models.offline };
+}
+
+function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Webhooks {
+  const { webhookHosts: hosts, webhookDnsServers } = config;
+  const webhooks = createWebhooks({ hosts, own: names.resolve, foreign: createForeignNames(webhookDnsServers) });
+  const alerts = keepAlerts(maintenance, webhooks, { ...config.alerts, log, onWait: telemetry.alertWait });
+  stack.defer(() => alerts.stop());
+  return webhooks;
+}
+
+/**
+ * Adds the parts that a reload replaces. Those that it has replaced are not closed, because running requests use them;
+ * their idle connections close after 30 s.
+ * @returns what a request that begins now is answered with
+ */
+function createReloadable(
+  { config, log, telemetry, errors, names, stack }: Context,
+  { maintenance }: Store,
+  fixed: Omit<GenerationParts, "engine" | "search" | "rates">,
+): () => GenerationParts {
+  const modelsOf = ({ models }: Settings) =>
+    createCatalogue(models, config.timeouts, {
+      connections: config.connections.vendors,
+      names,
+      onCall: telemetry.modelCall,
+      onRefusal: telemetry.modelCallRefused,
+      errors,
+    });
+  const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
+  const engine = { models: modelsOf(config), tokenizer: createTokenizer(), validators: createValidators() };
+  let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
+  telemetry.watchModels(() => current.engine.models.load());
+  stack.defer(() => current.engine.models.close());
+  stack.defer(() => current.search?.close());
+
+  // All workers of a service use the same files.
+  const isFirst = (primary?.place ?? 1) === 1;
+  const audit = async (action: string, details: object): Promise<void> => {
+    if (isFirst) await recordByService(maintenance, "reload", action, details);
+  };
+  const reloading = startReloading({
+    reader: createSettingsReader(process.env, config.workers),
+    settings: config,
+    log,
+    async apply(next, changed) {
+      const models = changed.includes("models") ? modelsOf(next) : current.engine.models;
+      const search = changed.includes("search") ? searchOf(next) : current.search;
+      if (changed.includes("tiers")) await applyTiers(maintenance, next.tiers);
+      await audit("settings.reload", { changed });
+      current = { ...fixed, engine: { ...engine, models }, search, rates: next.rates };
+    },
+    refused: (reason) => audit("settings.refuse", { reason }),
+  });
+  stack.defer(() => reloading.stop());
+  if (primary) primary.onReload(() => reloading.request());
+  else process.on("SIGHUP", () => reloading.request());
+  return () => current;
+}
+
+/** Starts the public and the internal listener. @returns addresses that work from this machine */
+async function startServers(
+  { config, log, telemetry, stack }: Context,
+  services: Services,
+  inFlight: InFlight,
+): Promise<{ restUrl: string; rpcUrl: string }> {
+  const { host, port } = config.public;
+  const reader = createRequestReader();
+  stack.defer(() => reader.close());
+  const restServer = createRestServer(services, config, log, telemetry, reader);
+  const rest = await listen(restServer, host, port).catch((error) => {
+    throw listenError("HOST and PORT", config.public, error);
+  });
+  stack.defer(() => rest.destroy());
+  const metrics = primary?.metrics(telemetry) ?? telemetry;
+  const rpcHandler = withMetrics(metrics, createRpcHandler(services, config, log, telemetry, reader));
+  const handler = requireKnownHost(config, rpcHandler);
+  const connections: ConnectionOptions = { max: config.connections.internal, onShed: telemetry.requestShed };
+  const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, connections).catch((error) => {
+    throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
+  });
+  stack.defer(() => drainServers([rest, rpc], inFlight, config.drainMs));
+  return { restUrl: reachableUrl(rest.url), rpcUrl: reachableUrl(rpc.url) };
+}
+
+process.exit(await run(process, start, { worker: primary?.place, failed: primary?.failed }));

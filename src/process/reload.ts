@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { ConfigError } from "../config/config.ts";
+import { stampOf } from "../config/file-stamp.ts";
+import type { Settings, SettingsReader } from "../config/settings.ts";
+import { errorFacts, type Log } from "../telemetry/log.ts";
+
+/**
+ * Time between two looks at the files, in milliseconds. Looking also finds changes that the events of the operating
+ * system do not report, such as those on network disks.
+ */
+const LOOK_MS = 1_000;
+
+export type SettingName = keyof Settings;
+const NAMES: readonly SettingName[] = ["models", "search", "rates", "tiers"];
+
+export interface ReloadOptions {
+  readonly reader: SettingsReader;
+  /** The settings in force at the start. */
+  readonly settings: Settings;
+  /**
+   * Puts checked settings into force: all, or none if it throws.
+   * @param changed the settings that differ from those in force
+   */
+  apply(next: Settings, changed: readonly SettingName[]): Promise<void>;
+  /** Records in the audit that a reload was refused. @param reason names the variable or file and what to do */
+  refused(reason: string): Promise<void>;
+  readonly log: Log;
+}
+
+/** Keeps the settings of a running service up to date with their files. */
+export interface Reloading {
+  /** Reloads within a second, also if no file has changed, and logs the result. */
+  request(): void;
+  /** Resolves when no reload runs any more. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Reloads the settings when their files change. A file is read when it has been the same for a second, so that none is
+ * read while it is written. Settings are checked before they are put into force, all together. If one is not valid,
+ * nothing changes, and the log and the audit say which file and member are wrong. While the database is unavailable,
+ * the reload is tried again.
+ */
+export function startReloading(options: ReloadOptions): Reloading {
+  const { reader, log } = options;
+  const stopping = new AbortController();
+  const reload = createReload(options);
+  let requested = false;
+  let isWaiting = false;
+
+  async function attempt(reports: boolean): Promise<boolean> {
+    try {
+      await reload(reports);
+      isWaiting = false;
+    } catch (error) {
+      if (!isWaiting) log.warn({ cause: errorFacts(error) }, "could not reload the settings yet; trying again");
+      isWaiting = true;
+    }
+    return !isWaiting;
+  }
+
+  async function run(): Promise<void> {
+    const { signal } = stopping;
+    let reloaded: string | undefined;
+    let seen: string | undefined;
+    while (!signal.aborted) {
+      const now = await stampOf(reader.files);
+      const isSettled = now === seen;
+      seen = now;
+      if (requested || (isSettled && now !== reloaded)) {
+        const reports = requested;
+        requested = false;
+        reloaded = (await attempt(reports)) ? now : undefined;
+      }
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  const running = run();
+  return {
+    request() {
+      requested = true;
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** @returns a function that reloads once; it throws if the settings could not be put into force, and logs the rest */
+function createReload({ reader, settings, apply, refused, log }: ReloadOptions): (reports: boolean) => Promise<void> {
+  let current = settings;
+  return async (reports) => {
+    let next: Settings;
+    try {
+      next = reader.read();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      log.error({ reason: error.message }, "refused to reload the settings; nothing has changed");
+      await refused(error.message).catch((cause) => log.warn({ cause: errorFacts(cause) }, "could not record it"));
+      return;
+    }
+    const changed = NAMES.filter((name) => !isDeepStrictEqual(next[name], current[name]));
+    if (changed.length > 0) {
+      await apply(next, changed);
+      current = next;
+    }
+    if (changed.length > 0 || reports) log.info({ changed }, "reloaded the settings");
+  };
+}

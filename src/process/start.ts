@@ -1,0 +1,12 @@
+import cluster from "node:cluster";
+import { availableParallelism } from "node:os";
+
+// Starts the service: one process, or with CHORUS_WORKERS a process that starts several. The files are loaded as they
+// are needed, so that the process that only starts others stays small.
+const given = process.env.CHORUS_WORKERS || "1";
+const workers = given === "auto" ? availableParallelism() : Number(given);
+if (cluster.isPrimary && workers > 1) {
+  const { runWorkers } = await import("./run-workers.ts");
+  process.exit(await runWorkers());
+}
+await import("./main.ts");
