@@ -8,13 +8,13 @@ import { envToConfig } from "../src/config/config.ts";
 import { createReader } from "../src/engine/attachments/reader.ts";
 import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { createValidators } from "../src/engine/structured/validate.ts";
-import { createTokenizer } from "../src/engine/tokens.ts";
+import { createTokenizer } from "../src/engine/tokens/tokens.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
 import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
 import { createLog } from "../src/telemetry/log.ts";
-import { createRequestReader } from "../src/transport/request-reader.ts";
+import { createRequestReader } from "../src/transport/call/request-reader.ts";
 import { createRestServer } from "../src/transport/rest/server.ts";
 import { servicesWith } from "../test/helpers/services.ts";
 

@@ -3,8 +3,8 @@ import { choosePlan, type PlanCriteria } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
 import { inOrder, type Member } from "../src/models/catalogue.ts";
 import { failover } from "../src/models/failover.ts";
-import { complete, type Model } from "../src/models/model.ts";
-import { ModelError } from "../src/models/model-error.ts";
+import { complete, type Model } from "../src/models/port/model.ts";
+import { ModelError } from "../src/models/port/model-error.ts";
 import type { Recording } from "./recording.ts";
 
 /** A recorded model that replaces a member of the catalogue. */

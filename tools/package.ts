@@ -106,7 +106,11 @@ function packService(): void {
     type: "module",
     engines,
     bin: { chorus: "src/cli/chorus.cjs" },
-    scripts: { postinstall: "node src/cli/node.cjs", start: `${run} src/process/start.js`, chorus: `${run} src/cli/main.js` },
+    scripts: {
+      postinstall: "node src/cli/node.cjs",
+      start: `${run} src/process/start.js`,
+      chorus: `${run} src/cli/main.js`,
+    },
     dependencies,
   };
   write(folder, "package.json", { ...manifest, runtimes: runtimes() });

@@ -6,9 +6,9 @@ import { Escrow } from "./escrow/escrow.ts";
 import type { Command, Event } from "./escrow/events.ts";
 import type { Ask, Item, Lane, Post, Reply } from "./escrow/exchange.ts";
 import { execute, findRejected } from "./escrow/execute.ts";
+import { refusalFailure } from "./escrow/refusal.ts";
 import type { PostJournal } from "./post-journal.ts";
 import { Poster } from "./poster.ts";
-import { refusalFailure } from "./refusal.ts";
 
 /** Channel of the workspaces whose unused headroom another replica needs, or whose limits have changed. */
 export const CALL_BACK = "chorus_call_back";

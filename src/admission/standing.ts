@@ -1,6 +1,6 @@
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
-import { type Refusal, refusalFailure } from "./refusal.ts";
+import { type Refusal, refusalFailure } from "./escrow/refusal.ts";
 
 /** Time for which a workspace counts as able to make requests after one was admitted, in milliseconds. */
 const GOOD_MS = 60_000;

@@ -2,7 +2,7 @@ import type { Ability } from "../contract/terms.ts";
 import { closedAnswer } from "../engine/fuse/closed-answer.ts";
 import { exactAnswer } from "../engine/fuse/exact-answer.ts";
 import type { Member } from "../models/catalogue.ts";
-import { complete, type ModelCall } from "../models/model.ts";
+import { complete, type ModelCall } from "../models/port/model.ts";
 import type { Question } from "./questions.ts";
 
 /** Whether a model answered a question correctly. */

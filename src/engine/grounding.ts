@@ -5,8 +5,8 @@ import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.t
 import type { Search } from "../search/search.ts";
 import { SearchError } from "../search/search-error.ts";
 import type { Conversation, Turn } from "./prompt.ts";
+import { untrusted } from "./text/untrusted.ts";
 import type { ReportedStep } from "./trace.ts";
-import { untrusted } from "./untrusted.ts";
 
 /** Untrusted content that belongs to the request: files or search results, and images. */
 interface Material {

@@ -1,5 +1,5 @@
 import type { Shape } from "../contract/terms.ts";
-import type { Prompt, PromptTurn } from "../models/model.ts";
+import type { Prompt, PromptTurn } from "../models/port/model.ts";
 
 /** One turn of the conversation. */
 export type Turn = PromptTurn;

@@ -5,14 +5,14 @@ import { Failure } from "../contract/failure.ts";
 import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
-import type { Format, Model, ModelCall, Prompt, Step } from "../models/model.ts";
+import type { Format, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
-import type { Tokenizer } from "./tokens.ts";
+import type { Tokenizer } from "./tokens/tokens.ts";
 
 /** What the engine needs to answer one request. */
 export interface Question {

@@ -2,7 +2,7 @@ import type { Signal } from "../concurrency/abort.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
-import type { End, Model, ModelCall, Prompt, Step } from "../models/model.ts";
+import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import { withStep } from "./plan/composite.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";

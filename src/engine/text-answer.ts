@@ -1,6 +1,6 @@
 import type { Signal } from "../concurrency/abort.ts";
 import { Turns } from "../concurrency/turns.ts";
-import type { End, Piece, Pieces, Step } from "../models/model.ts";
+import type { End, Piece, Pieces, Step } from "../models/port/model.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
@@ -13,9 +13,9 @@ import {
   type Question,
   toUpstreamFailure,
 } from "./question.ts";
-import { createStopper, type Stopper } from "./stop.ts";
 import { extractObject } from "./structured/repair.ts";
-import type { TokenMeter } from "./token-meter.ts";
+import { createStopper, type Stopper } from "./text/stop.ts";
+import type { TokenMeter } from "./tokens/token-meter.ts";
 
 /**
  * Longest text that is counted at once, in UTF-16 units. It takes 0.2 ms, and 7 ms in the worst case. A whole answer

@@ -1,4 +1,4 @@
-import type { Step } from "../models/model.ts";
+import type { Step } from "../models/port/model.ts";
 
 /** A step of the plan, or of the work before it. */
 export interface ReportedStep extends Omit<Step, "kind"> {

@@ -1,6 +1,6 @@
 import { FairQueue, type Permit, QueueRefusal } from "../concurrency/fair-queue.ts";
-import type { ModelCall } from "./model.ts";
-import { notSent } from "./model-error.ts";
+import type { ModelCall } from "./port/model.ts";
+import { notSent } from "./port/model-error.ts";
 
 export interface CallLimitOptions {
   /** Largest number of calls at a time, at least 1. */

@@ -1,6 +1,6 @@
 import type { ModelEntry } from "../config/config.ts";
 import type { CallRecord } from "../telemetry/telemetry.ts";
-import type { ModelCall } from "./model.ts";
+import type { ModelCall } from "./port/model.ts";
 import type { CallEnd } from "./try.ts";
 
 /** Characters of one token, for estimates: about right for English with any current tokenizer. */

@@ -4,7 +4,7 @@ import type { Dispatcher } from "undici";
 import type { Signal } from "../concurrency/abort.ts";
 import { createDecompressor } from "./decompress.ts";
 import type { Lane } from "./lanes.ts";
-import { ModelError, notSent } from "./model-error.ts";
+import { ModelError, notSent } from "./port/model-error.ts";
 
 /** A vendor's response. Its headers have arrived. Dispose it when it is no longer needed. */
 export interface HttpResponse extends Disposable {

@@ -1,7 +1,7 @@
 import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
 import { HandOver } from "./hand-over.ts";
-import type { EndReason, Model, ModelCall, Piece, Pieces } from "./model.ts";
-import { ModelError } from "./model-error.ts";
+import type { EndReason, Model, ModelCall, Piece, Pieces } from "./port/model.ts";
+import { ModelError } from "./port/model-error.ts";
 
 /** No model could answer. `cause` is what the last one threw. The message contains no text of a vendor. */
 export class UpstreamError extends Error {

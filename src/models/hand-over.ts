@@ -1,4 +1,4 @@
-import type { Piece, Pieces } from "./model.ts";
+import type { Piece, Pieces } from "./port/model.ts";
 
 /**
  * The pieces of a generator, then those of the iterator that it returns, if it returns one. The generator decides who

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Prompt } from "./model.ts";
+import type { Prompt } from "./port/model.ts";
 
 /** Length of a text, in UTF-16 units, and of an image, in bytes, from which it is written in slices. */
 const LARGE = 64 * 1024;

@@ -3,8 +3,8 @@ import { type Attempt, Breaker, type BreakerOptions } from "../concurrency/break
 import type { ModelTimeouts } from "../config/config.ts";
 import type { CallLimit } from "./call-limit.ts";
 import { HandOver } from "./hand-over.ts";
-import type { Model, ModelCall, Piece, Pieces } from "./model.ts";
-import { type CallRefusal, circuitOpen, ModelError, toModelError } from "./model-error.ts";
+import type { Model, ModelCall, Piece, Pieces } from "./port/model.ts";
+import { type CallRefusal, circuitOpen, ModelError, toModelError } from "./port/model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";
 import { type CallEnd, Try } from "./try.ts";
 

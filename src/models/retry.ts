@@ -1,4 +1,4 @@
-import type { ModelError } from "./model-error.ts";
+import type { ModelError } from "./port/model-error.ts";
 
 export interface RetryOptions {
   /** Retries after the first try. Default 2. */

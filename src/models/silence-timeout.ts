@@ -1,5 +1,5 @@
 import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
-import { ModelError } from "./model-error.ts";
+import { ModelError } from "./port/model-error.ts";
 
 /**
  * Aborts one call of a model when the caller aborts, or when the model sends nothing for `silenceMs` milliseconds.

@@ -1,7 +1,7 @@
 import type { ModelEntry, Vendor } from "../config/config.ts";
 import { annotate, isRecording, type SpanOptions, tracedParts } from "../telemetry/tracing.ts";
-import type { Model, ModelCall, Piece } from "./model.ts";
-import { ModelError } from "./model-error.ts";
+import type { Model, ModelCall, Piece } from "./port/model.ts";
+import { ModelError } from "./port/model-error.ts";
 
 /** Names in OpenTelemetry's conventions for generative AI, where they differ from ours. */
 const PROVIDERS: Partial<Record<Vendor, string>> = { google: "gcp.gemini" };

@@ -1,7 +1,7 @@
 import type { Attempt } from "../concurrency/breaker.ts";
 import type { Slot } from "./call-limit.ts";
-import type { Model, ModelCall, Piece, Pieces, TokenUsage } from "./model.ts";
-import { ModelError, toModelError } from "./model-error.ts";
+import type { Model, ModelCall, Piece, Pieces, TokenUsage } from "./port/model.ts";
+import { ModelError, toModelError } from "./port/model-error.ts";
 import { SilenceTimeout } from "./silence-timeout.ts";
 
 /** How one try of a call ended. */

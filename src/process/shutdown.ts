@@ -1,6 +1,6 @@
 import type { InFlight } from "../service/in-flight.ts";
 import { errorFacts, type Log, type ProcessLog } from "../telemetry/log.ts";
-import type { Listener } from "../transport/listen.ts";
+import type { Listener } from "../transport/socket/listen.ts";
 
 /** Time for connections to close after the last request has ended, in milliseconds. */
 const CLOSE_MS = 1_000;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
-import { Encoding } from "../engine/bpe.ts";
+import { Encoding } from "../engine/tokens/bpe.ts";
 import { type CheckedRequest, checkRequest } from "./validate-request.ts";
 
 /** What a request says, checked and counted. It depends on the request alone, so any thread can find it. */

@@ -6,7 +6,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Lease, ModelCost } from "../admission/lease.ts";
 import type { Outcome } from "../contract/terms.ts";
-import type { Tokenizer } from "../engine/tokens.ts";
+import type { Tokenizer } from "../engine/tokens/tokens.ts";
 import { traced } from "../telemetry/tracing.ts";
 import type { AdmittedRequest } from "./admitted-request.ts";
 import type { Cost } from "./costs.ts";

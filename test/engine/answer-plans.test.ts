@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { answer, type EngineEvent, type Finish, type Question, type Step } from "../../src/engine/answer.ts";
 import { createValidators } from "../../src/engine/structured/validate.ts";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import type { Catalogue } from "../../src/models/catalogue.ts";
 import { collect } from "../models/fake-model.ts";
 import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";

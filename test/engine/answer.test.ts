@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { fixture, type Lifetime } from "../helpers/lifetime.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { buildPrompt, buildReask, type Turn } from "../../src/engine/prompt.ts";
-import type { Prompt } from "../../src/models/model.ts";
+import type { Prompt } from "../../src/models/port/model.ts";
 
 /** The system text and the turns as pairs of role and text. */
 function rolesAndTexts({ system, turns }: Prompt): [role: string, text: string][] {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { test as base } from "./fixtures.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Ask, type Item, NOTHING, type Post, type Reply } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
-import type { Refusal } from "../../src/admission/refusal.ts";
+import type { Refusal } from "../../src/admission/escrow/refusal.ts";
 import type { Pool } from "../../src/store/pool.ts";
 
 let seq = 0;

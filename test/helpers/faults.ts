@@ -72,7 +72,7 @@ if (faults.has("log")) {
 if (faults.has("report")) {
   const { round } = Math;
   Math.round = (value) => {
-    if (new Error("for its stack").stack?.includes("transport/report.ts")) throw new Error("injected: report");
+    if (new Error("for its stack").stack?.includes("call/report.ts")) throw new Error("injected: report");
     return round(value);
   };
 }

@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { createTelemetry } from "../../src/telemetry/create.ts";
-import { createRequestReader } from "../../src/transport/request-reader.ts";
+import { createRequestReader } from "../../src/transport/call/request-reader.ts";
 import { createRestServer } from "../../src/transport/rest/server.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { type SomeServices, servicesWith } from "./services.ts";

@@ -16,9 +16,9 @@ import {
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Config } from "../../src/config/config.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
-import { type Listener, listenBoth } from "../../src/transport/listen.ts";
-import { createRequestReader } from "../../src/transport/request-reader.ts";
-import { createRpcHandler } from "../../src/transport/rpc/server.ts";
+import { createRequestReader } from "../../src/transport/call/request-reader.ts";
+import { createRpcHandler } from "../../src/transport/connect/server.ts";
+import { type Listener, listenBoth } from "../../src/transport/socket/listen.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { type SomeServices, servicesWith } from "./services.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createCatalogue } from "../../src/models/catalogue.ts";
-import { type Completion, complete } from "../../src/models/model.ts";
+import { type Completion, complete } from "../../src/models/port/model.ts";
 import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
 import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { startVendor } from "../helpers/vendors.ts";

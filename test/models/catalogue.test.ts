@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
-import { complete, type ModelCall } from "../../src/models/model.ts";
+import { complete, type ModelCall } from "../../src/models/port/model.ts";
 import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 import { call, collect } from "./fake-model.ts";

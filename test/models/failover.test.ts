@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { failover, UpstreamError } from "../../src/models/failover.ts";
-import { complete, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
-import { ModelError, type ModelErrorInit } from "../../src/models/model-error.ts";
+import { complete, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
+import { ModelError, type ModelErrorInit } from "../../src/models/port/model-error.ts";
 import { resilient } from "../../src/models/resilient.ts";
 import { call, collect, end, fakeModel, pieces, text, textOf, untilAborted } from "./fake-model.ts";
 

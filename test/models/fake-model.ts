@@ -1,4 +1,4 @@
-import type { End, EndReason, Model, ModelCall, Piece } from "../../src/models/model.ts";
+import type { End, EndReason, Model, ModelCall, Piece } from "../../src/models/port/model.ts";
 
 export const USAGE = { inputTokens: 3, cachedTokens: 0, outputTokens: 2, thinkingTokens: 0 };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { HandOver } from "../../src/models/hand-over.ts";
-import type { Piece, Pieces } from "../../src/models/model.ts";
+import type { Piece, Pieces } from "../../src/models/port/model.ts";
 import { collect, end, text, textOf } from "./fake-model.ts";
 
 /** Pieces whose reader is noted. */

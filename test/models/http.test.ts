@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { describe, test, vi } from "vitest";
 import type { HttpResponse } from "../../src/models/exchange.ts";
 import { createHttpClient, type HttpOptions, type HttpRequest } from "../../src/models/http.ts";
-import { ModelError } from "../../src/models/model-error.ts";
+import { ModelError } from "../../src/models/port/model-error.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LargeParts } from "../../src/models/large-body.ts";
-import type { Prompt } from "../../src/models/model.ts";
+import type { Prompt } from "../../src/models/port/model.ts";
 
 /** A body as a wire format writes it. */
 const write = ({ system, turns }: Prompt) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import type { HttpResponse } from "../../src/models/exchange.ts";
-import type { ModelError } from "../../src/models/model-error.ts";
+import type { ModelError } from "../../src/models/port/model-error.ts";
 import { isNeverTaken, outputLimit, readFailure, refusedOption, roomForOutput } from "../../src/models/refusal.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";
 import { google } from "../../src/models/wire/google.ts";

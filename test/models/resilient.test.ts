@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { complete, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
-import { ModelError } from "../../src/models/model-error.ts";
+import { complete, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
+import { ModelError } from "../../src/models/port/model-error.ts";
 import { type ResilientOptions, resilient } from "../../src/models/resilient.ts";
 import { call, collect, end, fakeModel, pieces, type Script, text, textOf, untilAborted } from "./fake-model.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { ModelError } from "../../src/models/model-error.ts";
+import { ModelError } from "../../src/models/port/model-error.ts";
 import { Retries } from "../../src/models/retry.ts";
 
 const failure = (retryAfterMs?: number, retryable = true) =>

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { failover } from "../../src/models/failover.ts";
 import { createHttpClient } from "../../src/models/http.ts";
-import { type Completion, complete, type End, type Model, type Piece } from "../../src/models/model.ts";
+import { type Completion, complete, type End, type Model, type Piece } from "../../src/models/port/model.ts";
 import { resilient } from "../../src/models/resilient.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";

@@ -3,8 +3,8 @@ import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync 
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ModelEntry } from "../../src/config/config.ts";
 import { createHttpClient } from "../../src/models/http.ts";
-import { complete, type End, type Model, type ModelCall, type Piece } from "../../src/models/model.ts";
-import { toModelError } from "../../src/models/model-error.ts";
+import { complete, type End, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
+import { toModelError } from "../../src/models/port/model-error.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { until } from "../helpers/until.ts";
 import { WIRES } from "../helpers/vendor-wire.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { LookupAddress } from "node:dns";
 import { test } from "vitest";
 import { createCatalogue } from "../../src/models/catalogue.ts";
-import { complete } from "../../src/models/model.ts";
+import { complete } from "../../src/models/port/model.ts";
 import { createOwnNames } from "../../src/names/own-names.ts";
 import { lookupWith, nameError } from "../../src/names/resolve.ts";
 import { createSearch } from "../../src/search/search.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { png } from "../engine/attachments/files.ts";
 import { credits, rowOf } from "../helpers/bench.ts";
 import { test as base } from "../helpers/fixtures.ts";

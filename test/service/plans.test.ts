@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { Effort, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { credits, rowOf, settled, textOf } from "../helpers/bench.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { fixture } from "../helpers/lifetime.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { credits, rowOf } from "../helpers/bench.ts";
 import { NAMES, startPanel } from "../helpers/panel.ts";
 import type { Reply, VendorKind } from "../helpers/vendors.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { createTokenizer } from "../../src/engine/tokens.ts";
+import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { credits, RATES, rowOf } from "../helpers/bench.ts";
 import { testDatabase } from "../helpers/database.ts";

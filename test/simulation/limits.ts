@@ -1,5 +1,5 @@
 import type { Ask, Item } from "../../src/admission/escrow/exchange.ts";
-import type { Refusal } from "../../src/admission/refusal.ts";
+import type { Refusal } from "../../src/admission/escrow/refusal.ts";
 import { type Account, capacityOf, reservedOf } from "./account.ts";
 
 const LIMITLESS = Number.POSITIVE_INFINITY;

@@ -27,7 +27,7 @@ import {
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { words } from "../../src/contract/json-names.ts";
-import { CHORUS_SERVICES } from "../../src/transport/methods.ts";
+import { CHORUS_SERVICES } from "../../src/transport/call/methods.ts";
 import { type EnumSite, enumSites, messagePlaces } from "../helpers/enum-sites.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import { envelope, grpcCall } from "../helpers/grpc.ts";

@@ -15,8 +15,8 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/contract/failure.ts";
 import type { Facts, GenerateEvent } from "../../src/service/request-context.ts";
-import { EVENTS } from "../../src/transport/rest/events.ts";
 import { writeEvents } from "../../src/transport/rest/sse.ts";
+import { EVENTS } from "../../src/transport/rest/stream.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { until } from "../helpers/until.ts";

@@ -1,5 +1,5 @@
-import type { Refusal } from "../refusal.ts";
 import type { Ask, Item, Lane, Post, Reply } from "./exchange.ts";
+import type { Refusal } from "./refusal.ts";
 
 /** What happens at a replica. */
 export type Event =

@@ -1,4 +1,4 @@
-import type { Refusal } from "../refusal.ts";
+import type { Refusal } from "./refusal.ts";
 
 /**
  * Amounts of what a workspace can run out of. `Infinity` (null in JSON): the workspace has no such limit.

@@ -1,5 +1,5 @@
-import type { Encoding } from "../bpe.ts";
-import { TokenMeter } from "../token-meter.ts";
+import type { Encoding } from "../tokens/bpe.ts";
+import { TokenMeter } from "../tokens/token-meter.ts";
 import { type Passage, passages } from "./passages.ts";
 import { relevance } from "./relevance.ts";
 

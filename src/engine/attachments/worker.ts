@@ -1,5 +1,5 @@
 import { serveJobs } from "../../concurrency/worker-job.ts";
-import { Encoding } from "../bpe.ts";
+import { Encoding } from "../tokens/bpe.ts";
 import { type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { readDocx } from "./docx.ts";
 import { type Fitted, fitTexts } from "./fit.ts";

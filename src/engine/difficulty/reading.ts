@@ -1,4 +1,4 @@
-import { classOf, DIGIT, fold, LETTER, OPERATOR, RUN, SIGN, SPACE } from "./fold.ts";
+import { classOf, DIGIT, fold, LETTER, OPERATOR, RUN, SIGN, SPACE } from "./marks/fold.ts";
 import { sample } from "./sample.ts";
 import { stripTemplates } from "./templates.ts";
 import { LEXICON, TOPIC_NUMBERS, TOPICS, type Topic } from "./topics.ts";

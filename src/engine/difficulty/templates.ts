@@ -1,4 +1,4 @@
-import { regex } from "../regex.ts";
+import { regex } from "../text/regex.ts";
 
 /** Introductions that say nothing about the task: "Please answer the following question:", "Q:", "### Instruction". */
 const HEAD = regex("i")`

@@ -1,4 +1,4 @@
-import { createLexicon } from "./lexicon.ts";
+import { createLexicon } from "./marks/lexicon.ts";
 import { MATHS } from "./marks/maths.ts";
 import { QUESTIONS } from "./marks/questions.ts";
 import { SUBJECTS } from "./marks/subjects.ts";

@@ -1,4 +1,4 @@
-import { regex } from "../regex.ts";
+import { regex } from "../text/regex.ts";
 import { canonicalNumber } from "./number.ts";
 
 /** Longest final answer, in UTF-16 units. Longer text is prose. */

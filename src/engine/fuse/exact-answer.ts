@@ -1,4 +1,4 @@
-import { regex } from "../regex.ts";
+import { regex } from "../text/regex.ts";
 
 /** Longest answer, in UTF-16 units. Longer text is prose. */
 const MAX_ANSWER = 2_000;

@@ -1,5 +1,5 @@
-import { regex } from "../regex.ts";
 import { decimalOf } from "../structured/decimal.ts";
+import { regex } from "../text/regex.ts";
 
 /** Longest text that is parsed, in UTF-16 units, which bounds the time of the patterns. */
 const MAX_LENGTH = 200;

@@ -1,6 +1,6 @@
 import { LinkedAbort } from "../../concurrency/abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
-import type { Model, ModelCall } from "../../models/model.ts";
+import type { Model, ModelCall } from "../../models/port/model.ts";
 import { bestDraft } from "./best.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { type Draft, draftPieces } from "./draft.ts";

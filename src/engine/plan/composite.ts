@@ -1,4 +1,4 @@
-import type { Model, ModelCall, Piece, Prompt } from "../../models/model.ts";
+import type { Model, ModelCall, Piece, Prompt } from "../../models/port/model.ts";
 import { tracedParts } from "../../telemetry/tracing.ts";
 import { type Steps, stepPiece } from "./step.ts";
 

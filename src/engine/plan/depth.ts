@@ -1,5 +1,5 @@
 import type { Level, Tier } from "../../contract/terms.ts";
-import type { Model, Reasoning } from "../../models/model.ts";
+import type { Model, Reasoning } from "../../models/port/model.ts";
 
 /** What a model is asked for within a plan. */
 type Task = "answer" | "draft" | "escalate" | "judge" | "analysis" | "write";

@@ -1,5 +1,5 @@
-import type { Prompt } from "../../models/model.ts";
-import { untrusted } from "../untrusted.ts";
+import type { Prompt } from "../../models/port/model.ts";
+import { untrusted } from "../text/untrusted.ts";
 import type { Draft } from "./draft.ts";
 
 /** Most characters of one draft in a prompt. A draft of `DRAFT_TOKENS` usually has about as many. */

@@ -1,8 +1,8 @@
 import type { Tier } from "../../contract/terms.ts";
-import { complete, type End, type Model, type ModelCall, type Piece, type Reasoning } from "../../models/model.ts";
-import { ModelError } from "../../models/model-error.ts";
+import { complete, type End, type Model, type ModelCall, type Piece, type Reasoning } from "../../models/port/model.ts";
+import { ModelError } from "../../models/port/model-error.ts";
 import { traced } from "../../telemetry/tracing.ts";
-import { regex } from "../regex.ts";
+import { regex } from "../text/regex.ts";
 
 /** A model that drafts an answer. */
 export interface PanelMember {

@@ -1,6 +1,6 @@
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { HandOver } from "../../models/hand-over.ts";
-import type { Model, ModelCall, Piece, Pieces } from "../../models/model.ts";
+import type { Model, ModelCall, Piece, Pieces } from "../../models/port/model.ts";
 import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 

@@ -1,5 +1,5 @@
-import type { Model, ModelCall, Prompt } from "../../models/model.ts";
-import { ModelError } from "../../models/model-error.ts";
+import type { Model, ModelCall, Prompt } from "../../models/port/model.ts";
+import { ModelError } from "../../models/port/model-error.ts";
 import type { Comparison } from "./compare.ts";
 import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";

@@ -8,7 +8,7 @@
  *     const { text, steps } = await complete(plan, call);
  */
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
-import type { Model, ModelCall, Piece } from "../../models/model.ts";
+import type { Model, ModelCall, Piece } from "../../models/port/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { affordable } from "./depth.ts";

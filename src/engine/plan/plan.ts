@@ -1,7 +1,7 @@
 import type { Ability, Effort, Level, Shape, Tier } from "../../contract/terms.ts";
 import { type Catalogue, inOrder, type Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
-import type { Model } from "../../models/model.ts";
+import type { Model } from "../../models/port/model.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { exactAnswer } from "../fuse/exact-answer.ts";
 import { isDominated, peers, strengthOf } from "../fuse/peers.ts";

@@ -1,4 +1,4 @@
-import type { Piece, Step } from "../../models/model.ts";
+import type { Piece, Step } from "../../models/port/model.ts";
 
 /** Numbers the steps of one answer in the order in which they begin. */
 export class Steps {

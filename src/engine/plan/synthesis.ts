@@ -1,8 +1,8 @@
 import { LinkedAbort } from "../../concurrency/abort.ts";
-import { complete, type Model, type ModelCall, type Piece, type Prompt } from "../../models/model.ts";
+import { complete, type Model, type ModelCall, type Piece, type Prompt } from "../../models/port/model.ts";
 import { traced } from "../../telemetry/tracing.ts";
 import { repairJson } from "../structured/repair.ts";
-import { untrusted } from "../untrusted.ts";
+import { untrusted } from "../text/untrusted.ts";
 import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
 import { withDrafts } from "./draft-prompt.ts";

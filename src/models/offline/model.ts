@@ -1,5 +1,5 @@
 import type { ModelEntry } from "../../config/config.ts";
-import type { End, Model, ModelCall, Piece } from "../model.ts";
+import type { End, Model, ModelCall, Piece } from "../port/model.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";
 

@@ -1,4 +1,4 @@
-import type { Prompt } from "../model.ts";
+import type { Prompt } from "../port/model.ts";
 
 /** Start of a sentence that gives an instruction or introduces the text. */
 const INSTRUCTION = new RegExp(

@@ -1,7 +1,7 @@
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
-import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
-import { ModelError, unreadable } from "../model-error.ts";
-import { isStrictSchema, optionalNames, type StrictMode } from "../schema.ts";
+import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import { ModelError, unreadable } from "../port/model-error.ts";
+import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import {
   type Collector,
   endReason,

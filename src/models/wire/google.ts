@@ -1,5 +1,5 @@
-import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
-import { ModelError, unreadable } from "../model-error.ts";
+import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import { ModelError, unreadable } from "../port/model-error.ts";
 import {
   type Collector,
   endReason,

@@ -1,8 +1,8 @@
 import type { ModelEntry } from "../../config/config.ts";
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
-import type { EndReason, PromptTurn, Reasoning } from "../model.ts";
-import { ModelError, unreadable } from "../model-error.ts";
-import { isStrictSchema, type StrictMode } from "../schema.ts";
+import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import { ModelError, unreadable } from "../port/model-error.ts";
+import { isStrictSchema, type StrictMode } from "../port/schema.ts";
 import {
   type Collector,
   endReason,

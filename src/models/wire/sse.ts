@@ -1,4 +1,4 @@
-import { ModelError } from "../model-error.ts";
+import { ModelError } from "../port/model-error.ts";
 
 /** Longest event that is read, in characters. Usual events have a few hundred. */
 const MAX_EVENT = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { ModelEntry } from "../../config/config.ts";
-import type { EndReason, Prompt, Reasoning, TokenUsage } from "../model.ts";
-import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../model-error.ts";
+import type { EndReason, Prompt, Reasoning, TokenUsage } from "../port/model.ts";
+import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../port/model-error.ts";
 import { ThinkFilter } from "./think.ts";
 
 /** Parts of a call that a model may refuse. The call still works without them. */

@@ -1,7 +1,7 @@
 import { Failure } from "../../contract/failure.ts";
+import { loadFiles, sendFile } from "../pages/static-files.ts";
 import type { Exchange } from "../rest/handler.ts";
 import { endIfStalled } from "../rest/stall.ts";
-import { loadFiles, sendFile } from "../static-files.ts";
 
 const NOT_BUILT = [
   "<!doctype html>",

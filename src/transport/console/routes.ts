@@ -3,7 +3,7 @@ import type { OwnerSession } from "../../admin/sign-in/owner-sessions.ts";
 import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-budget.ts";
+import type { BodyBudget } from "../call/body-budget.ts";
 import type { Exchange, Verbs } from "../rest/handler.ts";
 import { createPages } from "./pages.ts";
 import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";

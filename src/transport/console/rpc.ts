@@ -4,9 +4,9 @@ import { Failure } from "../../contract/failure.ts";
 import type { Services } from "../../service/services.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Requirement } from "../methods.ts";
-import { createRpcListener, type RpcOptions } from "../rpc/handler.ts";
-import type { Identity } from "../tracked-request.ts";
+import type { Requirement } from "../call/methods.ts";
+import type { Identity } from "../call/tracked-request.ts";
+import { createRpcListener, type RpcOptions } from "../connect/handler.ts";
 import { requireSameOrigin } from "./origin.ts";
 import { OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
 

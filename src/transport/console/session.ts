@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
 import { invalid } from "../../contract/failure.ts";
-import type { BodyBudget } from "../body-budget.ts";
-import { decodeText, parseBody } from "../decode-request.ts";
+import type { BodyBudget } from "../call/body-budget.ts";
+import { decodeText, parseBody } from "../call/decode-request.ts";
 import { checkBodyHeaders, readBody } from "../rest/body.ts";
 import type { Exchange, Verbs } from "../rest/handler.ts";
 import { sendJson } from "../rest/json-response.ts";

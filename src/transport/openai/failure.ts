@@ -1,5 +1,5 @@
 import type { Failure, FailureKind } from "../../contract/failure.ts";
-import { type FailureResponse, failureHeaders } from "../failure-body.ts";
+import { type FailureResponse, failureHeaders } from "../rest/failure.ts";
 
 /** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
 const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;

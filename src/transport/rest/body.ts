@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { Failure } from "../../contract/failure.ts";
 import { CallerGone } from "../../service/request-context.ts";
-import { Blocks } from "../blocks.ts";
-import { checkStatedLength, meterBody } from "../body-bounds.ts";
-import { type BodyBudget, type BodyHold, type BodySender, MAX_BODY } from "../body-budget.ts";
-import { createJsonCounter } from "../value-count.ts";
+import { Blocks } from "../call/blocks.ts";
+import { checkStatedLength, meterBody } from "../call/body-bounds.ts";
+import { type BodyBudget, type BodyHold, type BodySender, MAX_BODY } from "../call/body-budget.ts";
+import { createJsonCounter } from "../call/value-count.ts";
 
 export interface Body {
   blocks: Blocks;

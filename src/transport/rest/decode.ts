@@ -15,8 +15,8 @@ import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { memberText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
-import { isAbsent, mustBe, oneOf, wordsOf } from "../json-rules.ts";
-import { addUnknown, reportedPath, type UnknownMembers } from "../unknown-members.ts";
+import { isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
+import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 
 interface Source {
   /** The body's text, from which `inline` fields are copied. */

@@ -2,11 +2,11 @@ import { GenerateResponseSchema } from "../../../gen/chorus/v1/generation_pb.js"
 import type { Caller } from "../../admission/authenticate.ts";
 import type { Config } from "../../config/config.ts";
 import { encode } from "./encode.ts";
-import { EVENTS } from "./events.ts";
 import type { Exchange } from "./handler.ts";
 import { sendJson } from "./json-response.ts";
 import { type ReceiveParts, receive } from "./receive.ts";
 import { writeEvents } from "./sse.ts";
+import { EVENTS } from "./stream.ts";
 
 export interface GenerateParts extends ReceiveParts {
   readonly stream: Config["stream"];

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Signal } from "../../concurrency/abort.ts";
 import type { Failure } from "../../contract/failure.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
-import type { BodyHold } from "../body-budget.ts";
-import type { TrackedRequest } from "../tracked-request.ts";
+import type { BodyHold } from "../call/body-budget.ts";
+import type { TrackedRequest } from "../call/tracked-request.ts";
 
 /** One HTTP request and its response. */
 export interface Exchange extends TrackedRequest {

@@ -8,12 +8,12 @@ import {
 import type { Caller } from "../../admission/authenticate.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Services } from "../../service/services.ts";
-import { type MethodRule, methodRules } from "../methods.ts";
+import { type MethodRule, methodRules } from "../call/methods.ts";
+import { authenticate, callerOf, noteCaller } from "../call/tracked-request.ts";
 import { completeChat } from "../openai/chat.ts";
 import { sendModel, sendModels } from "../openai/models.ts";
-import { authenticate, callerOf, noteCaller } from "../tracked-request.ts";
+import { createDocs } from "../pages/reference.ts";
 import { decodeQuery } from "./decode.ts";
-import { createDocs } from "./docs.ts";
 import { encode } from "./encode.ts";
 import { type GenerateParts, generate } from "./generate.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Failure } from "../../contract/failure.ts";
-import { discardBody } from "../discard-body.ts";
-import { failureJson, retryAfterSeconds } from "../failure-body.ts";
-import { hasBody } from "../head.ts";
+import { hasBody } from "../call/check-head.ts";
+import { discardBody } from "../call/discard-body.ts";
+import { failureJson, retryAfterSeconds } from "./failure.ts";
 import type { Exchange } from "./handler.ts";
 
 type To = Pick<Exchange, "response" | "requestId">;

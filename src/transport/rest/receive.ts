@@ -1,12 +1,12 @@
 import type { Caller } from "../../admission/authenticate.ts";
 import { CallerGone, type RequestContext } from "../../service/request-context.ts";
 import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../body-budget.ts";
-import { type DecodedRequest, decodeRequest } from "../decode-request.ts";
-import { MAX_INLINE, type RequestReader } from "../request-reader.ts";
-import type { Result } from "../request-worker.ts";
-import { contextOf } from "../tracked-request.ts";
-import { unknownNotices } from "../unknown-members.ts";
+import type { BodyBudget } from "../call/body-budget.ts";
+import { type DecodedRequest, decodeRequest } from "../call/decode-request.ts";
+import { MAX_INLINE, type RequestReader } from "../call/request-reader.ts";
+import type { Result } from "../call/request-worker.ts";
+import { contextOf } from "../call/tracked-request.ts";
+import { unknownNotices } from "../call/unknown-members.ts";
 import { checkBodyHeaders, readBody } from "./body.ts";
 import type { Exchange } from "./handler.ts";
 

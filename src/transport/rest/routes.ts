@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
 import { Failure } from "../../contract/failure.ts";
-import { methodNotAllowed } from "../failure-body.ts";
+import { methodNotAllowed } from "./failure.ts";
 import type { Exchange, Handler, Verbs } from "./handler.ts";
 
 export interface Router {

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Config } from "../../config/config.ts";
 import { type Failure, toFailure } from "../../contract/failure.ts";
 import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
-import { onceAdmitted } from "../head-timer.ts";
+import { onceAdmitted } from "../call/head-timer.ts";
 import type { Exchange } from "./handler.ts";
 import { endIfStalled } from "./stall.ts";
 

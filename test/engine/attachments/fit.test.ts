@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { fitTexts } from "../../../src/engine/attachments/fit.ts";
-import { Encoding } from "../../../src/engine/bpe.ts";
+import { Encoding } from "../../../src/engine/tokens/bpe.ts";
 
 const encoding = new Encoding();
 

@@ -4,7 +4,7 @@ import { cascade } from "../../../src/engine/plan/cascade.ts";
 import { compareAnswers } from "../../../src/engine/plan/compare.ts";
 import { panel } from "../../../src/engine/plan/panel.ts";
 import { UpstreamError } from "../../../src/models/failover.ts";
-import { complete } from "../../../src/models/model.ts";
+import { complete } from "../../../src/models/port/model.ts";
 import { call, collect, fakeModel, textOf, text as textPiece } from "../../models/fake-model.ts";
 import { asMembers, dead, type Fake, held, saying, stepsOf } from "./members.ts";
 

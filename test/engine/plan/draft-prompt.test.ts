@@ -3,7 +3,7 @@ import { test } from "vitest";
 import type { Draft } from "../../../src/engine/plan/draft.ts";
 import { judgePrompt } from "../../../src/engine/plan/judge.ts";
 import { analysisPrompt, writePrompt } from "../../../src/engine/plan/synthesis.ts";
-import type { Prompt } from "../../../src/models/model.ts";
+import type { Prompt } from "../../../src/models/port/model.ts";
 import { end } from "../../models/fake-model.ts";
 import { saying } from "./members.ts";
 

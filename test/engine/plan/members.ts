@@ -4,7 +4,7 @@ import type { PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
 import { inOrder } from "../../../src/models/catalogue.ts";
 import { failover } from "../../../src/models/failover.ts";
-import type { ModelCall, Piece, Step } from "../../../src/models/model.ts";
+import type { ModelCall, Piece, Step } from "../../../src/models/port/model.ts";
 import { end, fakeModel, text, untilAborted } from "../../models/fake-model.ts";
 
 /** A prompt for prose at low effort. */

@@ -5,7 +5,7 @@ import { Steps } from "../../../src/engine/plan/step.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import type { Catalogue } from "../../../src/models/catalogue.ts";
 import { UpstreamError } from "../../../src/models/failover.ts";
-import { complete, type ModelCall } from "../../../src/models/model.ts";
+import { complete, type ModelCall } from "../../../src/models/port/model.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
 import { catalogueOf, completion, dead, type Fake, held, type Says, saying, silent, stepsOf } from "./members.ts";
 

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import { Steps } from "../../../src/engine/plan/step.ts";
 import { createTrace } from "../../../src/engine/trace.ts";
-import type { Step } from "../../../src/models/model.ts";
+import type { Step } from "../../../src/models/port/model.ts";
 import { call, collect, end, text } from "../../models/fake-model.ts";
 import { catalogueOf, dead, PROSE, type Says, saying, silent } from "./members.ts";
 

@@ -1,5 +1,5 @@
-import { type Completion, complete, type ModelCall, type Prompt } from "../../../src/models/model.ts";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
+import { type Completion, complete, type ModelCall, type Prompt } from "../../../src/models/port/model.ts";
 import { call } from "../fake-model.ts";
 
 export type Options = Partial<ModelCall> & { system?: string };

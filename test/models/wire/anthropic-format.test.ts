@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, beforeEach, test } from "vitest";
 import { createHttpClient } from "../../../src/models/http.ts";
-import { complete, type Model, type ModelCall } from "../../../src/models/model.ts";
+import { complete, type Model, type ModelCall } from "../../../src/models/port/model.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
 import { anthropic } from "../../../src/models/wire/anthropic.ts";
 import { Collector } from "../../../src/models/wire/wire.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, test } from "vitest";
 import { createHttpClient } from "../../../src/models/http.ts";
-import { complete, type ModelCall } from "../../../src/models/model.ts";
+import { complete, type ModelCall } from "../../../src/models/port/model.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
 import { google } from "../../../src/models/wire/google.ts";
 import { Collector } from "../../../src/models/wire/wire.ts";

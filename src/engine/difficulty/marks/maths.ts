@@ -1,4 +1,4 @@
-import type { Marks } from "../lexicon.ts";
+import type { Marks } from "./lexicon.ts";
 
 /** Words of mathematics and of the sciences that calculate. See `Marks` for the notation. */
 export const MATHS = {

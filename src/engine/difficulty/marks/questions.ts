@@ -1,4 +1,4 @@
-import type { Marks } from "../lexicon.ts";
+import type { Marks } from "./lexicon.ts";
 
 /** Small words that tell how a question is put. */
 export const QUESTIONS = {

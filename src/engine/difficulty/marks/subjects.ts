@@ -1,4 +1,4 @@
-import type { Marks } from "../lexicon.ts";
+import type { Marks } from "./lexicon.ts";
 
 /** Words of law, medicine, finance, systems and puzzles, and those that ask for a comparison or for depth. */
 export const SUBJECTS = {

@@ -1,4 +1,4 @@
-import type { Marks } from "../lexicon.ts";
+import type { Marks } from "./lexicon.ts";
 
 /** Words that say what is to be made: a program, a text, a translation, data from a text. */
 export const TASKS = {

@@ -1,0 +1,49 @@
+import { Failure, type FailureKind } from "../../contract/failure.ts";
+
+/** Why a request is refused. */
+export interface Refusal {
+  refusal: FailureKind;
+  /** Name of the limit that was reached. */
+  limit?: string;
+  /** Wait after which the limit allows the request, in milliseconds. Absent where no wait helps. */
+  retry_ms?: number;
+  /** True when no wait helps. */
+  never?: boolean;
+}
+
+/** Turns a refusal into the failure that the caller gets. */
+export function refusalFailure({ refusal: kind, limit, retry_ms, never = false }: Refusal): Failure {
+  const message = messageOf(kind, limit, never);
+  return new Failure(kind, {
+    ...(message === undefined ? {} : { message }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(retry_ms === undefined ? {} : { retryAfterMs: retry_ms }),
+  });
+}
+
+/** @returns undefined where the default message of the failure says enough */
+function messageOf(kind: FailureKind, limit: string | undefined, never: boolean): string | undefined {
+  if (limit === "held_credit") {
+    return "Running requests hold the rest of the credit. Send the request again after some of them have ended.";
+  }
+  if (limit !== undefined && never) {
+    return (
+      `The workspace's limit ${limit} does not allow this request, even after a wait. ` +
+      "Send a smaller one, or have the limit raised."
+    );
+  }
+  if (limit !== undefined) return `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
+  if (kind === "insufficient_credit") {
+    return (
+      "The credit balance is lower than the highest possible cost of this request. " +
+      "Add credit or lower max_tokens, then send it again."
+    );
+  }
+  if (kind === "spend_limit_reached" && never) {
+    return (
+      "This request can cost more than the account owner's spend limit for a whole period. " +
+      "Lower max_tokens, or have the limit raised."
+    );
+  }
+  return undefined;
+}

@@ -1,0 +1,155 @@
+import type { Signal } from "../../concurrency/abort.ts";
+import type { Requester } from "../../concurrency/breaker.ts";
+import type { Level } from "../../contract/terms.ts";
+import type { CallRecord } from "../../telemetry/telemetry.ts";
+
+/** An image that belongs to a user's turn. */
+export interface Image {
+  mediaType: string;
+  data: Uint8Array;
+}
+
+/** One turn of a conversation. Turns alternate; the first and the last are a user's. */
+export interface PromptTurn {
+  readonly role: "user" | "assistant";
+  readonly text: string;
+  readonly images?: readonly Image[];
+}
+
+/** What a model is asked. */
+export interface Prompt {
+  /** Instructions; empty for none. */
+  readonly system: string;
+  readonly turns: readonly PromptTurn[];
+}
+
+/** How deeply a model may think before it answers. */
+export type Reasoning = "none" | Level;
+
+/**
+ * Required form of the text. `schema` is JSON Schema; its names, their order and its numbers reach the vendor
+ * unchanged.
+ */
+export type Format = { readonly type: "json" } | { readonly type: "schema"; readonly schema: string };
+
+/** One call of one model, or of several models that act as one. */
+export interface ModelCall {
+  readonly prompt: Prompt;
+  /** Aborts the call, which then throws the signal's reason. */
+  readonly signal: Signal;
+  /** Value of `performance.now()` at which the completion should be whole. */
+  readonly endsAt: number;
+  /** Longest silence before the first text, in milliseconds. Absent: the configured one. */
+  readonly silenceMs?: number;
+  /** Ceiling of the visible text, in tokens. Thinking does not count. Absent: the model's own. */
+  readonly maxTokens?: number;
+  /** 0 to 2. Absent: `defaultTemperature`. */
+  readonly temperature?: number;
+  /**
+   * Replaces `temperature` where the model does not think, or its vendor takes a temperature beside `reasoning`.
+   * Absent: the model's own.
+   */
+  readonly defaultTemperature?: number;
+  readonly stops?: readonly string[];
+  /** Absent: prose. */
+  readonly format?: Format;
+  /** Absent: the model's own. */
+  readonly reasoning?: Reasoning;
+  /** Whether to stream; otherwise the vendor is asked for a whole completion. */
+  readonly streamed: boolean;
+  /** The same for calls whose prompts share a long prefix. Vendors use it to find their cache. */
+  readonly cacheKey?: string;
+  /** The request that the call is for. Absent: a request of no workspace. */
+  readonly requester?: Requester;
+  /** Whether the model is called even if its circuit is open, because no other model can answer. */
+  readonly isLastResort?: boolean;
+  /** Called at the end of each call of a vendor. */
+  readonly onUsed?: (used: CallRecord) => void;
+}
+
+/** Tokens that the vendor reports, as whole, bounded numbers. */
+export interface TokenUsage {
+  inputTokens: number;
+  /** Part of the input that the vendor read from its cache. */
+  cachedTokens: number;
+  outputTokens: number;
+  /** Part of the output that is thinking. */
+  thinkingTokens: number;
+}
+
+/** One step towards an answer, reported at its start and at its end. It contains no model, vendor or text. */
+export interface Step {
+  /** Number within the answer, from 1; the same at the start and at the end. */
+  id: number;
+  /**
+   * `answer`, `draft`, `vote`, `judge`, `analysis`, `write`, `hedge`, `fallback`, `repair`, `reask`, `escalate`, or a
+   * service's own.
+   */
+  kind: string;
+  /** `fast`, `strong` or `service`. At the end that of the model that answered. */
+  role: string;
+  /** Absent when the step begins. `dropped`: its result was no longer needed. */
+  outcome?: "ok" | "failed" | "dropped";
+  /** The result, or why the step was made, in a sentence for the caller. */
+  detail?: string;
+  /** Of a vote: share of the weight of all votes that the leading answer got, 0 to 1; also if it did not win. */
+  agreement?: number;
+}
+
+/** `unknown`: the vendor's reason is missing or not in our tables, so the completion may be incomplete. */
+export type EndReason = "stop" | "length" | "content_filter" | "unknown";
+
+/** The end of a completion. It comes once, last, and only after the vendor's terminal frame. */
+export interface End {
+  readonly type: "end";
+  readonly reason: EndReason;
+  /** Undefined if the vendor reported none. */
+  readonly usage: TokenUsage | undefined;
+  /** Catalogue name of the model that wrote the text; empty if the service made it. */
+  readonly model: string;
+}
+
+/**
+ * A piece of a completion. All text that one socket read brings is one piece. `progress` says that the vendor sent
+ * something else; with `usage`, that it sent a completion which is not used, and is asked again.
+ */
+export type Piece =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "progress"; readonly usage?: TokenUsage }
+  | { readonly type: "step"; readonly step: Step }
+  | End;
+
+/** The pieces of a completion as they arrive. The call starts at the first `next`; `return` ends it. */
+export type Pieces = AsyncIterableIterator<Piece, void, undefined>;
+
+/**
+ * A model, or several that act as one: panel, cascade, hedge, failover, retries and tracing wrap models and are models.
+ */
+export interface Model {
+  /** For logs and tests. */
+  readonly name: string;
+  /**
+   * Calls the model. The call starts when the first piece is read, and ends when the iteration is left.
+   * @throws ModelError; UpstreamError if several models failed; the reason of `call.signal`
+   */
+  ask(call: ModelCall): Pieces;
+}
+
+/** A whole completion: the fold of its pieces. */
+export interface Completion {
+  text: string;
+  steps: Step[];
+  end: End;
+}
+
+/** Reads a completion to its end. @throws what the model throws */
+export async function complete(model: Model, call: ModelCall): Promise<Completion> {
+  let text = "";
+  const steps: Step[] = [];
+  for await (const piece of model.ask(call)) {
+    if (piece.type === "text") text += piece.text;
+    else if (piece.type === "step") steps.push({ ...piece.step });
+    else if (piece.type === "end") return { text, steps, end: piece };
+  }
+  throw new TypeError(`The model ${model.name} ended without an end.`);
+}

@@ -1,0 +1,65 @@
+import { type JsonNode, member, parseJson } from "../../contract/json.ts";
+
+/** What a vendor's strict mode takes of JSON Schema, beyond what every strict mode takes. */
+export interface StrictMode {
+  /** Whether it takes a keyword with this value. */
+  takes: (keyword: string, value: JsonNode) => boolean;
+  /** Whether every property must be required. */
+  allRequired: boolean;
+  /** Whether the schema, whose keywords are taken, is within the limits. Gets the schema and all nested in it. */
+  fits: (nodes: readonly JsonNode[]) => boolean;
+}
+
+/** Keywords that every strict mode takes. */
+const COMMON: ReadonlySet<string> = new Set([
+  ...["type", "properties", "required", "additionalProperties", "items", "enum", "const", "title", "description"],
+]);
+
+/**
+ * Whether a vendor's strict mode takes a caller's JSON Schema as it is written. Every strict mode wants each object to
+ * exclude further properties in so many words.
+ * @param text a schema that the service has accepted
+ */
+export function isStrictSchema(text: string, { takes, allRequired, fits }: StrictMode): boolean {
+  const all = nodes(parseJson(text));
+  const isTaken = (node: JsonNode) =>
+    membersOf(node).every(([keyword, value]) => COMMON.has(keyword) || takes(keyword, value));
+  return all.every((node) => isTaken(node) && (!isObjectType(node) || isClosed(node, allRequired))) && fits(all);
+}
+
+/** The names of an object's properties that are not required. */
+export function optionalNames(schema: JsonNode): string[] {
+  const list = member(schema, "required");
+  const required = new Set(
+    list?.kind === "array" ? list.items.flatMap((name) => (name.kind === "scalar" ? JSON.parse(name.text) : [])) : [],
+  );
+  return membersOf(member(schema, "properties")).flatMap(([name]) => (required.has(name) ? [] : name));
+}
+
+function isClosed(node: JsonNode, allRequired: boolean): boolean {
+  const additional = member(node, "additionalProperties");
+  if (additional?.kind !== "scalar" || additional.text !== "false") return false;
+  if (!allRequired) return true;
+  return (
+    member(node, "properties") !== undefined &&
+    member(node, "required") !== undefined &&
+    optionalNames(node).length === 0
+  );
+}
+
+/** A schema and all schemas nested in it. */
+function nodes(schema: JsonNode): JsonNode[] {
+  const items = member(schema, "items");
+  const properties = membersOf(member(schema, "properties")).flatMap(([, property]) => nodes(property));
+  return [schema, ...properties, ...(items ? nodes(items) : [])];
+}
+
+function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
+  return node?.kind === "object" ? node.members : [];
+}
+
+/** A list of types has no object. */
+function isObjectType(schema: JsonNode): boolean {
+  const type = member(schema, "type");
+  return type?.kind === "scalar" && JSON.parse(type.text) === "object";
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from "node:http";
+import { Turns } from "../../concurrency/turns.ts";
+import { Failure } from "../../contract/failure.ts";
+import { type BodyHold, MAX_BODY } from "./body-budget.ts";
+import type { ValueCounter } from "./value-count.ts";
+
+/** Most values in a body. A body with so many is parsed in 50 ms. */
+const MAX_VALUES = 100_000;
+
+/** Bytes of a body that are read without pauses. */
+const UNPACED = 256 * 1024;
+
+/**
+ * Large bodies arrive in turns: after each chunk they pause. Node reads up to 2 MB of each connection in a turn of the
+ * event loop, so a few large bodies would hold it for 20 ms in each. All listeners share the event loop.
+ */
+const turns = new Turns<IncomingMessage>(2);
+
+interface Bounds {
+  readonly hold: BodyHold;
+  /** Largest body, in bytes. */
+  readonly maxBytes: number;
+  /** Bytes that the body may have beyond `maxBytes` for the prefix of a message. */
+  readonly prefixBytes?: number;
+  readonly count: ValueCounter;
+}
+
+/** Applies the bounds to one body while it arrives. */
+interface BodyMeter {
+  /**
+   * Checks the length that the body states, before its first byte is read.
+   * @throws Failure request_too_large or overloaded
+   */
+  start(): void;
+  /**
+   * Pauses a large body until its next turn.
+   * @throws Failure request_too_large or overloaded; CallerGone after the release of the hold
+   */
+  add(chunk: Uint8Array): void;
+  /** @throws Failure request_too_large when the chunks so far hold too many values */
+  checkValues(): void;
+  /** Call it when the body is not read any further. */
+  end(): void;
+}
+
+export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
+  const { hold, maxBytes, prefixBytes = 0, count } = bounds;
+  const stated = request.headers["content-length"];
+  let size = 0;
+  let values = 0;
+  let hasEnded = false;
+  const resume = () => {
+    if (!hasEnded) request.resume();
+    return !hasEnded;
+  };
+  return {
+    start() {
+      if (stated === undefined) return;
+      checkStatedLength(stated, maxBytes);
+      hold.expect(Number(stated));
+    },
+    add(chunk) {
+      size += chunk.length;
+      if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
+      hold.take(chunk.length);
+      values = count(chunk);
+      if (size <= UNPACED) return;
+      request.pause();
+      turns.add(request, resume);
+    },
+    checkValues() {
+      if (values <= MAX_VALUES) return;
+      const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
+      throw new Failure("request_too_large", { message });
+    },
+    end() {
+      hasEnded = true;
+    },
+  };
+}
+
+/**
+ * Checks the length that a request states in `Content-Length`.
+ * @throws Failure request_too_large
+ */
+export function checkStatedLength(stated: string | null | undefined, maxBytes: number): void {
+  if (Number(stated ?? 0) > maxBytes) throw tooLarge(maxBytes);
+}
+
+/** The failure of a body that is larger than `maxBytes`. */
+export function tooLarge(maxBytes: number): Failure {
+  return maxBytes === MAX_BODY
+    ? new Failure("request_too_large")
+    : new Failure("request_too_large", { message: `This request may have at most ${maxBytes} bytes. Send less.` });
+}

@@ -1,0 +1,101 @@
+import {
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  fromJsonString,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { Failure, invalid } from "../../contract/failure.ts";
+import { invalidJson } from "../call/invalid-json.ts";
+import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
+import { findWrong, isObject, normalize } from "./json-message.ts";
+
+/** Bytes of flags and length before each message in an envelope. */
+const PREFIX_BYTES = 5;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Takes the message out of a body with an envelope: gRPC, gRPC-Web or a Connect stream.
+ * @throws Failure unsupported_compression or invalid_request
+ */
+export function unwrap(body: Uint8Array): Uint8Array {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  const flags = body[0] ?? 0;
+  if (flags === 1) throw new Failure("unsupported_compression");
+  if (flags !== 0 || body.length < PREFIX_BYTES || view.getUint32(1) !== body.length - PREFIX_BYTES)
+    throw new Failure("invalid_request", { message: "The body must hold exactly one message with its prefix." });
+  return body.subarray(PREFIX_BYTES);
+}
+
+/**
+ * Parses a message in protobuf's JSON or binary format. JSON may also use the enum words of the public contract.
+ * @param found receives the members of JSON that the message does not have; undefined: they are refused, because the
+ *   call has no other way to tell that they were dropped
+ * @throws Failure invalid_json, or invalid_request with the path of the field, without the parser's text, which may
+ *   quote the body
+ */
+export function parseMessage<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  json: boolean,
+  found: UnknownMembers | undefined,
+): MessageShape<D> {
+  if (json) return parseJson(desc, bytes, found);
+  try {
+    return fromBinary(desc, bytes);
+  } catch (cause) {
+    const message = `The message is not a ${desc.typeName} in protobuf's binary format.`;
+    throw new Failure("invalid_request", { message, cause });
+  }
+}
+
+function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found?: UnknownMembers): MessageShape<D> {
+  let text: string;
+  let value: JsonValue;
+  try {
+    text = utf8.decode(bytes);
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw invalidJson(cause);
+  }
+  if (!isObject(value)) throw new Failure("invalid_json");
+  if (!found) refuseRepeated(text);
+  normalize(desc, value, "", found ? (path) => addUnknown(found, path) : refuseUnknown);
+  try {
+    return fromJson(desc, value);
+  } catch (error) {
+    throw wrongType(desc, value, error);
+  }
+}
+
+function refuseUnknown(path: string): never {
+  const name = reportedPath(path);
+  throw invalid(name, `${name} is not a field of this request. Leave it out.`);
+}
+
+/**
+ * Refuses an object that has a member twice, of which JSON.parse keeps the last. Protobuf's own parser finds it.
+ * @throws Failure invalid_request with the member's name
+ */
+function refuseRepeated(text: string): void {
+  try {
+    fromJsonString(EmptySchema, text, { ignoreUnknownFields: true });
+  } catch (error) {
+    const found = /duplicate object key "(.*)"$/s.exec(error instanceof Error ? error.message : "");
+    const name = reportedPath(found?.[1] ?? "");
+    throw invalid(name, `${name} stands twice in the same object. Send it once.`);
+  }
+}
+
+/** The failure of JSON that `normalize` accepts and protobuf's parser does not. */
+function wrongType(desc: DescMessage, value: JsonObject, error: unknown): Failure {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const path = findWrong(desc, value, "") ?? (isFieldError(cause) ? cause.field().name : undefined);
+  if (path === undefined) return new Failure("invalid_json", { cause: error });
+  return invalid(path, `${path} does not have the type that ${desc.typeName} states.`);
+}

@@ -1,0 +1,127 @@
+import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { invalid } from "../../contract/failure.ts";
+import { enumNumber, memberName } from "../../contract/json-names.ts";
+import { isAbsent, mustBe, wordsOf } from "../call/json-rules.ts";
+
+interface Member {
+  readonly field: DescField;
+  /** Name in paths. */
+  readonly name: string;
+  /** The other name that protobuf's JSON allows, if there is one. */
+  readonly otherName: string | undefined;
+  /** The message of the field, if its members have rules here. Timestamps and their like have a JSON of their own. */
+  readonly message: DescMessage | undefined;
+}
+
+type OnUnknown = (path: string) => void;
+
+const membersByMessage = new WeakMap<DescMessage, ReadonlyMap<string, Member>>();
+
+/** The fields of a message by their names in protobuf's JSON. The public name is one of the two. */
+function membersOf(desc: DescMessage): ReadonlyMap<string, Member> {
+  let members = membersByMessage.get(desc);
+  if (!members) {
+    members = new Map(desc.fields.flatMap(namesOf));
+    membersByMessage.set(desc, members);
+  }
+  return members;
+}
+
+function namesOf(field: DescField): [string, Member][] {
+  const { name, jsonName } = field;
+  const message = field.message && !hasCustomJsonRepresentation(field.message) ? field.message : undefined;
+  const member = { field, name: memberName(field), message };
+  if (name === jsonName) return [[name, { ...member, otherName: undefined }]];
+  return [
+    [name, { ...member, otherName: jsonName }],
+    [jsonName, { ...member, otherName: name }],
+  ];
+}
+
+/**
+ * Prepares a message in JSON for protobuf's parser, in place. Enum words become numbers. Members that stand for an
+ * absent field go, and so do members that the message does not have, after `onUnknown` received their path. Protobuf's
+ * parser itself either refuses all of these or drops enum words without a trace.
+ * @param path the path of the message, with a dot at its end; empty for the request
+ * @throws Failure invalid_request with the path of a word or number that its enum does not know, of a value that is no
+ *   list or object, and of a field that is given under both of its names
+ */
+export function normalize(desc: DescMessage, message: JsonObject, path: string, onUnknown: OnUnknown): void {
+  const members = membersOf(desc);
+  for (const name of Object.keys(message)) {
+    const member = members.get(name);
+    const value = message[name] as JsonValue;
+    if (!member) {
+      onUnknown(path + name);
+      delete message[name];
+      continue;
+    }
+    const { otherName, field } = member;
+    const at = path + member.name;
+    if (otherName !== undefined && Object.hasOwn(message, otherName))
+      throw invalid(at, `${at} is given twice, as ${name} and as ${otherName}. Send one of them.`);
+    if (isAbsent(field, value)) delete message[name];
+    else if (field.enum || member.message) message[name] = normalizeField(member, value, at, onUnknown);
+  }
+}
+
+function normalizeField(member: Member, value: JsonValue, path: string, onUnknown: OnUnknown): JsonValue {
+  const { fieldKind } = member.field;
+  if (fieldKind === "list") {
+    if (!Array.isArray(value)) throw mustBe(path, "a list");
+    for (const [i, item] of value.entries()) value[i] = normalizeValue(member, item, `${path}[${i}]`, onUnknown);
+    return value;
+  }
+  if (fieldKind !== "map") return normalizeValue(member, value, path, onUnknown);
+  if (!isObject(value)) throw mustBe(path, "an object");
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    entries.map(([key, item]) => [key, normalizeValue(member, item, `${path}.${key}`, onUnknown)]),
+  );
+}
+
+function normalizeValue({ field, message }: Member, value: JsonValue, path: string, onUnknown: OnUnknown): JsonValue {
+  if (field.enum) {
+    const number = enumNumber(field.enum, value);
+    // An item cannot be absent, so the unspecified value is none of its words.
+    if (number === undefined || (number === 0 && field.fieldKind !== "enum")) throw mustBe(path, wordsOf(field.enum));
+    return number;
+  }
+  if (!message) return value;
+  if (!isObject(value)) throw mustBe(path, "an object");
+  normalize(message, value, `${path}.`, onUnknown);
+  return value;
+}
+
+/** Path of the first field in a normalized message that protobuf's parser refuses. */
+export function findWrong(desc: DescMessage, message: JsonObject, path: string): string | undefined {
+  for (const [name, value] of Object.entries(message)) {
+    const member = membersOf(desc).get(name);
+    if (!member || isReadable(desc, { [name]: value })) continue;
+    const at = path + member.name;
+    if (!member.message) return at;
+    const inner = (item: JsonValue, itemPath: string) =>
+      member.message && isObject(item) ? findWrong(member.message, item, `${itemPath}.`) : undefined;
+    if (!Array.isArray(value)) return inner(value, at) ?? at;
+    for (const [i, item] of value.entries()) {
+      const found = inner(item, `${at}[${i}]`);
+      if (found !== undefined) return found;
+    }
+    return at;
+  }
+  return undefined;
+}
+
+function isReadable(desc: DescMessage, message: JsonObject): boolean {
+  try {
+    fromJson(desc, message);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
