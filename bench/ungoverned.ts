@@ -14,8 +14,8 @@ import { createGeneration } from "../src/service/generate.ts";
 import { createInFlight } from "../src/service/in-flight.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
 import { createLog } from "../src/telemetry/log.ts";
-import { createRequestReader } from "../src/transport/call/request-reader.ts";
-import { createRestServer } from "../src/transport/rest/server.ts";
+import { createPublicServer } from "../src/transport/listeners/public.ts";
+import { createLargeReader } from "../src/transport/reading/reader.ts";
 import { servicesWith } from "../test/helpers/services.ts";
 
 const [port = "", catalogue = ""] = process.argv.slice(2);
@@ -48,5 +48,5 @@ const services = servicesWith({
   authorize: async () => anonymous,
   generation: createGeneration(() => generation),
 });
-const requests = createRequestReader();
-createRestServer(services, config, createLog("warn"), telemetry, requests).listen(Number(port), "127.0.0.1");
+const requests = createLargeReader();
+createPublicServer(services, config, createLog("warn"), telemetry, requests).listen(Number(port), "127.0.0.1");

@@ -5,57 +5,21 @@ import { test } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../src");
 
-/** Files at the top of src that every file may import. */
-const LEAVES = new Set([
-  "abort",
-  "breaker",
-  "config",
-  "discovery",
-  "failure",
-  "fair-queue",
-  "internal-errors",
-  "json",
-  "json-names",
-  "log",
-  "log-output",
-  "make-folder",
-  "names",
-  "profiles",
-  "random-hex",
-  "resources",
-  "telemetry",
-  "terms",
-  "thread-priority",
-  "tracing",
-  "turns",
-  "version",
-  "worker-job",
-  "worker-pool",
-]);
+/** The arrows that docs/architecture.md draws: the folders of src, and those that each may import. */
+function drawnArrows(): Map<string, string[]> {
+  const text = readFileSync(resolve(SRC, "../docs/architecture.md"), "utf8");
+  const [, table = ""] = /^\| folder \| imports \|\n.*\n((?:\|.*\n)+)/m.exec(text) ?? [];
+  const rows = table.trim().split("\n");
+  return new Map(
+    rows.map((row) => {
+      const [, folder = "", imports = ""] = row.split("|");
+      const names = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+      return [names(folder)[0] ?? "", names(imports)];
+    }),
+  );
+}
 
-/** Composes the service from all parts; imported by no other part. */
-const COMPOSITION = new Set([
-  ...["announce", "first-run", "greeting", "main", "reload", "run", "shutdown", "start", "workers"],
-]);
-
-/** Folders that each folder may import besides itself. */
-const ALLOWED_IMPORTS: Record<string, string[]> = {
-  transport: ["service", "admission", "admin"],
-  service: ["engine", "search", "admission", "admin"],
-  engine: ["models", "search"],
-  search: [],
-  models: [],
-  admission: ["store"],
-  // Sign-in and keys share secrets, their caches and the caller with the request path.
-  admin: ["admission", "store"],
-  store: [],
-  alerts: ["store"],
-  calibration: ["engine", "models"],
-  // The commands that migrate the database, replace a lost token and measure models need no running service.
-  cli: ["admin", "calibration", "models", "store"],
-  client: [],
-};
-
+/** The files of src, with the files that each imports. */
 function sources(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const entry of readdirSync(SRC, { recursive: true, withFileTypes: true })) {
@@ -70,36 +34,52 @@ function sources(): Map<string, string[]> {
   return found;
 }
 
-function partOf(file: string): string {
-  return file.includes("/") ? (file.split("/")[0] ?? "") : file.replace(/\.ts$/, "");
+/** Fails if an arrow leads back to where a path began. */
+function assertNoCycles(graph: ReadonlyMap<string, readonly string[]>): void {
+  const done = new Set<string>();
+  const visit = (name: string, path: string[]): void => {
+    const at = path.indexOf(name);
+    assert.equal(at, -1, `cycle: ${[...path.slice(at), name].join(" → ")}`);
+    if (done.has(name)) return;
+    for (const next of graph.get(name) ?? []) visit(next, [...path, name]);
+    done.add(name);
+  };
+  for (const name of graph.keys()) visit(name, []);
 }
 
-test("folders import only the folders that the architecture allows", () => {
-  const wrong: string[] = [];
+test("each folder and subfolder imports exactly the folders that the architecture draws", () => {
+  const actual = new Map<string, Set<string>>();
   for (const [file, imports] of sources()) {
-    const from = partOf(file);
-    if (COMPOSITION.has(from)) continue;
-    for (const to of imports) {
-      const target = partOf(to);
-      const allowed = target === from || LEAVES.has(target) || (ALLOWED_IMPORTS[from] ?? []).includes(target);
-      if (!allowed) wrong.push(`${file} → ${to}`);
-    }
+    const folder = dirname(file);
+    const those = actual.get(folder) ?? new Set();
+    for (const to of imports) if (dirname(to) !== folder) those.add(dirname(to));
+    actual.set(folder, those);
   }
-  assert.deepEqual(wrong, []);
+  const found = [...actual].map(([folder, imports]) => `${folder} → ${[...imports].sort().join(", ")}`);
+  const drawn = [...drawnArrows()].map(([folder, imports]) => `${folder} → ${imports.toSorted().join(", ")}`);
+  assert.deepEqual(found.sort(), drawn.sort());
+});
+
+test("no arrow between folders leads upward", () => {
+  const arrows = drawnArrows();
+  const folders = [...arrows.keys()];
+  // Each row of the table imports only rows below it.
+  for (const [i, folder] of folders.entries())
+    for (const to of arrows.get(folder) ?? []) assert.ok(folders.indexOf(to) > i, `${folder} → ${to}`);
 });
 
 test("the engine uses no HTTP server, the transport no SQL", () => {
   const forbidden: Array<[folder: string, pattern: RegExp]> = [
     ["engine", /"node:(http|http2|net)"|"@connectrpc/],
     ["transport", /"pg"|\bselect\s.+\bfrom\b/i],
-    ["service", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
-    ["admin", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
+    ["generate", /"pg"|"node:(http|http2|net)"|"@connectrpc/],
     // The client is published alone and needs only fetch.
     ["client", /(?:from|import) "(?!\.\/)/],
   ];
   for (const file of sources().keys()) {
     const text = readFileSync(join(SRC, file), "utf8");
-    for (const [folder, pattern] of forbidden) if (partOf(file) === folder) assert.doesNotMatch(text, pattern, file);
+    for (const [folder, pattern] of forbidden)
+      if (file.startsWith(`${folder}/`)) assert.doesNotMatch(text, pattern, file);
   }
 });
 
@@ -112,22 +92,13 @@ test("only the wire formats know the fields of vendors", () => {
   }
 });
 
-test("only the composition and the command line use the process object", () => {
+test("only the process and the command line use the process object", () => {
   for (const file of sources().keys()) {
-    if (COMPOSITION.has(partOf(file)) || partOf(file) === "cli") continue;
+    if (/^(process|cli)\//.test(file)) continue;
     assert.doesNotMatch(readFileSync(join(SRC, file), "utf8"), /\bprocess\.(env|exit|on|argv|cwd|std)/, file);
   }
 });
 
-test("no import cycles", () => {
-  const graph = sources();
-  const done = new Set<string>();
-  const visit = (file: string, path: string[]): void => {
-    const at = path.indexOf(file);
-    assert.equal(at, -1, `cycle: ${[...path.slice(at), file].join(" → ")}`);
-    if (done.has(file)) return;
-    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-    done.add(file);
-  };
-  for (const file of graph.keys()) visit(file, []);
+test("no import cycles between files", () => {
+  assertNoCycles(sources());
 });

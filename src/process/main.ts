@@ -40,11 +40,9 @@ import type { InternalErrors } from "../telemetry/internal-errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { startTracing } from "../telemetry/tracing.ts";
-import { createRequestReader } from "../transport/call/request-reader.ts";
-import { requireKnownHost } from "../transport/connect/known-host.ts";
-import { createRpcHandler } from "../transport/connect/server.ts";
-import { withMetrics } from "../transport/pages/prometheus.ts";
-import { createRestServer } from "../transport/rest/server.ts";
+import { createInternalListener } from "../transport/listeners/internal.ts";
+import { createPublicServer } from "../transport/listeners/public.ts";
+import { createLargeReader } from "../transport/reading/reader.ts";
 import type { ConnectionOptions } from "../transport/socket/connections.ts";
 import { listen, listenBoth } from "../transport/socket/listen.ts";
 import { announce } from "./announce.ts";
@@ -228,16 +226,15 @@ async function startServers(
   inFlight: InFlight,
 ): Promise<{ restUrl: string; rpcUrl: string }> {
   const { host, port } = config.public;
-  const reader = createRequestReader();
+  const reader = createLargeReader();
   stack.defer(() => reader.close());
-  const restServer = createRestServer(services, config, log, telemetry, reader);
+  const restServer = createPublicServer(services, config, log, telemetry, reader);
   const rest = await listen(restServer, host, port).catch((error) => {
     throw listenError("HOST and PORT", config.public, error);
   });
   stack.defer(() => rest.destroy());
   const metrics = primary?.metrics(telemetry) ?? telemetry;
-  const rpcHandler = withMetrics(metrics, createRpcHandler(services, config, log, telemetry, reader));
-  const handler = requireKnownHost(config, rpcHandler);
+  const handler = createInternalListener(services, config, log, telemetry, reader, metrics);
   const connections: ConnectionOptions = { max: config.connections.internal, onShed: telemetry.requestShed };
   const rpc = await listenBoth(handler, config.rpc.host, config.rpc.port, connections).catch((error) => {
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);

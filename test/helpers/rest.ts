@@ -3,8 +3,8 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { createTelemetry } from "../../src/telemetry/create.ts";
-import { createRequestReader } from "../../src/transport/call/request-reader.ts";
-import { createRestServer } from "../../src/transport/rest/server.ts";
+import { createPublicServer } from "../../src/transport/listeners/public.ts";
+import { createLargeReader } from "../../src/transport/reading/reader.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { type SomeServices, servicesWith } from "./services.ts";
 
@@ -26,8 +26,8 @@ export async function listenRest(
     stream: { headersMs: 5, keepAliveMs: 1_000, stallMs: 1_000 },
     console: { folder, proxies: 0 },
   };
-  const reader = createRequestReader();
-  const server = createRestServer(servicesWith(given), config, log, createTelemetry(), reader);
+  const reader = createLargeReader();
+  const server = createPublicServer(servicesWith(given), config, log, createTelemetry(), reader);
   Object.assign(server, timeouts).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.onTestFinished(async () => {

@@ -16,8 +16,8 @@ import {
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Config } from "../../src/config/config.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
-import { createRequestReader } from "../../src/transport/call/request-reader.ts";
-import { createRpcHandler } from "../../src/transport/connect/server.ts";
+import { createInternalListener } from "../../src/transport/listeners/internal.ts";
+import { createLargeReader } from "../../src/transport/reading/reader.ts";
 import { type Listener, listenBoth } from "../../src/transport/socket/listen.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { type SomeServices, servicesWith } from "./services.ts";
@@ -91,10 +91,11 @@ export async function serveRpc(
 ): Promise<Listener> {
   const { stallMs = 30_000, headersMs = 2_000, bodyBudgetBytes = 256 * 1024 * 1024 } = config;
   const stream = { headersMs, keepAliveMs: 15_000, stallMs };
-  const limits = { bodyBudgetBytes, body: { idleMs: 10_000, totalMs: 300_000 }, stream };
+  const rpc = { host: "127.0.0.1", port: 0, names: [] };
+  const limits = { bodyBudgetBytes, body: { idleMs: 10_000, totalMs: 300_000 }, stream, rpc };
   const log = pino({ level: "silent" });
-  const reader = createRequestReader();
-  const handler = createRpcHandler(servicesWith(services), limits, log, createTelemetry(), reader);
+  const reader = createLargeReader();
+  const handler = createInternalListener(servicesWith(services), limits, log, createTelemetry(), reader);
   const connections = { max: 1_000, onShed: () => undefined };
   const listener = await listenBoth(handler, "127.0.0.1", 0, connections);
   t.onTestFinished(async () => {

@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, vi } from "vitest";
+import { LinkedAbort } from "../../src/concurrency/abort.ts";
 import { Failure } from "../../src/contract/failure.ts";
 import { CallerGone } from "../../src/service/request-context.ts";
 import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/transport/call/body-budget.ts";
-import { decodeText, parseBody } from "../../src/transport/call/decode-request.ts";
 import { discardBody } from "../../src/transport/call/discard-body.ts";
-import { type Body, readBody } from "../../src/transport/rest/body.ts";
+import { decodeText, parseBody } from "../../src/transport/call/json-body.ts";
+import { readBody } from "../../src/transport/call/receive.ts";
+import { createJsonCounter } from "../../src/transport/call/value-count.ts";
 import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -28,6 +30,21 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 });
 
 const WORKSPACE = { workspaceId: "ws_1" };
+
+/** Reads the body of a request of a workspace. */
+async function read(request: IncomingMessage, budget = createBodyBudget(MAX_BODY, TIMEOUTS), proceed = () => {}) {
+  const response = { writeContinue: proceed } as ServerResponse;
+  const call: Parameters<typeof readBody>[0] = {
+    request,
+    response,
+    signal: new LinkedAbort(undefined),
+    hold: undefined,
+  };
+  const blocks = await readBody(call, budget, WORKSPACE, { maxBytes: MAX_BODY, count: createJsonCounter() });
+  return { blocks, hold: call.hold };
+}
+
+type Body = Awaited<ReturnType<typeof read>>;
 const TIMEOUTS = { idleMs: 10_000, totalMs: 300_000 };
 
 /** Opens bodies in a budget of 256 MB. `aborted` lists the kinds of the failures of those that were aborted. */
@@ -165,16 +182,11 @@ test("reads the same text for any split into chunks, and releases the budget onc
       }
       chunks.push(bytes.subarray(from));
       const budget = createBodyBudget(MAX_BODY, TIMEOUTS);
-      const body = await readBody(
-        message(chunks, stated ? { "content-length": `${bytes.length}` } : {}),
-        budget,
-        WORKSPACE,
-        () => undefined,
-      );
+      const body = await read(message(chunks, stated ? { "content-length": `${bytes.length}` } : {}), budget);
       assert.equal(textOf(body), text.replace(/^\ufeff/, ""));
       assert.equal(budget.used, bytes.length);
-      body.hold.release();
-      body.hold.release();
+      body.hold?.release();
+      body.hold?.release();
       assert.equal(budget.used, 0);
     }),
   );
@@ -184,7 +196,7 @@ test("refuses invalid UTF-8 for any split into chunks", async () => {
   const bytes = Buffer.from([0x7b, 0xe6, 0xbc, 0xa2, 0xe6, 0xbc]);
   for (let at = 0; at < bytes.length; at++) {
     const request = message([bytes.subarray(0, at), bytes.subarray(at)]);
-    const body = await readBody(request, createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () => undefined);
+    const body = await read(request);
     assert.throws(
       () => textOf(body),
       (error) => error instanceof Failure && error.kind === "invalid_json" && /UTF-8/.test(error.message),
@@ -232,12 +244,12 @@ test("reads large bodies a chunk at a time, with other work between the chunks",
   const budget = createBodyBudget(256 * MB, TIMEOUTS);
   const bodies: Body[] = [];
   const chunks: Buffer[] = [];
-  const read = async (request: IncomingMessage) => {
+  const keep = async (request: IncomingMessage) => {
     request.on("data", (chunk) => chunks.push(chunk));
-    bodies.push(await readBody(request, budget, WORKSPACE, () => undefined));
+    bodies.push(await read(request, budget));
   };
   // Each body may be small, so its first bytes are read at once.
-  const most = await mostInOneTurn(t, { count: 8, size: 8 * MB, from: 8 * 512 * 1024 }, read, () => budget.used);
+  const most = await mostInOneTurn(t, { count: 8, size: 8 * MB, from: 8 * 512 * 1024 }, keep, () => budget.used);
   assert.deepEqual(
     bodies.map(({ blocks }) => blocks.size),
     Array(8).fill(8 * MB),
@@ -267,23 +279,21 @@ test("rejects at once when the sender has already left", async () => {
   const request = message([]);
   request.destroy();
   await assert.rejects(
-    readBody(request, createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () =>
-      assert.fail("sent 100 Continue to a caller that left"),
-    ),
+    read(request, undefined, () => assert.fail("sent 100 Continue to a caller that left")),
     CallerGone,
   );
 });
 
 test("refuses a body of more than 100,000 values and does not count the content of strings", async () => {
-  const read = (text: string) => {
+  const readText = (text: string) => {
     const bytes = Buffer.from(text);
     const chunks = Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, i) =>
       bytes.subarray(i * 65_536, (i + 1) * 65_536),
     );
-    return readBody(message(chunks), createBodyBudget(MAX_BODY, TIMEOUTS), WORKSPACE, () => undefined);
+    return read(message(chunks));
   };
   const list = (count: number) => `{"a":[${"0,".repeat(count - 1)}0]}`;
-  assert.equal(textOf(await read(list(99_000))), list(99_000));
+  assert.equal(textOf(await readText(list(99_000))), list(99_000));
   // The last body would take 10 s to parse.
   for (const text of [
     list(100_001),
@@ -291,14 +301,14 @@ test("refuses a body of more than 100,000 values and does not count the content 
     `{"a":[${"{},".repeat(50_001)}0]}`,
     `{"a":[${"[],".repeat(20 * MB)}0]}`,
   ]) {
-    await assert.rejects(read(text), (error) => error instanceof Failure && error.kind === "request_too_large");
+    await assert.rejects(readText(text), (error) => error instanceof Failure && error.kind === "request_too_large");
   }
   for (const text of [
     JSON.stringify({ [`${"[{,".repeat(100_000)}\\`]: `\\"${',"'.repeat(100_000)}\\\\` }),
     `{"a":${"\\\\".repeat(10 * MB)}"`,
     `{"a":"${'\\"'.repeat(10 * MB)}`,
   ])
-    assert.equal(textOf(await read(text)), text);
+    assert.equal(textOf(await readText(text)), text);
 });
 
 test("parseBody returns the same value as JSON.parse", () => {

@@ -15,7 +15,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/contract/failure.ts";
 import type { Facts, GenerateEvent } from "../../src/service/request-context.ts";
-import { writeEvents } from "../../src/transport/rest/sse.ts";
+import { writeStream } from "../../src/transport/call/write-stream.ts";
 import { EVENTS } from "../../src/transport/rest/stream.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw } from "../helpers/raw.ts";
@@ -247,7 +247,7 @@ async function serve(
 ) {
   let generated = 0;
   let outcome: "ended" | "left" | undefined;
-  const server = createServer(async (_, response: ServerResponse) => {
+  const server = createServer(async (request, response: ServerResponse) => {
     const connection = new AbortController();
     response.once("close", () => response.writableFinished || connection.abort());
     async function* watched(): AsyncGenerator<GenerateEvent> {
@@ -263,8 +263,9 @@ async function serve(
       }
     }
     try {
-      const exchange = { response, requestId: "req_1", closed: connection.signal, streamFailure: undefined, facts };
-      await writeEvents(exchange, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
+      const { signal } = connection;
+      const call = { request, response, requestId: "req_1", signal, isLate: false, streamFailure: undefined, facts };
+      await writeStream(call, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();

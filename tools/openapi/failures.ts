@@ -1,6 +1,6 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/contract/failure.ts";
+import { failureJson } from "../../src/contract/failure-json.ts";
 import { openaiFailure } from "../../src/transport/openai/failure.ts";
-import { failureJson } from "../../src/transport/rest/failure.ts";
 import { openWord, type Schema } from "./schema.ts";
 
 /** The methods that take a prompt, and all methods, by the local name of the RPC. */

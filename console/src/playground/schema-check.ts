@@ -1,5 +1,5 @@
-import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { Failure } from "../../../src/contract/failure.ts";
+import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { jsonErrorAt } from "./json-error.ts";
 import { offsetOf } from "./json-offset.ts";
 

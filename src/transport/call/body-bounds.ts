@@ -34,11 +34,9 @@ interface BodyMeter {
   start(): void;
   /**
    * Pauses a large body until its next turn.
-   * @throws Failure request_too_large or overloaded; CallerGone after the release of the hold
+   * @throws Failure request_too_large, also for too many values; overloaded; CallerGone after the release of the hold
    */
   add(chunk: Uint8Array): void;
-  /** @throws Failure request_too_large when the chunks so far hold too many values */
-  checkValues(): void;
   /** Call it when the body is not read any further. */
   end(): void;
 }
@@ -47,7 +45,6 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
   const { hold, maxBytes, prefixBytes = 0, count } = bounds;
   const stated = request.headers["content-length"];
   let size = 0;
-  let values = 0;
   let hasEnded = false;
   const resume = () => {
     if (!hasEnded) request.resume();
@@ -63,15 +60,10 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
       size += chunk.length;
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
       hold.take(chunk.length);
-      values = count(chunk);
+      if (count(chunk) > MAX_VALUES) throw tooManyValues();
       if (size <= UNPACED) return;
       request.pause();
       turns.add(request, resume);
-    },
-    checkValues() {
-      if (values <= MAX_VALUES) return;
-      const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
-      throw new Failure("request_too_large", { message });
     },
     end() {
       hasEnded = true;
@@ -92,4 +84,9 @@ export function tooLarge(maxBytes: number): Failure {
   return maxBytes === MAX_BODY
     ? new Failure("request_too_large")
     : new Failure("request_too_large", { message: `This request may have at most ${maxBytes} bytes. Send less.` });
+}
+
+function tooManyValues(): Failure {
+  const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
+  return new Failure("request_too_large", { message });
 }

@@ -1,4 +1,5 @@
 import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
@@ -6,14 +7,15 @@ import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
-import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import { type ChatService, CreateChatCompletionRequestSchema } from "../../../gen/chorus/v1/chat_pb.js";
+import { GenerateRequestSchema, GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
+import { MAX_BODY, MAX_SMALL_BODY } from "./body-budget.ts";
 
 /** Services of operators and owners. */
-const ADMIN_SERVICES = [
+export const ADMIN_SERVICES = [
   WorkspaceService,
   CreditService,
   KeyService,
@@ -29,11 +31,22 @@ export const CHORUS_SERVICES = [GenerationService, ...ADMIN_SERVICES] as const;
 /** What a request must prove: an API key with a scope, or a token with at least a role. */
 export type Requirement = { readonly scope: Scope } | { readonly role: "owner" | "operator" };
 
-/** What both listeners know of a method. */
-export interface MethodRule {
+/** What every door knows of a method, from its description in the contract. */
+export interface Method {
+  readonly desc: DescMethod;
+  /** Name with the service, such as `chorus.v1.GenerationService/Generate`. */
+  readonly name: string;
   readonly requirement: Requirement;
-  /** Name of the method in logs and metrics. */
+  /** Name in logs and metrics. */
   readonly label: RequestEnd["method"];
+  /** Whether it changes nothing, so that Connect's GET requests are allowed. */
+  readonly isReadOnly: boolean;
+  /** Whether it takes a prompt, whose body may be large, and waits for a turn of its workspace. */
+  readonly takesPrompt: boolean;
+  /** Whether a request with an `Idempotency-Key` may repeat an earlier one. */
+  readonly isRepeatable: boolean;
+  /** Largest request, in bytes. */
+  readonly maxBytes: number;
 }
 
 const REQUIREMENTS: Readonly<Record<Access, Requirement | undefined>> = {
@@ -58,16 +71,26 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
 };
 
 /**
- * Reads the rules of all methods of the given services. Call it once at start-up.
+ * Reads the methods of services from the contract. Call it once at start-up.
  * @throws TypeError for a method without the option `chorus.v1.access`
  */
-export function methodRules(services: readonly DescService[]): ReadonlyMap<DescMethod, MethodRule> {
-  return new Map(services.flatMap(({ methods }) => methods.map((method) => [method, ruleOf(method)])));
+export function methodsOf(services: readonly DescService[]): Method[] {
+  return services.flatMap(({ methods }) => methods.map(readMethod));
 }
 
-function ruleOf(method: DescMethod): MethodRule {
-  const requirement = REQUIREMENTS[getOption(method, access)];
-  if (!requirement) throw new TypeError(`${method} does not state who may call it. Add the option chorus.v1.access.`);
-  const label = "scope" in requirement ? LABELS[method.localName as keyof typeof LABELS] : "admin";
-  return { requirement, label };
+function readMethod(desc: DescMethod): Method {
+  const requirement = REQUIREMENTS[getOption(desc, access)];
+  if (!requirement) throw new TypeError(`${desc} does not state who may call it. Add the option chorus.v1.access.`);
+  const isReadOnly = desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  const takesPrompt = desc.input === GenerateRequestSchema || desc.input === CreateChatCompletionRequestSchema;
+  return {
+    desc,
+    name: `${desc.parent.typeName}/${desc.name}`,
+    requirement,
+    label: "scope" in requirement ? LABELS[desc.localName as keyof typeof LABELS] : "admin",
+    isReadOnly,
+    takesPrompt,
+    isRepeatable: takesPrompt && desc.methodKind === "unary",
+    maxBytes: takesPrompt ? MAX_BODY : MAX_SMALL_BODY,
+  };
 }

@@ -3,10 +3,12 @@ import { CallerGone, type Facts } from "../../service/request-context.ts";
 import { errorFacts, type Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { annotate, annotateFailure, isRecording, traceId } from "../../telemetry/tracing.ts";
-import type { TrackedRequest } from "./tracked-request.ts";
+import type { Call } from "./call.ts";
 
 /** Reports a request that has ended to the log, the metrics and the trace. It never throws. */
-export type Report = (request: TrackedRequest, error?: unknown) => void;
+export type Report = (call: Reported, error?: unknown) => void;
+
+type Reported = Pick<Call, "transport" | "method" | "requestId" | "startedAt" | "facts">;
 
 /**
  * Creates the function to call once at the end of each request, with the error that ended it, if any. The outcome that

@@ -24,7 +24,7 @@ export function reportedPath(path: string): string {
 }
 
 /** The notices about members that were ignored. */
-export function unknownNotices({ unknown, more }: Readonly<UnknownMembers>): Notice[] {
+export function unknownNotices({ unknown = [], more = 0 }: Partial<Readonly<UnknownMembers>>): Notice[] {
   const notices = unknown.map((field) =>
     notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),
   );

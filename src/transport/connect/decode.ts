@@ -9,8 +9,10 @@ import {
 } from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { GenerateRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../../contract/failure.ts";
-import { invalidJson } from "../call/invalid-json.ts";
+import type { BodyForm, Decoded } from "../call/format.ts";
+import { invalidJson } from "../call/json-body.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 import { findWrong, isObject, normalize } from "./json-message.ts";
 
@@ -20,10 +22,25 @@ const PREFIX_BYTES = 5;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
+ * Decodes the request of a method. Members of JSON that the message does not have are noticed where the response has
+ * notices, and otherwise refused.
+ * @throws Failure; see `unwrap` and `parseMessage`
+ */
+export function decodeMessage<D extends DescMessage>(
+  desc: D,
+  body: Uint8Array,
+  { name, isWrapped }: BodyForm,
+): Decoded<MessageShape<D>> {
+  const found: UnknownMembers = { unknown: [], more: 0 };
+  const takes = (desc as DescMessage) === GenerateRequestSchema ? found : undefined;
+  return { request: parseMessage(desc, isWrapped ? unwrap(body) : body, name === "json", takes), ...found };
+}
+
+/**
  * Takes the message out of a body with an envelope: gRPC, gRPC-Web or a Connect stream.
  * @throws Failure unsupported_compression or invalid_request
  */
-export function unwrap(body: Uint8Array): Uint8Array {
+function unwrap(body: Uint8Array): Uint8Array {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   const flags = body[0] ?? 0;
   if (flags === 1) throw new Failure("unsupported_compression");
@@ -39,7 +56,7 @@ export function unwrap(body: Uint8Array): Uint8Array {
  * @throws Failure invalid_json, or invalid_request with the path of the field, without the parser's text, which may
  *   quote the body
  */
-export function parseMessage<D extends DescMessage>(
+function parseMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
   json: boolean,

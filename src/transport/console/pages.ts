@@ -1,7 +1,7 @@
 import { Failure } from "../../contract/failure.ts";
+import type { Call } from "../call/call.ts";
+import { endIfStalled } from "../call/write.ts";
 import { loadFiles, sendFile } from "../pages/static-files.ts";
-import type { Exchange } from "../rest/handler.ts";
-import { endIfStalled } from "../rest/stall.ts";
 
 const NOT_BUILT = [
   "<!doctype html>",
@@ -12,7 +12,7 @@ const NOT_BUILT = [
 ].join("\n");
 
 /** Sends the page or file at a path, such as `/assets/main.js`. @throws Failure not_found */
-type SendPage = (path: string, exchange: Pick<Exchange, "request" | "response">) => void;
+type SendPage = (path: string, call: Pick<Call, "request" | "response">) => void;
 
 /**
  * Loads the built console.

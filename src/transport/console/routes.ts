@@ -1,10 +1,12 @@
-import type { RequestListener, ServerResponse } from "node:http";
 import type { OwnerSession } from "../../admin/sign-in/owner-sessions.ts";
 import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
+import { Failure } from "../../contract/failure.ts";
 import type { Services } from "../../service/services.ts";
 import type { BodyBudget } from "../call/body-budget.ts";
-import type { Exchange, Verbs } from "../rest/handler.ts";
+import type { Call } from "../call/call.ts";
+import type { Route } from "../call/route.ts";
+import { methodNotAllowed, routeOf } from "../call/route.ts";
 import { createPages } from "./pages.ts";
 import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";
 
@@ -25,31 +27,22 @@ const HEADERS: Readonly<Record<string, string>> = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-interface Console {
-  /**
-   * Returns the handlers of a path, and sets the console's headers; undefined when the path is not part of the console.
-   */
-  find(path: string, response: ServerResponse): Verbs | undefined;
-}
-
-/** What the pages of owners and of operators call. */
-interface Listeners {
-  readonly owner: RequestListener;
-  readonly operator: RequestListener;
-}
+type FindMethod = (call: Call, path: string) => Route | undefined;
 
 /**
  * Creates the routes of the console on the public listener: pages, sign-in, and services. Pages hold no secret: the
  * browser keeps the session in a cookie that scripts cannot read, and sends it only to these paths and only from these
  * pages. Owners and operators have sessions of their own.
- * @param rpc each serves `/<service>/<method>` for the session in its cookie
+ * @param methods find the method of a path such as `/<service>/<method>`, for the session in a cookie
+ * @returns a function that finds the route of a call, and sets the console's headers; it returns undefined when the
+ *   path is not part of the console, and throws Failure not_found or method_not_allowed
  */
-export function createConsole(
+export function consoleRoutes(
   services: Pick<Services, "sessions" | "signIn" | "operatorSessions" | "operatorSignIn">,
   { console: config, stream }: Pick<Config, "console" | "stream">,
   budget: BodyBudget,
-  rpc: Listeners,
-): Console {
+  methods: { readonly owner: FindMethod; readonly operator: FindMethod },
+): (call: Call) => Route | undefined {
   const { folder, proxies } = config;
   const sendPage = createPages(folder, stream.stallMs);
   const owner = createSessionHandlers<OwnerSession>({
@@ -72,27 +65,24 @@ export function createConsole(
     [`${CONSOLE}/session`, owner],
     [`${OPERATOR}/session`, operator],
   ]);
-  const prefixes: readonly [prefix: string, verbs: Verbs][] = [
-    [`${CONSOLE}/rpc`, rpcVerbs(rpc.owner, `${CONSOLE}/rpc`)],
-    [`${OPERATOR}/rpc`, rpcVerbs(rpc.operator, `${OPERATOR}/rpc`)],
+  const prefixes: readonly [prefix: string, find: FindMethod][] = [
+    [`${CONSOLE}/rpc`, methods.owner],
+    [`${OPERATOR}/rpc`, methods.operator],
   ];
 
-  return {
-    find(path, response) {
-      if (path !== CONSOLE && !path.startsWith(`${CONSOLE}/`)) return undefined;
-      for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-      const found = fixed.get(path) ?? prefixes.find(([prefix]) => path.startsWith(`${prefix}/`))?.[1];
-      return found ?? new Map([["GET", { run: (exchange) => sendPage(path.slice(CONSOLE.length) || "/", exchange) }]]);
-    },
+  return (call) => {
+    const { path, request, response } = call;
+    if (path !== CONSOLE && !path.startsWith(`${CONSOLE}/`)) return undefined;
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+    for (const [prefix, find] of prefixes) {
+      if (!path.startsWith(`${prefix}/`)) continue;
+      if (request.method !== "POST") throw methodNotAllowed(response, "POST");
+      response.setHeader("Cache-Control", "no-store");
+      const route = find(call, path.slice(prefix.length));
+      if (!route) throw new Failure("not_found");
+      return route;
+    }
+    const page = { send: (shown: Call) => sendPage(path.slice(CONSOLE.length) || "/", shown) };
+    return routeOf(fixed.get(path) ?? new Map([["GET", page]]), call);
   };
-}
-
-/** @param prefix is taken off the path of a call */
-function rpcVerbs(rpc: RequestListener, prefix: string): Verbs {
-  const run = ({ request, response, path }: Exchange): void => {
-    response.setHeader("Cache-Control", "no-store");
-    request.url = path.slice(prefix.length);
-    rpc(request, response);
-  };
-  return new Map([["POST", { run }]]);
 }

@@ -1,11 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
 import { invalid } from "../../contract/failure.ts";
+import { checkStatedLength } from "../call/body-bounds.ts";
 import type { BodyBudget } from "../call/body-budget.ts";
-import { decodeText, parseBody } from "../call/decode-request.ts";
-import { checkBodyHeaders, readBody } from "../rest/body.ts";
-import type { Exchange, Verbs } from "../rest/handler.ts";
-import { sendJson } from "../rest/json-response.ts";
+import type { Call } from "../call/call.ts";
+import { decodeText, parseBody } from "../call/json-body.ts";
+import { sendJson } from "../call/json-reply.ts";
+import { readBody } from "../call/receive.ts";
+import type { Verbs } from "../call/route.ts";
+import { createJsonCounter } from "../call/value-count.ts";
+import { checkBodyHeaders } from "../rest/routes.ts";
 import { type Origin, originOf, requireSameOrigin } from "./origin.ts";
 
 /** Largest body of a sign-in, in bytes. */
@@ -42,30 +46,30 @@ export function createSessionHandlers<S extends { readonly expiresAt: Date }>(pa
   const { sessions, cookie, budget, proxies } = parts;
   const secretOf = (request: IncomingMessage) => sessionSecret(request.headers.cookie, cookie);
   return new Map([
-    ["GET", { run: show }],
-    ["POST", { run: signIn }],
-    ["DELETE", { run: signOut }],
+    ["GET", { send: show }],
+    ["POST", { send: signIn, readsBody: true }],
+    ["DELETE", { send: signOut }],
   ]);
 
-  async function show(exchange: Exchange): Promise<void> {
-    sendSession(exchange, await sessions.authenticate(secretOf(exchange.request)));
+  async function show(call: Call): Promise<void> {
+    sendSession(call, await sessions.authenticate(secretOf(call.request)));
   }
 
-  async function signIn(exchange: Exchange): Promise<void> {
-    const { request, response, expectsContinue } = exchange;
+  async function signIn(call: Call): Promise<void> {
+    const { request, response } = call;
     const { source, secure } = requireOwnPage(request);
+    checkStatedLength(request.headers["content-length"], MAX_SIGN_IN);
     checkBodyHeaders(request);
-    const proceed = () => expectsContinue && response.writeContinue();
-    const { blocks, hold } = await readBody(request, budget, { admin: `sign-in ${source}` }, proceed, MAX_SIGN_IN);
-    hold.release();
-    const { token } = parseBody(decodeText(blocks.join())) as { token?: unknown };
+    const options = { maxBytes: MAX_SIGN_IN, count: createJsonCounter() };
+    const body = await readBody(call, budget, { admin: `sign-in ${source}` }, options);
+    const { token } = parseBody(decodeText(body.join())) as { token?: unknown };
     if (typeof token !== "string" || token === "") throw invalid("token", "token must be a token, as text.");
     const { session, secret } = await parts.signIn(token, source);
     response.setHeader("Set-Cookie", cookieText(secret, SESSION_MS / 1_000, secure));
-    sendSession(exchange, session);
+    sendSession(call, session);
   }
 
-  async function signOut({ request, response }: Exchange): Promise<void> {
+  async function signOut({ request, response }: Call): Promise<void> {
     const { secure } = requireOwnPage(request);
     await sessions.close(secretOf(request));
     response.setHeader("Set-Cookie", cookieText("", 0, secure));
@@ -84,8 +88,8 @@ export function createSessionHandlers<S extends { readonly expiresAt: Date }>(pa
     return `${cookie.name}=${secret}; ${attributes}${secure ? "; Secure" : ""}`;
   }
 
-  function sendSession(exchange: Exchange, session: S): void {
-    sendJson(exchange, 200, JSON.stringify({ ...parts.describe(session), expires_at: session.expiresAt }));
+  function sendSession(call: Call, session: S): void {
+    sendJson(call, 200, JSON.stringify({ ...parts.describe(session), expires_at: session.expiresAt }));
   }
 }
 

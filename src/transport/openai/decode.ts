@@ -22,6 +22,7 @@ import {
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
+import { decodeText, parseBody } from "../call/json-body.ts";
 import { decodeBase64, decodeStrictly } from "../rest/decode.ts";
 import { DEFAULT_MODEL, EFFORTS } from "./models.ts";
 import type { FilePart, Parameters } from "./parameters.ts";
@@ -59,12 +60,12 @@ const ROLES: Readonly<Record<ChatRole, Role>> = {
 };
 
 /**
- * Reads the body of a request in OpenAI's format.
- * @param text the JSON text that `value` was parsed from
- * @throws Failure invalid_request naming the parameter that is not valid or not supported
+ * Decodes a body in OpenAI's format.
+ * @throws Failure invalid_json; invalid_request naming the parameter that is not valid or not supported
  */
-export function decodeChat(text: string, value: object): { request: GenerateRequest; chat: ChatTerms } {
-  const body = decodeStrictly(CreateChatCompletionRequestSchema, text, value);
+export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms: ChatTerms } {
+  const text = decodeText(bytes);
+  const body = decodeStrictly(CreateChatCompletionRequestSchema, text, parseBody(text));
   checkFixed(body);
   if (body.maxTokens !== undefined && body.maxCompletionTokens !== undefined)
     throw invalid("max_tokens", "max_tokens and max_completion_tokens mean the same. Send only one of them.");
@@ -82,7 +83,7 @@ export function decodeChat(text: string, value: object): { request: GenerateRequ
     ...optional("maxTokens", body.maxCompletionTokens ?? body.maxTokens),
     ...formatOf(body.responseFormat),
   });
-  const chat: ChatTerms = {
+  const terms: ChatTerms = {
     isStream: body.stream,
     streamed: body.stream && isText,
     includeUsage: body.streamOptions?.includeUsage ?? false,
@@ -91,7 +92,7 @@ export function decodeChat(text: string, value: object): { request: GenerateRequ
     maxTokens: body.maxTokens === undefined ? "max_completion_tokens" : "max_tokens",
     files,
   };
-  return { request, chat };
+  return { request, terms };
 }
 
 /** @throws Failure if a parameter that has only one possible value has another one */

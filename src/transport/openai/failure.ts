@@ -1,5 +1,6 @@
 import type { Failure, FailureKind } from "../../contract/failure.ts";
-import { type FailureResponse, failureHeaders } from "../rest/failure.ts";
+import type { Reply } from "../call/format.ts";
+import { failureHeaders, jsonReply } from "../call/json-reply.ts";
 
 /** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
 const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;
@@ -32,15 +33,13 @@ export function isOpenaiPath(path: string): boolean {
  * for another one has 422.
  * `X-Should-Retry: false` keeps OpenAI's clients from sending a request again that would fail again.
  */
-export function openaiFailure(failure: Failure): FailureResponse {
+export function openaiFailure(failure: Failure): Reply {
   const { kind, row, retryAfterMs } = failure;
   const isEndless = row.http === 429 && retryAfterMs === undefined;
   const isFinal = FINAL.has(kind) || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
-  return {
-    status: row.http === 422 && kind !== "idempotency_key_reused" ? 400 : row.http,
-    text: openaiFailureJson(failure),
-    headers: { ...failureHeaders(failure), ...(isFinal ? { "X-Should-Retry": "false" } : {}) },
-  };
+  const headers = [...failureHeaders(failure), ...(isFinal ? ["X-Should-Retry", "false"] : [])];
+  const status = row.http === 422 && kind !== "idempotency_key_reused" ? 400 : row.http;
+  return jsonReply(status, openaiFailureJson(failure), headers);
 }
 
 /** The body of a failure in OpenAI's format. A rate limit, which has no code of ours, has OpenAI's. */

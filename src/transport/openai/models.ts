@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import { ListModelsResponseSchema, ModelSchema } from "../../../gen/chorus/v1/chat_pb.js";
+import {
+  type ListModelsResponse,
+  ListModelsResponseSchema,
+  type Model,
+  ModelSchema,
+} from "../../../gen/chorus/v1/chat_pb.js";
 import { Effort } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../contract/failure.ts";
-import { encode } from "../rest/encode.ts";
-import type { Exchange } from "../rest/handler.ts";
-import { sendJson } from "../rest/json-response.ts";
 
-/** The model that answers requests for a name that is not in `EFFORTS`. */
+/** The model whose effort the service chooses. Every name that is not in `EFFORTS` stands for it, too. */
 export const DEFAULT_MODEL = "chorus";
 
 /** The names that a request can have as its `model`, and the effort of each. */
@@ -24,19 +26,13 @@ const MODELS = [...EFFORTS.keys()].map((id) =>
   create(ModelSchema, { id, object: "model", created: CREATED, ownedBy: "chorus" }),
 );
 
-const LIST = encode(ListModelsResponseSchema, create(ListModelsResponseSchema, { object: "list", data: MODELS }));
+/** The answer to `GET /v1/models`. */
+export const MODEL_LIST: ListModelsResponse = create(ListModelsResponseSchema, { object: "list", data: MODELS });
 
-/** Serves `GET /v1/models`. */
-export async function sendModels(exchange: Exchange): Promise<void> {
-  sendJson(exchange, 200, LIST);
-}
-
-/** Serves `GET /v1/models/{model}`. @throws Failure unknown_entity */
-export async function sendModel(exchange: Exchange): Promise<void> {
-  const model = MODELS.find(({ id }) => exchange.path.endsWith(`/${id}`));
-  if (!model) {
-    const names = [...EFFORTS.keys()].join(", ");
-    throw new Failure("unknown_entity", { field: "model", message: `There is no such model. There are ${names}.` });
-  }
-  sendJson(exchange, 200, encode(ModelSchema, model));
+/** The answer to `GET /v1/models/{model}`. @throws Failure unknown_entity */
+export function findModel(path: string): Model {
+  const model = MODELS.find(({ id }) => path.endsWith(`/${id}`));
+  if (model) return model;
+  const names = [...EFFORTS.keys()].join(", ");
+  throw new Failure("unknown_entity", { field: "model", message: `There is no such model. There are ${names}.` });
 }

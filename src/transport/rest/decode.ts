@@ -15,6 +15,8 @@ import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { memberText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
+import type { Decoded } from "../call/format.ts";
+import { decodeText, parseBody } from "../call/json-body.ts";
 import { isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 
@@ -25,6 +27,13 @@ interface Source {
   onUnknown(path: Path, value: unknown): void;
   /** Whether members of the other cases of a union are skipped instead of unknown. */
   readonly skipsOtherCases: boolean;
+}
+
+/** Decodes a body of the public contract. @throws Failure invalid_json; invalid_request with the path of the field */
+export function decodeBody<D extends DescMessage>(desc: D, bytes: Uint8Array): Decoded<MessageShape<D>> {
+  const text = decodeText(bytes);
+  const { message: request, ...found } = decode(desc, text, parseBody(text));
+  return { request, ...found };
 }
 
 /**

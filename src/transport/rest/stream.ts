@@ -1,13 +1,17 @@
 import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { failureJson } from "../../contract/failure-json.ts";
 import type { GenerateEvent } from "../../service/request-context.ts";
+import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
 import { encode } from "./encode.ts";
-import { failureJson } from "./failure.ts";
-import { COMMENT, type EventFormat } from "./sse.ts";
 
 /** The format of the events of `/v1/generate:stream`. The event `open` is a comment. */
 export const EVENTS: EventFormat = {
+  headers: SSE_HEADERS,
+  comment: COMMENT,
   event: eventText,
-  failure: (failure, requestId) => `event: error\ndata: ${failureJson(failure, requestId)}\n\n`,
+  end: (requestId, failure) => ({
+    body: failure ? `event: error\ndata: ${failureJson(failure, requestId)}\n\n` : "",
+  }),
 };
 
 function eventText(event: GenerateEvent): string {

@@ -1,13 +1,13 @@
-import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from "node:http";
+import { type IncomingMessage, maxHeaderSize, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { Turns } from "../../concurrency/turns.ts";
 import { Failure } from "../../contract/failure.ts";
+import { newRequestId } from "../../contract/request-id.ts";
 import { CallerGone } from "../../service/request-context.ts";
-import { newRequestId } from "../call/request-id.ts";
-import { rawResponse } from "../rest/json-response.ts";
 import { Pipeline } from "./pipeline.ts";
+import { rawResponse } from "./raw-response.ts";
 
 /**
  * Time in which the caller must read a response and close its side, in milliseconds. Closing a connection with unread
@@ -31,9 +31,10 @@ type User = "unknown" | "caller" | "operator";
 export interface Connection {
   /**
    * Aborts when the caller has closed the connection or its side of it, or some turns later while many close. It also
-   * reaches requests that still wait for their turn on the connection.
+   * reaches requests that still wait for their turn on the connection. Undefined for a connection of a server without
+   * `trackConnections`.
    */
-  readonly closed: Signal;
+  readonly closed: Signal | undefined;
   /** Whether the limit was reached when this connection was opened. Requests of callers on it are refused. */
   readonly isExcess: boolean;
   /**
@@ -107,6 +108,26 @@ export function joinSession(socket: Socket, session: ServerHttp2Session): void {
   known.set(session, connection);
 }
 
+/**
+ * Runs a listener for each request in its turn on the connection.
+ * @param draining whether a connection ends after its current response, because the service stops
+ */
+export function serveInOrder(listener: RequestListener, draining: () => boolean = () => false): RequestListener {
+  return (request, response) => {
+    const connection = connectionOf(request);
+    const isHttp1 = !("stream" in response);
+    const run = () => {
+      // A second listener, or one that is called once, would take 0.1 KB. An HTTP/2 stream may close without an end.
+      response.on(isHttp1 ? "finish" : "close", () => {
+        connection.end();
+        if (isHttp1 && draining()) request.socket.destroySoon();
+      });
+      listener(request, response);
+    };
+    connection.begin(run, isHttp1 ? response : undefined);
+  };
+}
+
 /** @throws Failure overloaded when only operators and owners are served on the connection of a request */
 export function refuseExcess(request: IncomingMessage, response: ServerResponse): void {
   if (!connectionOf(request).isExcess) return;
@@ -127,7 +148,7 @@ const leaving = new Turns<string>(16);
 const GONE = new CallerGone();
 
 const UNTRACKED: Connection = {
-  closed: new AbortController().signal,
+  closed: undefined,
   isExcess: false,
   begin: (run) => run(),
   end() {},

@@ -1,21 +1,10 @@
 import cluster from "node:cluster";
-import {
-  createServer as createHttp1,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
-import { toFailure } from "../../contract/failure.ts";
-import { checkHead } from "../call/check-head.ts";
-import { newRequestId } from "../call/request-id.ts";
-import { ownFailure } from "../rest/failure.ts";
-import { sendRefusal } from "../rest/json-response.ts";
 import { acceptInTurns } from "./accept.ts";
-import { type ConnectionOptions, connectionOf, joinSession, trackConnections } from "./connections.ts";
+import { type ConnectionOptions, joinSession, serveInOrder, trackConnections } from "./connections.ts";
 import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
 import { HEAD_MS, SOCKET_TIMEOUTS } from "./time-limits.ts";
 
@@ -69,23 +58,11 @@ export async function listenBoth(
   port: number,
   connections?: ConnectionOptions,
 ): Promise<Listener> {
-  const serve = (handle: RequestListener, isHttp1: boolean): RequestListener => {
-    return (request, response) => {
-      const connection = connectionOf(request);
-      const run = () => {
-        response.once("close", () => connection.end());
-        handle(request, response);
-      };
-      connection.begin(run, isHttp1 ? response : undefined);
-    };
-  };
-  const onHttp1 = serve((request, response) => {
-    if (!refuseMalformed(request, response)) handler(request, response);
-  }, true);
-  const onHttp2 = beginInTurns(serve(handler, false) as unknown as Parameters<typeof beginInTurns>[0]);
+  const serve = serveInOrder(handler);
+  const onHttp2 = beginInTurns(serve as unknown as Parameters<typeof beginInTurns>[0]);
   // Node would refuse a request without Host, or with an unknown expectation, itself, without a body.
-  const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true, requireHostHeader: false }, onHttp1);
-  http1.on("checkContinue", onHttp1).on("checkExpectation", onHttp1);
+  const http1 = createHttp1({ ...SOCKET_TIMEOUTS, keepAlive: true, requireHostHeader: false }, serve);
+  http1.on("checkContinue", serve).on("checkExpectation", serve);
   const http2 = createHttp2(HTTP2_OPTIONS, onHttp2);
   http2.on("checkContinue", onHttp2 as never).on("checkExpectation", onHttp2 as never);
   const closeSessions = limitSessions(http2);
@@ -130,20 +107,6 @@ export async function listenBoth(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-/** Responds to a request that is not valid HTTP/1.1, and closes its connection. @returns whether it was refused */
-function refuseMalformed(request: IncomingMessage, response: ServerResponse): boolean {
-  try {
-    checkHead(request);
-    return false;
-  } catch (error) {
-    const requestId = newRequestId();
-    const { status, text } = ownFailure(toFailure(error), requestId);
-    response.setHeader("Connection", "close");
-    sendRefusal({ request, response, requestId }, status, text);
-    return true;
-  }
 }
 
 /**

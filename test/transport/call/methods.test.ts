@@ -1,22 +1,37 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { Health } from "../../../gen/health/v1/health_pb.js";
-import { CHORUS_SERVICES, methodRules } from "../../../src/transport/call/methods.ts";
+import { CHORUS_SERVICES, methodsOf } from "../../../src/transport/call/methods.ts";
 
 test("every method of the contract declares its callers", () => {
-  const rules = methodRules(CHORUS_SERVICES);
-  assert.equal(rules.size, CHORUS_SERVICES.flatMap(({ methods }) => methods).length);
-  for (const [method, { requirement, label }] of rules) {
-    const isCallers = method.parent.typeName === GenerationService.typeName;
-    assert.equal("scope" in requirement, isCallers, `${method}`);
-    assert.equal(label === "admin", !isCallers, `${method}`);
+  const methods = methodsOf(CHORUS_SERVICES);
+  assert.equal(methods.length, CHORUS_SERVICES.flatMap(({ methods }) => methods).length);
+  for (const { desc, requirement, label } of methods) {
+    const isCallers = desc.parent.typeName === GenerationService.typeName;
+    assert.equal("scope" in requirement, isCallers, `${desc}`);
+    assert.equal(label === "admin", !isCallers, `${desc}`);
   }
 });
 
 test("refuses to start with a method that does not declare its callers", () => {
-  assert.throws(() => methodRules([...CHORUS_SERVICES, Health]), {
+  assert.throws(() => methodsOf([...CHORUS_SERVICES, Health]), {
     name: "TypeError",
     message: "rpc grpc.health.v1.Health.Check does not state who may call it. Add the option chorus.v1.access.",
   });
+});
+
+test("reads from the contract what takes a prompt, and which requests may repeat an earlier one", () => {
+  const methods = methodsOf([...CHORUS_SERVICES, ChatService]);
+  const names = (has: "takesPrompt" | "isRepeatable" | "isReadOnly") =>
+    methods.filter((method) => method[has] && "scope" in method.requirement).map(({ desc }) => desc.localName);
+  assert.deepEqual(names("takesPrompt"), [
+    "generate",
+    "streamGenerate",
+    "createChatCompletion",
+    "streamChatCompletion",
+  ]);
+  assert.deepEqual(names("isRepeatable"), ["generate", "createChatCompletion"]);
+  assert.deepEqual(names("isReadOnly"), ["quotas", "metrics"]);
 });

@@ -1,0 +1,24 @@
+import type { Services } from "../../service/services.ts";
+import type { Call } from "./call.ts";
+import type { Identity } from "./identity.ts";
+import type { Requirement } from "./methods.ts";
+
+/** Finds out who sends a call. @throws Failure */
+export type Authenticate = (call: Call, requirement: Requirement) => Promise<Identity>;
+
+/**
+ * Creates the function that reads keys and tokens: an API key by `X-API-Key`, or without it by `Authorization: Bearer`,
+ * as foreign clients send it; a token of an owner or operator by `Authorization: Bearer`.
+ * @returns a function that throws Failure unauthenticated, missing_scope or overloaded
+ */
+export function createAuthenticate(services: Pick<Services, "authorize" | "authorizeActor">): Authenticate {
+  return async (call, requirement) => {
+    if ("scope" in requirement)
+      return { caller: await services.authorize(call.header("x-api-key") || bearerOf(call), requirement.scope) };
+    return { actor: await services.authorizeActor(bearerOf(call), requirement.role) };
+  };
+}
+
+function bearerOf(call: Call): string | undefined {
+  return /^bearer (.+)$/i.exec(call.header("authorization") ?? "")?.[1];
+}

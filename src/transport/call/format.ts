@@ -1,0 +1,59 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import type { Message } from "@bufbuild/protobuf";
+import type { Failure } from "../../contract/failure.ts";
+import type { GenerateEvent } from "../../service/request-context.ts";
+import type { UnknownMembers } from "./unknown-members.ts";
+
+/** A whole response, or the end of a stream. */
+export interface Reply {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: string | Buffer;
+  readonly trailers?: OutgoingHttpHeaders;
+}
+
+/** A request as its format has been decoded. */
+export interface Decoded<M> extends Partial<Readonly<UnknownMembers>> {
+  /** A large prompt is also checked and counted. */
+  readonly request: M;
+  /** What a foreign format asks for beyond the message. Only that format reads it. */
+  readonly terms?: object;
+}
+
+/** What the head of a request says of it. */
+export interface Head {
+  /** The caller's deadline from now, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** The request, if it has no body. */
+  readonly decoded?: Decoded<Message>;
+}
+
+/** How a body is written: as JSON of the public contract, as OpenAI's JSON, as protobuf JSON, or as protobuf. */
+export interface BodyForm {
+  readonly name: "rest" | "openai" | "json" | "proto";
+  /** Whether the body is a message with a prefix, as in gRPC. */
+  readonly isWrapped: boolean;
+}
+
+/** How a stream of events is written. Its pieces are all strings, or all buffers. */
+export interface EventFormat {
+  /** Of the response: names and values in turn. */
+  readonly headers: readonly string[];
+  /** Sent after each time of silence. Undefined: nothing is sent. */
+  readonly comment?: string;
+  /** Returns what an event becomes; empty for an event that is not sent. */
+  event(event: GenerateEvent): string | Buffer;
+  /** Returns what ends the stream, with a failure or without. */
+  end(requestId: string, failure?: Failure): Pick<Reply, "body" | "trailers">;
+}
+
+/** Headers of a response of server-sent events. */
+export const SSE_HEADERS: readonly string[] = [
+  ...["Content-Type", "text/event-stream"],
+  ...["Cache-Control", "no-store"],
+  ...["X-Accel-Buffering", "no"],
+];
+
+/** A comment of server-sent events, which clients ignore. */
+export const COMMENT = ": \n\n";

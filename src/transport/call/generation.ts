@@ -1,0 +1,20 @@
+import type { GenerateRequest, GenerationService, MetricsRequest } from "../../../gen/chorus/v1/generation_pb.js";
+import type { ReadRequest } from "../../service/read-request.ts";
+import type { Services } from "../../service/services.ts";
+import type { Run } from "./call.ts";
+import { callerOf } from "./identity.ts";
+
+/** Creates the functions that run the methods of callers, whatever the format. */
+export function runGeneration({
+  generation,
+  quotas,
+  metrics,
+}: Pick<Services, "generation" | "quotas" | "metrics">): Record<keyof typeof GenerationService.method, Run> {
+  return {
+    generate: ({ request }, call) => generation.generateWhole(request as GenerateRequest | ReadRequest, call.context()),
+    streamGenerate: ({ request }, call) =>
+      generation.generate(request as GenerateRequest | ReadRequest, call.context(), true),
+    quotas: (_, { identity }) => quotas(callerOf(identity)),
+    metrics: ({ request }, { identity }) => metrics(request as MetricsRequest, callerOf(identity)),
+  };
+}

@@ -1,0 +1,114 @@
+import type { Config } from "../../config/config.ts";
+import { Failure, toFailure } from "../../contract/failure.ts";
+import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
+import { type Call, streamOf } from "./call.ts";
+import type { EventFormat } from "./format.ts";
+import { onceAdmitted } from "./head-timer.ts";
+import { abortResponse, drained, endIfStalled, writeHead } from "./write.ts";
+
+type Piece = string | Buffer;
+type Writing = Pick<Call, "request" | "response" | "requestId" | "signal" | "isLate" | "streamFailure" | "facts">;
+
+/** Length of pieces that are written at once, without waiting for the end of the turn. */
+const MAX_BATCH = 16_384;
+
+/**
+ * Writes the events of an answer and waits whenever the reader is slower. The head goes out with the first event, or
+ * `headersMs` after the admission. A failure before the head is thrown, a later one ends the stream. A comment of the
+ * format is sent after each `keepAliveMs` of silence. A reader that takes nothing for `stallMs` counts as gone.
+ * @throws Failure; CallerGone before the head
+ */
+export async function writeStream(
+  call: Writing,
+  events: AsyncIterable<GenerateEvent>,
+  format: EventFormat,
+  { headersMs, keepAliveMs, stallMs }: Readonly<Config["stream"]>,
+): Promise<void> {
+  const { response, signal } = call;
+  const { comment } = format;
+  const batch = new Batch();
+  let pending: NodeJS.Immediate | undefined;
+  let needsDrain = false;
+  // Pieces of one turn of the event loop go out in one write, because each write is a system call.
+  const flush = (isHeadDue = false) => {
+    clearImmediate(pending);
+    pending = undefined;
+    if ((batch.size === 0 && !isHeadDue) || response.destroyed) return;
+    const socket = streamOf(response) ? undefined : response.socket;
+    socket?.cork();
+    if (!response.headersSent) {
+      beginStream(call, format);
+      stopWaiting();
+      if (comment) comments = setInterval(() => !needsDrain && response.write(comment), keepAliveMs);
+    }
+    if (batch.size > 0) needsDrain = !response.write(batch.take());
+    socket?.uncork();
+  };
+  let comments: NodeJS.Timeout | undefined;
+  const stopWaiting = onceAdmitted(call.facts, headersMs, () => flush(true));
+  let failure: Failure | undefined;
+  try {
+    for await (const event of events) {
+      if (signal.aborted) throw new CallerGone();
+      batch.add(format.event(event));
+      pending ??= setImmediate(flush);
+      if (batch.size >= MAX_BATCH) flush();
+      comments?.refresh();
+      if (!needsDrain) continue;
+      flush();
+      await drained(call, stallMs);
+      needsDrain = false;
+    }
+  } catch (error) {
+    flush();
+    if (!response.headersSent) throw error;
+    if ((error instanceof CallerGone && !call.isLate) || response.destroyed) return abortResponse(response);
+    failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
+    call.streamFailure = failure;
+  } finally {
+    clearImmediate(pending);
+    stopWaiting();
+    clearInterval(comments);
+  }
+  if (response.destroyed) return;
+  if (!response.headersSent) beginStream(call, format);
+  const { body, trailers } = format.end(call.requestId, failure);
+  batch.add(body);
+  if (trailers) response.addTrailers(trailers as NodeJS.Dict<string>);
+  response.end(batch.take());
+  if (!response.writableFinished) endIfStalled(response, stallMs);
+}
+
+function beginStream(call: Writing, { headers }: EventFormat): void {
+  const { request, response } = call;
+  writeHead(call, 200, headers);
+  // On its own the head becomes one string. Joined with a chunk, its 27 parts stay for as long as the stream.
+  response.flushHeaders();
+  if (streamOf(response)) return;
+  // The head of the request has been read, and would stay as well.
+  request.rawHeaders = [];
+  request.headers = {};
+}
+
+/** Pieces that wait for a write. */
+class Batch {
+  #pieces: Piece[] = [];
+  size = 0;
+
+  add(piece: Piece): void {
+    if (piece.length === 0) return;
+    this.#pieces.push(piece);
+    this.size += piece.length;
+  }
+
+  /** Takes all pieces, as one. */
+  take(): Piece {
+    const pieces = this.#pieces;
+    const [first = ""] = pieces;
+    if (pieces.length > 0) this.#pieces = [];
+    const { size } = this;
+    this.size = 0;
+    if (pieces.length < 2) return first;
+    return typeof first === "string" ? pieces.join("") : Buffer.concat(pieces as Buffer[], size);
+  }
+}

@@ -1,0 +1,61 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { ChatCompletionSchema, type ChatUsage, ChatUsageSchema } from "../../../gen/chorus/v1/chat_pb.js";
+import {
+  type FinishReason,
+  type GenerateResponse,
+  type Notice,
+  Role,
+  type Usage,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { notice } from "../../service/notices.ts";
+import { encode } from "../rest/encode.ts";
+import type { ChatTerms } from "./decode.ts";
+
+/** The part of an answer that both kinds of response have. */
+export interface Ended {
+  finishReason: FinishReason;
+  usage?: Usage | undefined;
+  notices: Notice[];
+  structuredError?: string | undefined;
+}
+
+/** The text of an answer: in the JSON modes only the object, if there is one. */
+export function contentOf({ answer, structured = "null" }: GenerateResponse): string {
+  return structured === "null" ? answer : structured;
+}
+
+/** An answer in one piece, as JSON text. */
+export function completionJson(answer: GenerateResponse, { model }: ChatTerms): string {
+  const message = { role: Role.ASSISTANT, content: contentOf(answer) };
+  const completion: MessageInitShape<typeof ChatCompletionSchema> = {
+    id: answer.id,
+    object: "chat.completion",
+    created: now(),
+    model,
+    choices: [{ message, finishReason: answer.finishReason }],
+    usage: usageOf(answer),
+    notices: noticesOf(answer),
+  };
+  return encode(ChatCompletionSchema, create(ChatCompletionSchema, completion));
+}
+
+/** Seconds since 1970. */
+export function now(): bigint {
+  return BigInt(Math.floor(Date.now() / 1_000));
+}
+
+export function usageOf({ usage }: Ended): ChatUsage {
+  const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, credits = 0 } = usage ?? {};
+  return create(ChatUsageSchema, {
+    promptTokens: inputTokens,
+    completionTokens: outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    promptTokensDetails: { cachedTokens },
+    credits,
+  });
+}
+
+/** In OpenAI's format, an answer that should be JSON and is not has no other place for the reason. */
+export function noticesOf({ notices, structuredError }: Ended): Notice[] {
+  return structuredError === undefined ? notices : [...notices, notice("structured_error", structuredError)];
+}

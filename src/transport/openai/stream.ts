@@ -1,0 +1,56 @@
+import { ChatUsageSchema } from "../../../gen/chorus/v1/chat_pb.js";
+import { FinishReasonSchema, NoticeSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../contract/json-names.ts";
+import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
+import { encode } from "../rest/encode.ts";
+import type { ChatTerms } from "./decode.ts";
+import { type Ended, noticesOf, now, usageOf } from "./encode.ts";
+import { openaiFailureJson } from "./failure.ts";
+import { withParameter } from "./parameters.ts";
+
+/**
+ * Writes the events of an answer as `ChatCompletionChunk`s. The text is written by hand, because encoding a message for
+ * each piece takes several times as long.
+ * @param id returns the identifier of the generation, which is known with the first event
+ */
+export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
+  const { model, includeUsage } = chat;
+  let head = "";
+  let role = '"role":"assistant",';
+  const chunk = (members: string) => {
+    head ||=
+      `data: {"id":${JSON.stringify(id())},"object":"chat.completion.chunk","created":${now()},` +
+      `"model":${JSON.stringify(model)},`;
+    return `${head}${members}}\n\n`;
+  };
+  const choice = (delta: string, finish: string) =>
+    `"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]`;
+  const last = (end: Ended) => {
+    const finish = JSON.stringify(wordOf(FinishReasonSchema, end.finishReason));
+    const notices = noticesOf(end).map((one) => encode(NoticeSchema, one));
+    const usage = includeUsage ? chunk(`"choices":[],"usage":${encode(ChatUsageSchema, usageOf(end))}`) : "";
+    return `${chunk(`${choice("", finish)},"notices":[${notices.join(",")}]`)}${usage}data: [DONE]\n\n`;
+  };
+  return {
+    headers: SSE_HEADERS,
+    comment: COMMENT,
+    event(event) {
+      switch (event.type) {
+        case "open":
+          return COMMENT;
+        case "trace":
+          return "";
+        case "delta": {
+          const text = chunk(choice(`${role}"content":${JSON.stringify(event.text)}`, "null"));
+          role = "";
+          return text;
+        }
+        case "done":
+          return last(event.done);
+      }
+    },
+    end: (_, failure) => ({
+      body: failure ? `data: ${openaiFailureJson(withParameter(failure, chat))}\n\n` : "",
+    }),
+  };
+}
