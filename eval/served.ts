@@ -1,7 +1,7 @@
 import { envToConfig } from "../src/config/config.ts";
 import type { Effort } from "../src/contract/terms.ts";
 import type { DifficultyRater } from "../src/engine/difficulty/difficulty.ts";
-import { chooseLevel } from "../src/service/level.ts";
+import { chooseLevel } from "../src/generate/level.ts";
 import type { Choice, Row } from "./recording.ts";
 import { type Player, type Request, replay } from "./replay.ts";
 import { accuracyOf, mean, paired, pairOf, ranOn, scoreOf } from "./score.ts";

@@ -15,11 +15,12 @@ import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation
 import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
-import type { Admin } from "./admin.ts";
-import { amountText } from "./amount.ts";
-import { WHOLE_SERVICE } from "./audit.ts";
-import { readTimestamp } from "./fields.ts";
-import { microsOf, pageOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./page.ts";
+import type { Admin } from "./shared/admin.ts";
+import { amountText } from "./shared/amount.ts";
+import { WHOLE_SERVICE } from "./shared/audit.ts";
+import { FAILED } from "./shared/failed.ts";
+import { readTimestamp } from "./shared/fields.ts";
+import { microsOf, pageOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type ActivityAdmin = Admin<typeof ActivityService>;
@@ -72,9 +73,6 @@ type FoundRow = Search & (GenerationRow | { micros: null });
 const MAX_SEARCHED = 10_000;
 
 const LEVELS: readonly string[] = ["low", "medium", "high"];
-
-/** SQL condition for requests without an answer, as the rollups count them. */
-export const FAILED = "(not is_answered(outcome, streamed))";
 
 /**
  * Lists requests in pages, newest first. With filters, a page holds what one bounded search has found, so it may have

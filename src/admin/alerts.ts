@@ -14,10 +14,10 @@ import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
-import type { Admin } from "./admin.ts";
-import { amountText, parseAmount } from "./amount.ts";
-import { type Actor, record, WHOLE_SERVICE } from "./audit.ts";
-import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
+import type { Admin } from "./shared/admin.ts";
+import { amountText, parseAmount } from "./shared/amount.ts";
+import { type Actor, record, WHOLE_SERVICE } from "./shared/audit.ts";
+import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type AlertAdmin = Admin<typeof AlertService>;

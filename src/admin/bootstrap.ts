@@ -3,8 +3,8 @@ import { SCOPES } from "../admission/authenticate.ts";
 import { createSecret, hashSecret, MAX_SECRET_LENGTH, prefixOf } from "../admission/secret.ts";
 import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool, Query } from "../store/pool.ts";
-import { BOOTSTRAP } from "./audit.ts";
 import { bookCredit } from "./credits.ts";
+import { BOOTSTRAP } from "./shared/audit.ts";
 import { insertWorkspace } from "./workspaces/create.ts";
 
 const MIN_SECRET_LENGTH = 16;

@@ -21,11 +21,11 @@ import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { overloaded, type Pool, type Query } from "../store/pool.ts";
-import type { Admin } from "./admin.ts";
-import { amountText, parseAmount } from "./amount.ts";
-import { type Actor, record } from "./audit.ts";
-import { checkLabel, readTimestamp } from "./fields.ts";
-import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./page.ts";
+import type { Admin } from "./shared/admin.ts";
+import { amountText, parseAmount } from "./shared/amount.ts";
+import { type Actor, record } from "./shared/audit.ts";
+import { checkLabel, readTimestamp } from "./shared/fields.ts";
+import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { findWorkspace, spendLimitMessages } from "./workspaces/workspace.ts";
 
 type CreditAdmin = Admin<typeof CreditService>;

@@ -15,10 +15,10 @@ import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
-import type { Admin } from "./admin.ts";
-import { amountText } from "./amount.ts";
-import { pageOf, readPageToken, sizeOfPage } from "./page.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
+import type { Admin } from "./shared/admin.ts";
+import { amountText } from "./shared/amount.ts";
+import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
 import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;

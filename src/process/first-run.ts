@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateSignInLinkRequestSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { BOOTSTRAP } from "../admin/audit.ts";
 import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "../admin/bootstrap.ts";
+import { BOOTSTRAP } from "../admin/shared/audit.ts";
 import { createSignInLink } from "../admin/workspaces/sign-in-link.ts";
 import type { Config } from "../config/config.ts";
 import { checkPrivateFile } from "../discovery/data-folder.ts";

@@ -1,4 +1,4 @@
-import type { InFlight } from "../service/in-flight.ts";
+import type { InFlight } from "../generate/in-flight.ts";
 import { errorFacts, type Log, type ProcessLog } from "../telemetry/log.ts";
 import type { Listener } from "../transport/socket/listen.ts";
 

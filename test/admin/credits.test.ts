@@ -11,7 +11,7 @@ import {
   SpendLimitSettingSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
-import type { Actor } from "../../src/admin/audit.ts";
+import type { Actor } from "../../src/admin/shared/audit.ts";
 import { applyTiers } from "../../src/admin/tiers.ts";
 import { wordOf } from "../../src/contract/json-names.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";

@@ -1,5 +1,5 @@
 import type { Caller } from "../../src/admission/authenticate.ts";
-import type { Services } from "../../src/service/services.ts";
+import type { Services } from "../../src/transport/call/services.ts";
 
 /** The caller of every request, unless the test authenticates itself. */
 export const CALLER: Caller = {

@@ -12,8 +12,9 @@ import {
   StreamGenerateResponse_DoneSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { onAbort } from "../../src/concurrency/abort.ts";
+import { CallerGone } from "../../src/contract/endings.ts";
 import { Failure } from "../../src/contract/failure.ts";
-import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
+import type { GenerateEvent, RequestContext } from "../../src/generate/request-context.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { head, openRaw, type RawResponse } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";

@@ -15,8 +15,9 @@ import {
   StreamGenerateResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { onAbort } from "../../src/concurrency/abort.ts";
+import { CallerGone } from "../../src/contract/endings.ts";
 import { Failure } from "../../src/contract/failure.ts";
-import { CallerGone, type GenerateEvent, type RequestContext } from "../../src/service/request-context.ts";
+import type { GenerateEvent, RequestContext } from "../../src/generate/request-context.ts";
 import { envelope, grpcCall } from "../helpers/grpc.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { rpcFailure, serveRpc, statusDetail, transports } from "../helpers/rpc.ts";

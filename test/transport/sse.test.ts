@@ -14,7 +14,7 @@ import {
   TraceStepSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../src/contract/failure.ts";
-import type { Facts, GenerateEvent } from "../../src/service/request-context.ts";
+import type { Facts, GenerateEvent } from "../../src/generate/request-context.ts";
 import { writeStream } from "../../src/transport/call/write-stream.ts";
 import { EVENTS } from "../../src/transport/rest/stream.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";

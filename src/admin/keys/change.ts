@@ -3,8 +3,8 @@ import { RevokeKeyResponseSchema, UpdateKeyResponseSchema } from "../../../gen/c
 import type { Authenticator } from "../../admission/authenticate.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { type Actor, confinedTo, record } from "../audit.ts";
-import { checkLabel, readExpiry } from "../fields.ts";
+import { type Actor, confinedTo, record } from "../shared/audit.ts";
+import { checkLabel, readExpiry } from "../shared/fields.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 
 /** Forgets changed keys. Other replicas apply a change within a second. */

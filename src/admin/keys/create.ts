@@ -6,8 +6,8 @@ import { createSecret, hashSecret, prefixOf } from "../../admission/secret.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
-import { record } from "../audit.ts";
-import { checkLabel, readExpiry } from "../fields.ts";
+import { record } from "../shared/audit.ts";
+import { checkLabel, readExpiry } from "../shared/fields.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 

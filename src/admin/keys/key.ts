@@ -7,7 +7,7 @@ import {
   ScopeSchema,
 } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf } from "../../contract/json-names.ts";
-import type { Admin } from "../admin.ts";
+import type { Admin } from "../shared/admin.ts";
 
 export type KeyAdmin = Admin<typeof KeyService>;
 

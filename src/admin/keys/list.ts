@@ -3,11 +3,11 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type KeyUseSchema, ListKeysResponseSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { hashSecret } from "../../admission/secret.ts";
 import type { Pool } from "../../store/pool.ts";
-import { amountText } from "../amount.ts";
-import { confinedTo } from "../audit.ts";
-import { checkLabel } from "../fields.ts";
-import { pageOf, readPageToken, sizeOfPage } from "../page.ts";
-import { MS } from "../period.ts";
+import { amountText } from "../shared/amount.ts";
+import { confinedTo } from "../shared/audit.ts";
+import { checkLabel } from "../shared/fields.ts";
+import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
+import { MS } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 

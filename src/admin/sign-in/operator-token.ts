@@ -1,6 +1,6 @@
 import { createSecret, hashSecret } from "../../admission/secret.ts";
 import type { Pool } from "../../store/pool.ts";
-import { record, WHOLE_SERVICE } from "../audit.ts";
+import { record, WHOLE_SERVICE } from "../shared/audit.ts";
 import { tokenId } from "./tokens.ts";
 
 /**

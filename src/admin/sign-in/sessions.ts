@@ -2,7 +2,7 @@ import { createBatcher } from "../../admission/batch.ts";
 import { createSecret, hashSecret, isWellFormed, type SecretPrefix } from "../../admission/secret.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { type Actor, confinedTo, record, WHOLE_SERVICE } from "../audit.ts";
+import { type Actor, confinedTo, record, WHOLE_SERVICE } from "../shared/audit.ts";
 
 /** Longest duration of a session, and longest time without a request, in milliseconds. */
 export const SESSION_MS = 8 * 3_600_000;

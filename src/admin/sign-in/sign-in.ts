@@ -1,6 +1,6 @@
 import { isWellFormed } from "../../admission/secret.ts";
 import { Failure } from "../../contract/failure.ts";
-import { runAs, type Shares } from "../shares.ts";
+import { runAs, type Shares } from "../shared/shares.ts";
 import { createAttempts } from "./attempts.ts";
 import { refusedOperatorToken } from "./operator-sessions.ts";
 import { type OwnerSession, refusedLink, refusedToken } from "./owner-sessions.ts";

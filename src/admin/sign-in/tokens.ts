@@ -2,7 +2,7 @@ import { createSecretCache, hashName } from "../../admission/secret-cache.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Notifications } from "../../store/notifications.ts";
 import type { Pool } from "../../store/pool.ts";
-import type { Actor } from "../audit.ts";
+import type { Actor } from "../shared/audit.ts";
 
 /** Tokens of operators and owners. */
 export interface Tokens {

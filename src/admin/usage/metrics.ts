@@ -11,7 +11,7 @@ import {
 import { type Failure, invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
-import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../period.ts";
+import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../shared/period.ts";
 import { plus, SUMS, type Sums, totalsFields, ZERO } from "./usage.ts";
 
 const DEFAULT_PERIOD_MS = 30 * MS.day;

@@ -5,8 +5,8 @@ import { MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/g
 import { invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
-import { FAILED } from "../activity.ts";
-import { MS, readPeriod } from "../period.ts";
+import { FAILED } from "../shared/failed.ts";
+import { MS, readPeriod } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
 

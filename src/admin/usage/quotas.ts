@@ -11,7 +11,7 @@ import {
 import type { Caller } from "../../admission/authenticate.ts";
 import { numberOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
-import { next } from "../period.ts";
+import { next } from "../shared/period.ts";
 import { credits } from "./usage.ts";
 
 /** Use of one calendar period, with the limits and the credit of the workspace. */

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ListTopKeysResponseSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Pool } from "../../store/pool.ts";
-import { MS, pieces, readPeriod, startOf } from "../period.ts";
+import { MS, pieces, readPeriod, startOf } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { SUMS, type Sums, totalsFields, type UsageAdmin } from "./usage.ts";
 

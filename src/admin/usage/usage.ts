@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import type { MetricsTotalsSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Admin } from "../admin.ts";
+import type { Admin } from "../shared/admin.ts";
 
 export type UsageAdmin = Admin<typeof UsageService>;
 

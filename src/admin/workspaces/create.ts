@@ -4,7 +4,7 @@ import { CreateWorkspaceResponseSchema, WorkspaceKindSchema } from "../../../gen
 import { invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { type Actor, record } from "../audit.ts";
+import { type Actor, record } from "../shared/audit.ts";
 import { readWorkspace, type WorkspaceAdmin } from "./workspace.ts";
 
 /** Names do not begin with `ws_`, so they cannot be confused with identifiers. */

@@ -11,8 +11,8 @@ import { LIMIT_NAMES, MAX_LIMIT } from "../../config/tiers.ts";
 import { invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { amountText } from "../amount.ts";
-import { type Actor, record } from "../audit.ts";
+import { amountText } from "../shared/amount.ts";
+import { type Actor, record } from "../shared/audit.ts";
 import { findWorkspace, limitMessages, readWorkspace, type WorkspaceAdmin } from "./workspace.ts";
 
 /** Finds the tier that purchases lead to next. There is none above the highest, and when an operator set the tier. */

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { CreateOwnerTokenResponseSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { createSecret, hashSecret } from "../../admission/secret.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { record } from "../audit.ts";
-import { readExpiry } from "../fields.ts";
+import { record } from "../shared/audit.ts";
+import { readExpiry } from "../shared/fields.ts";
 import { type Tokens, tokenId } from "../sign-in/tokens.ts";
 import { findWorkspace, readWorkspace, type WorkspaceAdmin } from "./workspace.ts";
 

@@ -4,7 +4,7 @@ import {
   ListWorkspacesResponseSchema,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import type { Pool } from "../../store/pool.ts";
-import { pageOf, readPageToken, sizeOfPage } from "../page.ts";
+import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import {
   COLUMNS,
   findWorkspace,

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { CreateSignInLinkResponseSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { createSecret, hashSecret } from "../../admission/secret.ts";
 import type { Pool } from "../../store/pool.ts";
-import { record } from "../audit.ts";
+import { record } from "../shared/audit.ts";
 import { tokenId } from "../sign-in/tokens.ts";
 import { findWorkspace, type WorkspaceAdmin } from "./workspace.ts";
 

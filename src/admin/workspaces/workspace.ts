@@ -12,9 +12,9 @@ import { SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../../contract/failure.ts";
 import { numberOf } from "../../contract/json-names.ts";
 import type { Query } from "../../store/pool.ts";
-import type { Admin } from "../admin.ts";
-import { amountText } from "../amount.ts";
-import { type Actor, confinedTo } from "../audit.ts";
+import type { Admin } from "../shared/admin.ts";
+import { amountText } from "../shared/amount.ts";
+import { type Actor, confinedTo } from "../shared/audit.ts";
 
 export type WorkspaceAdmin = Admin<typeof WorkspaceService>;
 

@@ -1,7 +1,7 @@
-import type { Services } from "../../service/services.ts";
 import type { Call } from "./call.ts";
 import type { Identity } from "./identity.ts";
 import type { Requirement } from "./methods.ts";
+import type { Services } from "./services.ts";
 
 /** Finds out who sends a call. @throws Failure */
 export type Authenticate = (call: Call, requirement: Requirement) => Promise<Identity>;

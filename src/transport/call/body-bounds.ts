@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Turns } from "../../concurrency/turns.ts";
 import { Failure } from "../../contract/failure.ts";
-import { type BodyHold, MAX_BODY } from "./body-budget.ts";
+import { type BodyHold, MAX_BODY } from "../../overload/body-budget.ts";
 import type { ValueCounter } from "./value-count.ts";
 
 /** Most values in a body. A body with so many is parsed in 50 ms. */

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
 import type { Failure } from "../../contract/failure.ts";
-import type { GenerateEvent } from "../../service/request-context.ts";
+import type { GenerateEvent } from "../../generate/request-context.ts";
 import type { UnknownMembers } from "./unknown-members.ts";
 
 /** A whole response, or the end of a stream. */

@@ -1,8 +1,8 @@
 import type { GenerateRequest, GenerationService, MetricsRequest } from "../../../gen/chorus/v1/generation_pb.js";
-import type { ReadRequest } from "../../service/read-request.ts";
-import type { Services } from "../../service/services.ts";
+import type { ReadRequest } from "../../generate/read-request.ts";
 import type { Run } from "./call.ts";
 import { callerOf } from "./identity.ts";
+import type { Services } from "./services.ts";
 
 /** Creates the functions that run the methods of callers, whatever the format. */
 export function runGeneration({

@@ -1,4 +1,4 @@
-import type { Facts } from "../../service/request-context.ts";
+import type { Facts } from "../../generate/request-context.ts";
 
 /** A wait that is so short is not worth another timer, in milliseconds. */
 const SLACK_MS = 50;

@@ -1,7 +1,7 @@
-import type { Actor } from "../../admin/audit.ts";
+import type { Actor } from "../../admin/shared/audit.ts";
 import type { Caller } from "../../admission/authenticate.ts";
 import { Failure } from "../../contract/failure.ts";
-import type { BodySender } from "./body-budget.ts";
+import type { BodySender } from "../../overload/body-budget.ts";
 
 /** Who sends a request: a caller with an API key, or an owner or operator with a token. */
 export interface Identity {

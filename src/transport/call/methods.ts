@@ -11,8 +11,8 @@ import { type ChatService, CreateChatCompletionRequestSchema } from "../../../ge
 import { GenerateRequestSchema, GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
+import { MAX_BODY, MAX_SMALL_BODY } from "../../overload/body-budget.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
-import { MAX_BODY, MAX_SMALL_BODY } from "./body-budget.ts";
 
 /** Services of operators and owners. */
 export const ADMIN_SERVICES = [

@@ -1,10 +1,10 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Signal } from "../../concurrency/abort.ts";
-import type { ReadOptions, ReadRequest } from "../../service/read-request.ts";
-import { CallerGone } from "../../service/request-context.ts";
+import { CallerGone } from "../../contract/endings.ts";
+import type { ReadOptions, ReadRequest } from "../../generate/read-request.ts";
+import type { BodyBudget, BodySender } from "../../overload/body-budget.ts";
 import { Blocks } from "./blocks.ts";
 import { checkStatedLength, meterBody } from "./body-bounds.ts";
-import type { BodyBudget, BodySender } from "./body-budget.ts";
 import type { Format } from "./call.ts";
 import { type Call, streamOf } from "./call.ts";
 import { expectsContinue, hasBody } from "./check-head.ts";

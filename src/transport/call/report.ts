@@ -1,5 +1,6 @@
+import { CallerGone } from "../../contract/endings.ts";
 import { type Failure, toFailure } from "../../contract/failure.ts";
-import { CallerGone, type Facts } from "../../service/request-context.ts";
+import type { Facts } from "../../generate/request-context.ts";
 import { errorFacts, type Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { annotate, annotateFailure, isRecording, traceId } from "../../telemetry/tracing.ts";

@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
 import type { Config } from "../../config/config.ts";
+import { CallerGone } from "../../contract/endings.ts";
 import { Failure, toFailure } from "../../contract/failure.ts";
-import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
-import type { Services } from "../../service/services.ts";
+import type { GenerateEvent } from "../../generate/request-context.ts";
+import type { WorkspaceRequests } from "../../overload/workspace-requests.ts";
 import { errorFacts, type Log } from "../../telemetry/log.ts";
 import { annotate, traceRequest } from "../../telemetry/tracing.ts";
 import { connectionOf, refuseExcess } from "../socket/connections.ts";
@@ -14,7 +15,7 @@ import { flatFailure } from "./json-reply.ts";
 import { type Bodies, dropBody, receive } from "./receive.ts";
 import type { Report } from "./report.ts";
 import type { Door, MethodRoute, PageRoute, Route } from "./route.ts";
-import type { WorkspaceRequests } from "./workspace-requests.ts";
+import type { Services } from "./services.ts";
 import { abortResponse, writeRefusal, writeReply } from "./write.ts";
 import { writeStream } from "./write-stream.ts";
 

@@ -1,5 +1,5 @@
 import type { Notice } from "../../../gen/chorus/v1/generation_pb.js";
-import { notice } from "../../service/notices.ts";
+import { notice } from "../../generate/notices.ts";
 
 /** Most unknown members that one request reports, and the length of a reported path. */
 const MAX_UNKNOWN = 100;

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
+import { CallerGone } from "../../contract/endings.ts";
 import { Failure, toFailure } from "../../contract/failure.ts";
-import { CallerGone, type GenerateEvent } from "../../service/request-context.ts";
+import type { GenerateEvent } from "../../generate/request-context.ts";
 import { type Call, streamOf } from "./call.ts";
 import type { EventFormat } from "./format.ts";
 import { onceAdmitted } from "./head-timer.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { CallerGone } from "../../service/request-context.ts";
+import { CallerGone } from "../../contract/endings.ts";
 import { type Call, streamOf } from "./call.ts";
 import { hasBody } from "./check-head.ts";
 import { discardBody } from "./discard-body.ts";

@@ -1,9 +1,9 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { CallerGone } from "../../service/request-context.ts";
+import { CallerGone } from "../../contract/endings.ts";
+import { MAX_SMALL_BODY } from "../../overload/body-budget.ts";
 import { tooLarge } from "../call/body-bounds.ts";
-import { MAX_SMALL_BODY } from "../call/body-budget.ts";
 import type { Call } from "../call/call.ts";
 import type { PageRoute } from "../call/route.ts";
 import { drained, endIfStalled, endUnread, writeHead } from "../call/write.ts";

@@ -1,9 +1,8 @@
 import type { DescService, Message } from "@bufbuild/protobuf";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
-import type { Actor } from "../../admin/audit.ts";
+import type { Actor } from "../../admin/shared/audit.ts";
 import { Failure, type FailureKind } from "../../contract/failure.ts";
 import { SUPPORTED_ENCODINGS } from "../../contract/failure-json.ts";
-import type { Services } from "../../service/services.ts";
 import type { Authenticate } from "../call/authenticate.ts";
 import { tooLarge } from "../call/body-bounds.ts";
 import type { Call, Format, Run } from "../call/call.ts";
@@ -12,6 +11,7 @@ import { runGeneration } from "../call/generation.ts";
 import { actorOf } from "../call/identity.ts";
 import { ADMIN_SERVICES, methodsOf } from "../call/methods.ts";
 import type { MethodRoute } from "../call/route.ts";
+import type { Services } from "../call/services.ts";
 import { createValueCounter } from "../call/value-count.ts";
 import { decodeMessage } from "./decode.ts";
 import { connectUnary, serialize, type Wire, wireOf } from "./encode.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type StreamGenerateResponse, StreamGenerateResponseSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type { GenerateEvent } from "../../service/request-context.ts";
+import type { GenerateEvent } from "../../generate/request-context.ts";
 import type { EventFormat } from "../call/format.ts";
 import type { Method } from "../call/methods.ts";
 import { envelope, serialize, type Wire } from "./encode.ts";

@@ -1,8 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
-import type { Services } from "../../service/services.ts";
 import type { Authenticate } from "../call/authenticate.ts";
 import type { Call } from "../call/call.ts";
+import type { Services } from "../call/services.ts";
 import { requireSameOrigin } from "./origin.ts";
 import { OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
 

@@ -2,11 +2,11 @@ import type { OwnerSession } from "../../admin/sign-in/owner-sessions.ts";
 import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
-import type { Services } from "../../service/services.ts";
-import type { BodyBudget } from "../call/body-budget.ts";
+import type { BodyBudget } from "../../overload/body-budget.ts";
 import type { Call } from "../call/call.ts";
 import type { Route } from "../call/route.ts";
 import { methodNotAllowed, routeOf } from "../call/route.ts";
+import type { Services } from "../call/services.ts";
 import { createPages } from "./pages.ts";
 import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
 import { invalid } from "../../contract/failure.ts";
+import type { BodyBudget } from "../../overload/body-budget.ts";
 import { checkStatedLength } from "../call/body-bounds.ts";
-import type { BodyBudget } from "../call/body-budget.ts";
 import type { Call } from "../call/call.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
 import { sendJson } from "../call/json-reply.ts";

@@ -7,7 +7,7 @@ import {
   Role,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { notice } from "../../service/notices.ts";
+import { notice } from "../../generate/notices.ts";
 import { encode } from "../rest/encode.ts";
 import type { ChatTerms } from "./decode.ts";
 

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../concurrency/worker-pool.ts";
 import { Failure } from "../../contract/failure.ts";
-import type { ReadRequest } from "../../service/read-request.ts";
+import type { ReadRequest } from "../../generate/read-request.ts";
 import type { Decoded } from "../call/format.ts";
 import type { LargeReader } from "../call/receive.ts";
 import type { Job } from "./worker.ts";

@@ -1,7 +1,7 @@
 import type { GenerateRequest } from "../../../gen/chorus/v1/generation_pb.js";
 import { ownBytes, serveJobs } from "../../concurrency/worker-job.ts";
 import { toFailure } from "../../contract/failure.ts";
-import { createRequestReading, type ReadOptions, type ReadRequest } from "../../service/read-request.ts";
+import { createRequestReading, type ReadOptions, type ReadRequest } from "../../generate/read-request.ts";
 import type { BodyForm, Decoded } from "../call/format.ts";
 import type { ChatTerms } from "../openai/decode.ts";
 import { withParameter } from "../openai/parameters.ts";

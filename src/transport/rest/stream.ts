@@ -1,6 +1,6 @@
 import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { failureJson } from "../../contract/failure-json.ts";
-import type { GenerateEvent } from "../../service/request-context.ts";
+import type { GenerateEvent } from "../../generate/request-context.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
 import { encode } from "./encode.ts";
 

@@ -3,9 +3,9 @@ import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { Turns } from "../../concurrency/turns.ts";
+import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
 import { newRequestId } from "../../contract/request-id.ts";
-import { CallerGone } from "../../service/request-context.ts";
 import { Pipeline } from "./pipeline.ts";
 import { rawResponse } from "./raw-response.ts";
 

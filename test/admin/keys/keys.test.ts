@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { KeySchema, Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import type { Actor } from "../../../src/admin/audit.ts";
+import type { Actor } from "../../../src/admin/shared/audit.ts";
 import { isWellFormed } from "../../../src/admission/secret.ts";
 import { openPool, type Pool } from "../../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../../helpers/admin.ts";

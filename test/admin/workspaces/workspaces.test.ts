@@ -8,7 +8,7 @@ import {
   WorkspaceKind,
   WorkspaceSchema,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { Actor } from "../../../src/admin/audit.ts";
+import type { Actor } from "../../../src/admin/shared/audit.ts";
 import { applyTiers } from "../../../src/admin/tiers.ts";
 import { MAX_LIMIT } from "../../../src/config/tiers.ts";
 import { wordOf } from "../../../src/contract/json-names.ts";

@@ -1,8 +1,8 @@
-import type { AdminServices } from "../admin/services.ts";
-import { type Authenticator, type Caller, requireScope, type Scope } from "../admission/authenticate.ts";
-import { createGeneration, type Generation, type GenerationParts } from "./generate.ts";
-import type { InFlight } from "./in-flight.ts";
-import type { Shedder } from "./shedding.ts";
+import type { AdminServices } from "../../admin/services.ts";
+import { type Authenticator, type Caller, requireScope, type Scope } from "../../admission/authenticate.ts";
+import { createGeneration, type Generation, type GenerationParts } from "../../generate/generate.ts";
+import type { InFlight } from "../../generate/in-flight.ts";
+import type { Shedder } from "../../overload/shedder.ts";
 
 /** All use cases of the service, for every transport. Every method throws Failure. */
 export interface Services extends AdminServices {

@@ -1,6 +1,7 @@
 import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
 import type { Signal } from "../concurrency/abort.ts";
+import { CutShort } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Level } from "../contract/terms.ts";
 import type { RequestEnd } from "../telemetry/telemetry.ts";
@@ -44,22 +45,6 @@ export type GenerateEvent =
   | { type: "delta"; text: string }
   | { type: "trace"; step: TraceStep }
   | { type: "done"; done: StreamGenerateResponse_Done };
-
-/** The caller has closed the connection or stopped reading, so no response is sent. */
-export class CallerGone extends Error {
-  override name = "CallerGone";
-}
-
-/** The service has aborted the work on a request. The caller keeps the delivered text, which is not charged. */
-export class CutShort extends Error {
-  override name = "CutShort";
-  readonly why: "deadline" | "drain";
-
-  constructor(why: "deadline" | "drain") {
-    super(why);
-    this.why = why;
-  }
-}
 
 /**
  * Replaces CutShort by the failure that the caller sees when no text was delivered. Returns any other error unchanged.

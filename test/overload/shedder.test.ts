@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { Failure } from "../../src/contract/failure.ts";
-import { createShedder, startShedder } from "../../src/service/shedding.ts";
+import { createShedder, startShedder } from "../../src/overload/shedder.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import { until } from "../helpers/until.ts";
 

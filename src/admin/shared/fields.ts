@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { invalid } from "../contract/failure.ts";
+import { invalid } from "../../contract/failure.ts";
 
 const MAX_LABEL = 200;
 

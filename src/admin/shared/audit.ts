@@ -1,4 +1,4 @@
-import type { Pool, Query } from "../store/pool.ts";
+import type { Pool, Query } from "../../store/pool.ts";
 
 /** Who makes a change: an operator, the owner of one workspace, or the service itself. */
 export type Actor = Readonly<

@@ -3,6 +3,7 @@ import type { Caller } from "../admission/authenticate.ts";
 import type { Admission, Lease } from "../admission/lease.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { Config } from "../config/config.ts";
+import { CallerGone, CutShort } from "../contract/endings.ts";
 import { Failure, toFailure } from "../contract/failure.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
@@ -21,7 +22,7 @@ import { type Input, readInput } from "./input.ts";
 import { chooseLevel } from "./level.ts";
 import { OFFLINE } from "./notices.ts";
 import { type ReadRequest, readRequest } from "./read-request.ts";
-import { CallerGone, CutShort, type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
+import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { fold, replay, stepMessage } from "./response.ts";
 import { Settlement } from "./settle.ts";
 

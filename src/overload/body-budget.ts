@@ -1,6 +1,6 @@
-import { Turns } from "../../concurrency/turns.ts";
-import { Failure } from "../../contract/failure.ts";
-import { CallerGone } from "../../service/request-context.ts";
+import { Turns } from "../concurrency/turns.ts";
+import { CallerGone } from "../contract/endings.ts";
+import { Failure } from "../contract/failure.ts";
 
 /** Largest body, in bytes. */
 export const MAX_BODY = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { amountText, MAX_AMOUNT, parseAmount } from "../../src/admin/amount.ts";
+import { amountText, MAX_AMOUNT, parseAmount } from "../../../src/admin/shared/amount.ts";
 
 test("converts amounts exactly in both directions", () => {
   const amounts: [string, bigint, string?][] = [

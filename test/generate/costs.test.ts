@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { Cost } from "../../src/service/costs.ts";
+import { Cost } from "../../src/generate/costs.ts";
 import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 
 const CALL: CallRecord = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
+import { CallerGone, CutShort } from "../../src/contract/endings.ts";
 import { Failure } from "../../src/contract/failure.ts";
-import { createInFlight } from "../../src/service/in-flight.ts";
-import { CallerGone, CutShort } from "../../src/service/request-context.ts";
+import { createInFlight } from "../../src/generate/in-flight.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 const NEVER = new AbortController().signal;

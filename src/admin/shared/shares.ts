@@ -1,6 +1,6 @@
-import { FairQueue, QueueRefusal } from "../concurrency/fair-queue.ts";
-import { Failure } from "../contract/failure.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
+import { FairQueue, QueueRefusal } from "../../concurrency/fair-queue.ts";
+import { Failure } from "../../contract/failure.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Actor } from "./audit.ts";
 
 /** Shares the connections of administration and reports between workspaces. */

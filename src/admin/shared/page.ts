@@ -1,4 +1,4 @@
-import { invalid } from "../contract/failure.ts";
+import { invalid } from "../../contract/failure.ts";
 
 const MAX_PAGE = 1_000;
 const PAGE = 100;

@@ -1,6 +1,6 @@
 import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { CallerGone, CutShort } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
-import { CallerGone, CutShort } from "./request-context.ts";
 
 /** A running request. Disposing it ends its registration. */
 export interface Running extends Disposable {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { DifficultyRater } from "../../src/engine/difficulty/difficulty.ts";
 import type { Conversation } from "../../src/engine/prompt.ts";
-import { chooseLevel } from "../../src/service/level.ts";
+import { chooseLevel } from "../../src/generate/level.ts";
 
 const THRESHOLDS = { medium: 0.4, high: 0.8 };
 

@@ -1,4 +1,4 @@
-import { Failure } from "../../contract/failure.ts";
+import { Failure } from "../contract/failure.ts";
 
 /** Counts the open requests of each workspace, and keeps one workspace from using all connections. */
 export interface WorkspaceRequests {

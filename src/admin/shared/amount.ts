@@ -1,4 +1,4 @@
-import { invalid } from "../contract/failure.ts";
+import { invalid } from "../../contract/failure.ts";
 
 /** Millionths in one credit. The code counts all amounts in whole millionths. */
 const MICRO = 1_000_000n;

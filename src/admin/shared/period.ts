@@ -1,5 +1,5 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { invalid } from "../contract/failure.ts";
+import { invalid } from "../../contract/failure.ts";
 import { readTimestamp } from "./fields.ts";
 
 export const INTERVALS = ["minute", "hour", "day", "month"] as const;
