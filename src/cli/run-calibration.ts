@@ -4,10 +4,11 @@ import { askAll } from "../calibration/measure.ts";
 import { Progress } from "../calibration/progress.ts";
 import { readQuestions } from "../calibration/question-file.ts";
 import { generateQuestions, type Question } from "../calibration/questions.ts";
-import { ConfigError, envToConfig, type ModelEntry } from "../config/config.ts";
+import { ConfigError, envToConfig } from "../config/config.ts";
 import { readWithFiles } from "../config/file-variables.ts";
 import { readSources } from "../config/models.ts";
 import { createCatalogue } from "../models/catalogue.ts";
+import type { ModelEntry } from "../models/port/entry.ts";
 import { printJson, printTable, safe } from "./print.ts";
 import { CliError } from "./target.ts";
 

@@ -1,6 +1,7 @@
 import { Resolver } from "node:dns";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
+import type { ModelTimeouts } from "../models/port/entry.ts";
 import { ConfigError } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
 import {
@@ -15,14 +16,6 @@ import { readTracing, type TracingConfig } from "./tracing.ts";
 import { figures, integer, milliseconds, oneOf } from "./values.ts";
 
 export { ConfigError } from "./config-error.ts";
-export type { ModelEntry, Vendor } from "./models.ts";
-
-/** Timeouts of one model call, in milliseconds. */
-export interface ModelTimeouts {
-  connectMs: number;
-  firstTokenMs: number;
-  betweenChunksMs: number;
-}
 
 export interface Config extends Settings {
   public: { host: string; port: number };

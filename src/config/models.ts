@@ -1,46 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { Accuracies, Tier } from "../contract/terms.ts";
+import type { Accuracies } from "../contract/terms.ts";
+import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
-
-export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
-
-/** One model of the catalogue. */
-export interface ModelEntry {
-  /** Unique name in the catalogue; callers never see it. */
-  name: string;
-  vendor: Vendor;
-  /** The vendor's identifier of the model. */
-  model: string;
-  tier: Tier;
-  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's default. */
-  baseUrl?: string;
-  apiKey?: string;
-  /** USD per million tokens. */
-  price?: { input: number; output: number; cached: number };
-  /** Size of the context window in tokens. */
-  contextTokens?: number;
-  /** Most tokens that the model writes in one call, thinking included. Learned from refusals if it is not set. */
-  maxOutputTokens?: number;
-  /** Most calls at a time. Absent: the service finds out how many the vendor takes. */
-  maxConcurrency?: number;
-  /**
-   * Share of right answers in a hard test, 0 to 1, for all abilities or by ability. All models of the catalogue must be
-   * rated with the same test.
-   */
-  accuracy?: number | Accuracies;
-  /** Whether the model thinks at length before it answers. Default false. */
-  thinks?: boolean;
-  /** Whether the model accepts images. Default false. */
-  images: boolean;
-  /**
-   * Whether the vendor accepts a JSON Schema for this model; otherwise the prompt has it. Default true; false for
-   * openai-compatible.
-   */
-  jsonSchema: boolean;
-}
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
+import type { ModelEntry } from "../models/port/entry.ts";
 import { readWithFiles } from "./file-variables.ts";
-import { DEFAULT_CATALOGUE, type ModelEntry, readSources } from "./models.ts";
+import { DEFAULT_CATALOGUE, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
 import { parseTiers, type WorkspaceTier } from "./tiers.ts";
 import { figures } from "./values.ts";

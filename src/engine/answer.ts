@@ -3,7 +3,7 @@ import type { Engine, EngineEvent, Question } from "./question.ts";
 import { strictAnswer } from "./strict.ts";
 import { TextAnswer } from "./text-answer.ts";
 
-export type { Step } from "../models/port/model.ts";
+export type { CallRecord, Step } from "../models/port/model.ts";
 export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
 
 /**

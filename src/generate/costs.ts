@@ -1,5 +1,5 @@
 import type { ModelCost } from "../admission/lease.ts";
-import type { CallRecord } from "../telemetry/telemetry.ts";
+import type { CallRecord } from "../engine/answer.ts";
 
 /** Resolves after this turn of the event loop; one promise for all requests of the turn. */
 let turn: Promise<void> | undefined;

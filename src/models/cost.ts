@@ -1,6 +1,5 @@
-import type { ModelEntry } from "../config/config.ts";
-import type { CallRecord } from "../telemetry/telemetry.ts";
-import type { ModelCall } from "./port/model.ts";
+import type { ModelEntry } from "./port/entry.ts";
+import type { CallRecord, ModelCall } from "./port/model.ts";
 import type { CallEnd } from "./try.ts";
 
 /** Characters of one token, for estimates: about right for English with any current tokenizer. */

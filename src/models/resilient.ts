@@ -1,8 +1,8 @@
 import { pause, type Signal } from "../concurrency/abort.ts";
 import { type Attempt, Breaker, type BreakerOptions } from "../concurrency/breaker.ts";
-import type { ModelTimeouts } from "../config/config.ts";
 import type { CallLimit } from "./call-limit.ts";
 import { HandOver } from "./hand-over.ts";
+import type { ModelTimeouts } from "./port/entry.ts";
 import type { Model, ModelCall, Piece, Pieces } from "./port/model.ts";
 import { type CallRefusal, circuitOpen, ModelError, toModelError } from "./port/model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";

@@ -1,5 +1,5 @@
-import type { ModelEntry, Vendor } from "../config/config.ts";
 import { annotate, isRecording, type SpanOptions, tracedParts } from "../telemetry/tracing.ts";
+import type { ModelEntry, Vendor } from "./port/entry.ts";
 import type { Model, ModelCall, Piece } from "./port/model.ts";
 import { ModelError } from "./port/model-error.ts";
 

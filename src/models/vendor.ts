@@ -1,10 +1,10 @@
-import type { ModelEntry, Vendor } from "../config/config.ts";
 import { traceHeaders } from "../telemetry/tracing.ts";
 import type { HttpResponse } from "./exchange.ts";
 import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";
 import { createOfflineModel } from "./offline/model.ts";
 import { CallOptions, type Learned } from "./options.ts";
+import type { ModelEntry, Vendor } from "./port/entry.ts";
 import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./port/model.ts";
 import { cutOff, ModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
+import type { ModelState } from "../models/catalogue.ts";
 import type { InternalErrors } from "./internal-errors.ts";
-import type { ModelState } from "./telemetry.ts";
 
 /** Adds the gauges of the models' circuit breakers and latencies. @param load returns the state of each model */
 export function watchStates(registry: Registry, errors: InternalErrors, load: () => readonly ModelState[]): void {

@@ -1,4 +1,6 @@
-import type { Outcome, Tier } from "../contract/terms.ts";
+import type { Outcome } from "../contract/terms.ts";
+import type { ModelState } from "../models/catalogue.ts";
+import type { CallRecord } from "../models/port/model.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 
 /** A request that has ended. Tokens and credits are set if the request was settled. */
@@ -12,26 +14,6 @@ export interface RequestEnd {
   outputTokens?: number;
   cachedTokens?: number;
   credits?: number;
-}
-
-/** A call of a vendor that has ended. Each retry is a call. */
-export interface CallRecord {
-  /** Name in the catalogue. */
-  model: string;
-  tier: Tier;
-  /** `left`: the service ended the call, because the caller left, needed no more, or the time was up. */
-  outcome: "ok" | "failed" | "timed_out" | "left";
-  /** Whether the vendor reported the tokens, or they are estimated because the call ended before the report. */
-  source: "reported" | "estimated";
-  inputTokens: number;
-  /** The part of the input tokens that came from the vendor's cache. */
-  cachedTokens: number;
-  /** Including thinking. */
-  outputTokens: number;
-  /** The part of the output tokens that is thinking. */
-  thinkingTokens: number;
-  /** Cost in USD; undefined if the catalogue has no price. */
-  usd: number | undefined;
 }
 
 /**
@@ -52,24 +34,6 @@ export type ShedCause =
   | "body_aborted"
   | "slow_body"
   | "administration";
-
-/** State of a model of the catalogue, as a scrape reads it. */
-export interface ModelState {
-  /** Name in the catalogue. */
-  model: string;
-  tier: Tier;
-  vendor: string;
-  /** Most calls at a time. Undefined for models without a vendor. */
-  limit?: number;
-  running: number;
-  waiting: number;
-  /** Whether the circuit breaker stops calls. */
-  isOpen: boolean;
-  /** Share of its latest requests that failed, 0 to 1. */
-  failedShare: number;
-  /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
-  firstTextMs?: { p50: number; p95: number } | undefined;
-}
 
 /** Collects the metrics of the process for Prometheus. No method waits or throws, and none stores more than sums. */
 export interface Telemetry {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { Cost } from "../../src/generate/costs.ts";
-import type { CallRecord } from "../../src/telemetry/telemetry.ts";
+import type { CallRecord } from "../../src/models/port/model.ts";
 
 const CALL: CallRecord = {
   model: "a",

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ModelEntry } from "../../src/config/config.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { WIRES, type Wire } from "./vendor-wire.ts";
 
 export type VendorKind = "openai" | "anthropic" | "google";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createCatalogue } from "../../src/models/catalogue.ts";
+import type { CallRecord } from "../../src/models/port/model.ts";
 import { type Completion, complete } from "../../src/models/port/model.ts";
 import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
-import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { startVendor } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 

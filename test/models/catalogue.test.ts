@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
 import { type Catalogue, createCatalogue } from "../../src/models/catalogue.ts";
 import { UpstreamError } from "../../src/models/failover.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
+import type { CallRecord } from "../../src/models/port/model.ts";
 import { complete, type ModelCall } from "../../src/models/port/model.ts";
-import type { CallRecord } from "../../src/telemetry/telemetry.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 import { call, collect } from "./fake-model.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
 import { callRecord } from "../../src/models/cost.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import type { TokenUsage } from "../../src/models/port/model.ts";
 import { call } from "./fake-model.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
 import { createHttpClient } from "../../src/models/http.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { complete, type Model, type ModelCall, type Reasoning } from "../../src/models/port/model.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "../helpers/vendors.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
 import { createCatalogue } from "../../src/models/catalogue.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { priorOf } from "../../src/models/priors.ts";
 
 test("finds the family of a model by the beginning of its identifier", () => {

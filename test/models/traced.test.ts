@@ -4,7 +4,7 @@ import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterAll, beforeEach, test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import type { Model } from "../../src/models/port/model.ts";
 import { ModelError } from "../../src/models/port/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import type { ModelEntry } from "../../src/config/config.ts";
 import { createHttpClient } from "../../src/models/http.ts";
+import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { complete, type End, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
 import { toModelError } from "../../src/models/port/model-error.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";

@@ -1,4 +1,4 @@
-import type { ModelEntry } from "../../config/config.ts";
+import type { ModelEntry } from "../port/entry.ts";
 import type { End, Model, ModelCall, Piece } from "../port/model.ts";
 import { read } from "./read.ts";
 import { respond } from "./respond.ts";

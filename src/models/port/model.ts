@@ -1,7 +1,6 @@
 import type { Signal } from "../../concurrency/abort.ts";
 import type { Requester } from "../../concurrency/breaker.ts";
-import type { Level } from "../../contract/terms.ts";
-import type { CallRecord } from "../../telemetry/telemetry.ts";
+import type { Level, Tier } from "../../contract/terms.ts";
 
 /** An image that belongs to a user's turn. */
 export interface Image {
@@ -75,6 +74,19 @@ export interface TokenUsage {
   outputTokens: number;
   /** Part of the output that is thinking. */
   thinkingTokens: number;
+}
+
+/** A call of a vendor that has ended, and what it used, thinking included. Each retry is a call. */
+export interface CallRecord extends TokenUsage {
+  /** Name in the catalogue. */
+  model: string;
+  tier: Tier;
+  /** `left`: the service ended the call, because the caller left, needed no more, or the time was up. */
+  outcome: "ok" | "failed" | "timed_out" | "left";
+  /** Whether the vendor reported the tokens, or they are estimated because the call ended before the report. */
+  source: "reported" | "estimated";
+  /** Cost in USD; undefined if the catalogue has no price. */
+  usd: number | undefined;
 }
 
 /** One step towards an answer, reported at its start and at its end. It contains no model, vendor or text. */

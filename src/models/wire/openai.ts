@@ -1,5 +1,5 @@
-import type { ModelEntry } from "../../config/config.ts";
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
+import type { ModelEntry } from "../port/entry.ts";
 import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";

@@ -1,4 +1,4 @@
-import type { ModelEntry } from "../../config/config.ts";
+import type { ModelEntry } from "../port/entry.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage } from "../port/model.ts";
 import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../port/model-error.ts";
 import { ThinkFilter } from "./think.ts";

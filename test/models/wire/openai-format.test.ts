@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, test } from "vitest";
-import type { ModelEntry } from "../../../src/config/config.ts";
 import { createHttpClient } from "../../../src/models/http.ts";
+import type { ModelEntry } from "../../../src/models/port/entry.ts";
 import { complete, type ModelCall } from "../../../src/models/port/model.ts";
 import type { ModelError } from "../../../src/models/port/model-error.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";

@@ -1,0 +1,44 @@
+import type { Accuracies, Tier } from "../../contract/terms.ts";
+
+export type Vendor = "openai" | "anthropic" | "google" | "openai-compatible" | "offline";
+
+/** One model of the catalogue. */
+export interface ModelEntry {
+  /** Unique name in the catalogue; callers never see it. */
+  name: string;
+  vendor: Vendor;
+  /** The vendor's identifier of the model. */
+  model: string;
+  tier: Tier;
+  /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's default. */
+  baseUrl?: string;
+  apiKey?: string;
+  /** USD per million tokens. */
+  price?: { input: number; output: number; cached: number };
+  /** Size of the context window in tokens. */
+  contextTokens?: number;
+  /** Most tokens that the model writes in one call, thinking included. Learned from refusals if it is not set. */
+  maxOutputTokens?: number;
+  /** Most calls at a time. Absent: the service finds out how many the vendor takes. */
+  maxConcurrency?: number;
+  /**
+   * Share of right answers in a hard test, 0 to 1, for all abilities or by ability. All models of the catalogue must be
+   * rated with the same test.
+   */
+  accuracy?: number | Accuracies;
+  /** Whether the model thinks at length before it answers. Default false. */
+  thinks?: boolean;
+  /** Whether the model accepts images. Default false. */
+  images: boolean;
+  /**
+   * Whether the vendor accepts a JSON Schema in strict mode for this model. Default true; false for openai-compatible.
+   */
+  jsonSchema: boolean;
+}
+
+/** Timeouts of one model call, in milliseconds. */
+export interface ModelTimeouts {
+  connectMs: number;
+  firstTokenMs: number;
+  betweenChunksMs: number;
+}
