@@ -1,30 +1,31 @@
-import type { GenerateRequest, GenerateResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type {
+  GenerateRequest,
+  GenerateResponse,
+  StreamGenerateResponse_Done,
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
-import type { Admission, Lease } from "../admission/lease.ts";
+import type { Admission } from "../admission/lease.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { Config } from "../config/config.ts";
-import { CallerGone, CutShort } from "../contract/endings.ts";
-import { Failure, toFailure } from "../contract/failure.ts";
-import { randomHex } from "../contract/random-hex.ts";
-import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
+import { CallerGone } from "../contract/endings.ts";
+import { Failure } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createTrace } from "../engine/trace.ts";
 import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
-import type { AdmittedRequest } from "./admitted-request.ts";
-import { answerEvents, openingEvents, search } from "./answer-events.ts";
-import { Cost } from "./costs.ts";
-import { readIdempotencyKey } from "./idempotency.ts";
-import type { InFlight, Running } from "./in-flight.ts";
-import { type Input, readInput } from "./input.ts";
+import { callerEvent, engineEvents, openingEvents, search } from "./answer.ts";
+import { check } from "./check.ts";
+import type { InFlight } from "./in-flight.ts";
+import { readInput } from "./input.ts";
+import { openLease } from "./lease.ts";
 import { chooseLevel } from "./level.ts";
-import { OFFLINE } from "./notices.ts";
-import { type ReadRequest, readRequest } from "./read-request.ts";
+import { startProgress } from "./progress.ts";
+import type { ReadRequest } from "./read-request.ts";
 import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
-import { fold, replay, stepMessage } from "./response.ts";
-import { Settlement } from "./settle.ts";
+import { doneMessage, fold, replay } from "./response.ts";
+import { type Ending, ended, failed, left, type Settled, settle } from "./settle.ts";
 
 export interface Generation {
   /**
@@ -78,11 +79,14 @@ export function createGeneration(current: () => GenerationParts): Generation {
     generate: (request, context, streamed) => generate(current(), request, context, streamed),
     async generateWhole(request, context) {
       let text = "";
+      let done: StreamGenerateResponse_Done | undefined;
+      // To the end, because to leave a generator makes more promises.
       for await (const event of generate(current(), request, context, false)) {
         if (event.type === "delta") text += event.text;
-        else if (event.type === "done") return fold(text, event.done, context);
+        else if (event.type === "done") done = event.done;
       }
-      throw new Failure("internal");
+      if (!done) throw new Failure("internal");
+      return fold(text, done, context);
     },
   };
 }
@@ -100,121 +104,58 @@ async function* generate(
   context: RequestContext,
   streamed: boolean,
 ): AsyncGenerator<GenerateEvent> {
+  const { engine } = parts;
+  const { workspaceId } = context.caller;
   const running = parts.inFlight.begin(context.signal);
-  let lease: Lease | undefined;
   // With `finally`, because `using` takes 0.8 µs in V8.
   try {
-    const { workspaceId } = context.caller;
-    const admitted = await prepare(parts, request, context, streamed, running);
-    const opened = await traced("admission", () => openLease(parts, admitted));
-    if ("replay" in opened) {
-      if (admitted.idempotency) yield* replay(admitted.idempotency.open(opened.replay), context);
+    const { read, idempotency } = check(request, context, streamed, engine.tokenizer.count);
+    const { checked } = read;
+
+    const choice = chooseLevel(parts.difficulty, parts.levels, checked);
+    running.limit(parts.deadlines[choice.level]);
+
+    const trace = checked.trace ? createTrace() : undefined;
+    const reading = traced("input", () => readInput(engine, parts.reader, read, trace, workspaceId, running.signal));
+    const input = reading instanceof Promise ? await reading : reading;
+
+    const { offline } = engine.models;
+    const progress = startProgress({ context, streamed, running, checked, idempotency, choice, trace, input }, offline);
+    const lease = await openLease(parts.admission, parts.rates, progress);
+    if ("replay" in lease) {
+      if (idempotency) yield* replay(idempotency.open(lease.replay), context);
       return;
     }
-    lease = opened;
-    context.facts.generationId = admitted.id;
+    context.facts.generationId = progress.id;
     context.facts.admittedAt = performance.now();
-    context.facts.level = admitted.choice.level;
-    // The requests of a burst are admitted together.
-    const toAnswer = turns.enter(workspaceId);
-    if (toAnswer) await toAnswer;
-    const cost = new Cost();
-    const settlement = new Settlement(admitted, lease, cost, parts.engine.tokenizer);
+    context.facts.level = choice.level;
+    let ending: Ending | undefined;
+    let settled: Settled;
     try {
-      for (const event of openingEvents(admitted)) yield event;
-      const { conversation } = admitted.input;
-      const grounded = admitted.checked.webSearch ? yield* search(parts.search, admitted) : conversation;
-      for await (const event of answerEvents(parts.engine, admitted, grounded, cost)) {
-        if (event.type === "text") {
-          yield { type: "delta", text: event.text };
-          // The generator resumes only after the caller has taken the text.
-          admitted.delivered += event.text;
-        } else if (event.type === "finish") admitted.finish = event;
-        else if (admitted.trace) yield { type: "trace", step: stepMessage(admitted.trace.add(event.step)) };
+      // The requests of a burst are admitted together.
+      const toAnswer = turns.enter(workspaceId);
+      if (toAnswer) await toAnswer;
+      for (const event of openingEvents(progress)) yield event;
+      const grounded = checked.webSearch ? yield* search(parts.search, progress) : input.conversation;
+      for await (const engineEvent of engineEvents(engine, progress, grounded)) {
+        const event = callerEvent(progress, engineEvent);
+        if (!event) continue;
+        yield event;
+        // The generator resumes only after the caller has taken the text.
+        if (event.type === "delta") progress.delivered += event.text;
       }
-      if (context.signal.aborted) throw new CallerGone();
-      yield { type: "done", done: await settlement.conclude() };
+      ending = context.signal.aborted ? failed(progress, new CallerGone()) : ended(progress);
     } catch (error) {
-      if (error instanceof CutShort && admitted.delivered !== "") {
-        yield { type: "done", done: await settlement.conclude() };
-        return;
-      }
-      const visible = visibleError(error);
-      if (!(visible instanceof CallerGone)) await settlement.settle(toFailure(visible).kind);
-      throw visible;
+      ending = failed(progress, error);
     } finally {
-      // The caller has left. An answer that the service had already cut short is free.
-      if (!settlement.hasBegun)
-        await settlement.settle(running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone");
+      // Without an ending, the caller has left the iteration.
+      settled = await settle(progress, lease, ending ?? left(progress), engine.tokenizer);
     }
-  } finally {
-    await lease?.[Symbol.asyncDispose]();
-    running[Symbol.dispose]();
-  }
-}
-
-/** Check, level and input: everything before the lease. @throws Failure */
-async function prepare(
-  parts: GenerationParts,
-  request: GenerateRequest | ReadRequest,
-  context: RequestContext,
-  streamed: boolean,
-  running: Running,
-): Promise<AdmittedRequest> {
-  const { engine, deadlines } = parts;
-  const isRepeatable = !streamed && context.idempotencyKey !== undefined;
-  const read =
-    "checked" in request ? request : readRequest(request, { streamed, isRepeatable }, engine.tokenizer.count);
-  const { checked } = read;
-  const idempotency = isRepeatable ? readIdempotencyKey(read.digest, context) : undefined;
-
-  const choice = chooseLevel(parts.difficulty, parts.levels, checked);
-  const deadlineMs = deadlines[choice.level];
-  running.limit(deadlineMs);
-  const endsAt = performance.now() + deadlineMs;
-
-  const trace = checked.trace ? createTrace() : undefined;
-  const owner = context.caller.workspaceId;
-  let input: Input;
-  try {
-    input = await traced("input", () => readInput(engine, parts.reader, read, trace, owner, running.signal));
+    if ("failure" in ending) throw ending.failure;
+    yield { type: "done", done: doneMessage(progress, settled) };
   } catch (error) {
     throw visibleError(error);
+  } finally {
+    running[Symbol.dispose]();
   }
-  return {
-    id: `gen_${randomHex()}`,
-    checked,
-    context,
-    streamed,
-    choice,
-    input,
-    trace,
-    idempotency,
-    signal: running.signal,
-    endsAt,
-    notices: [...context.notices, ...(engine.models.offline ? [OFFLINE] : []), ...input.notices],
-    delivered: "",
-    finish: undefined,
-  };
-}
-
-function openLease(
-  { admission, rates }: GenerationParts,
-  admitted: AdmittedRequest,
-): Promise<Lease | { replay: Uint8Array }> {
-  const { id, checked, context, streamed, choice, input, idempotency } = admitted;
-  return admission.open({
-    caller: context.caller,
-    authenticatedAt: context.startedAt,
-    requestId: context.requestId,
-    generationId: id,
-    streamed,
-    shape: checked.shape,
-    effort: checked.effort,
-    level: choice.level,
-    inputTokens: input.inputTokens,
-    maxOutputTokens: checked.maxTokens ?? MAX_OUTPUT_TOKENS,
-    rates,
-    ...(idempotency ? { idempotency: { key: idempotency.key, body: idempotency.body } } : {}),
-  });
 }

@@ -6,6 +6,8 @@ import { Failure } from "../contract/failure.ts";
 export interface Running extends Disposable {
   /** Aborts with CallerGone or CutShort as its reason. */
   readonly signal: Signal;
+  /** `performance.now()` at which the answer must have ended; infinite without a limit. */
+  readonly endsAt: number;
   /** Aborts the request with CutShort after this many milliseconds. Call it at most once. */
   limit(deadlineMs: number): void;
 }
@@ -29,6 +31,7 @@ export interface InFlight {
 
 class Run implements Running {
   readonly link: LinkedAbort;
+  endsAt = Number.POSITIVE_INFINITY;
   readonly #end: (link: LinkedAbort) => void;
 
   constructor(caller: Signal, end: (link: LinkedAbort) => void) {
@@ -41,6 +44,7 @@ class Run implements Running {
   }
 
   limit(deadlineMs: number): void {
+    this.endsAt = performance.now() + deadlineMs;
     this.link.abortAfter(deadlineMs, cutAtDeadline);
   }
 

@@ -41,7 +41,22 @@ const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "ser
  * @param owner identifier of the workspace
  * @throws Failure invalid_request naming the attachment; the reason of `signal`.
  */
-export async function readInput(
+export function readInput(
+  engine: Engine,
+  reader: Reader,
+  read: ReadRequest,
+  trace: Trace | undefined,
+  owner: string,
+  signal: Signal,
+): Input | Promise<Input> {
+  const { checked, textTokens } = read;
+  // Without a promise, because most requests have no files.
+  if (checked.attachments.length === 0)
+    return { conversation: checked.conversation, inputTokens: textTokens, notices: [] };
+  return readFiles(engine, reader, read, trace, owner, signal);
+}
+
+async function readFiles(
   { models }: Engine,
   reader: Reader,
   { checked: { conversation, attachments }, textTokens }: ReadRequest,
@@ -50,8 +65,6 @@ export async function readInput(
   signal: Signal,
 ): Promise<Input> {
   let inputTokens = textTokens;
-  if (attachments.length === 0) return { conversation, inputTokens, notices: [] };
-
   let imageBytes = 0;
   for (const [i, { mediaType, data }] of attachments.entries()) {
     if (isImage(mediaType)) imageBytes += data.length;

@@ -3,8 +3,7 @@ import type { Caller } from "../admission/authenticate.ts";
 import type { Signal } from "../concurrency/abort.ts";
 import { CutShort } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
-import type { Level } from "../contract/terms.ts";
-import type { RequestEnd } from "../telemetry/telemetry.ts";
+import type { Level, Outcome } from "../contract/terms.ts";
 
 /** What the transports tell the service about a request, over REST and RPC alike. */
 export interface RequestContext {
@@ -23,17 +22,26 @@ export interface RequestContext {
   readonly facts: Facts;
 }
 
-/** What the log and the operator's metrics report about a request. Never contains a prompt, an answer or a secret. */
-export interface Facts extends Omit<Partial<RequestEnd>, "transport" | "method" | "seconds"> {
+/**
+ * What the log and the operator's metrics report about a request. Each member is set when it is known: the caller's by
+ * the transport, the others by the steps. Never contains a prompt, an answer or a secret.
+ */
+export interface Facts {
   workspaceId?: string;
   keyId?: string;
-  /** Prefix `gen_`. */
+  /** Prefix `gen_`; set with a lease. */
   generationId?: string;
   /** When the request was admitted, by `performance.now()`. */
   admittedAt?: number;
   level?: Level;
   /** Why the web search failed, without the query. */
   searchFailure?: string;
+  /** How the request was settled, and what follows from it. */
+  outcome?: Outcome;
+  inputTokens?: number;
+  outputTokens?: number;
+  cachedTokens?: number;
+  credits?: number;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
   Effort,
-  type FinishReason,
   FinishReasonSchema,
   type GenerateResponse,
   GenerateResponseSchema,
@@ -14,12 +13,14 @@ import {
   StreamGenerateResponse_DoneSchema,
   type TraceStep,
   TraceStepSchema,
+  UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import type { ModelCost } from "../admission/lease.ts";
 import { numberOf } from "../contract/json-names.ts";
 import type { Level } from "../contract/terms.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { TimedStep, Trace } from "../engine/trace.ts";
+import type { TotalCost } from "./costs.ts";
+import type { Progress } from "./progress.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
@@ -48,12 +49,31 @@ export function finishWord(finish: Finish | undefined): "stop" | "length" | "con
   return finish?.reason === "stop" ? "stop" : "length";
 }
 
-export function finishReason(finish: Finish | undefined): FinishReason {
-  return numberOf(FinishReasonSchema, finishWord(finish));
+/** The last event of an answer. */
+export function doneMessage(
+  progress: Progress,
+  { credits, outputTokens, cost }: { credits: number; outputTokens: number; cost: TotalCost },
+): StreamGenerateResponse_Done {
+  const { id, checked, choice, context, finish, input, notices, trace } = progress;
+  const { inputTokens } = input;
+  return create(StreamGenerateResponse_DoneSchema, {
+    id,
+    requestId: context.requestId,
+    usage: create(UsageSchema, { inputTokens, outputTokens, cachedTokens: cachedTokens(progress), credits }),
+    finishReason: numberOf(FinishReasonSchema, finishWord(finish)),
+    notices,
+    ...structuredOf(checked, finish),
+    ...(trace ? { intelligenceTrace: traceMessage(trace, choice.level, choice.reasons, cost) } : {}),
+  });
+}
+
+/** A vendor counts with its own tokenizer, so its figure can exceed the input tokens. */
+export function cachedTokens({ finish, input }: Progress): number {
+  return Math.min(finish?.cachedTokens ?? 0, input.inputTokens);
 }
 
 /** The fields of the two JSON modes; none for a text answer. */
-export function structuredOf(
+function structuredOf(
   { shape }: CheckedRequest,
   finish: Finish | undefined,
 ): { structured?: string; structuredError?: string } {
@@ -71,12 +91,7 @@ export function structuredOf(
 const LEVELS: Record<Level, Effort> = { low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
 
 /** The Intelligence Trace of a response. It names roles, never models or vendors. */
-export function traceMessage(
-  trace: Trace,
-  level: Level,
-  reasons: string[],
-  cost: ModelCost & { models: number },
-): IntelligenceTrace {
+function traceMessage(trace: Trace, level: Level, reasons: string[], cost: TotalCost): IntelligenceTrace {
   const { agreement, ...totals } = trace.totals();
   return create(IntelligenceTraceSchema, {
     intelligenceLevel: LEVELS[level],

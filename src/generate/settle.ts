@@ -1,114 +1,96 @@
-import { create } from "@bufbuild/protobuf";
-import {
-  type StreamGenerateResponse_Done,
-  StreamGenerateResponse_DoneSchema,
-  UsageSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import type { Lease, ModelCost } from "../admission/lease.ts";
+import type { Lease } from "../admission/lease.ts";
+import { CallerGone, CutShort } from "../contract/endings.ts";
+import { toFailure } from "../contract/failure.ts";
 import type { Outcome } from "../contract/terms.ts";
 import type { Tokenizer } from "../engine/tokens/tokens.ts";
 import { traced } from "../telemetry/tracing.ts";
-import type { AdmittedRequest } from "./admitted-request.ts";
-import type { Cost } from "./costs.ts";
+import { abortedCalls, type TotalCost } from "./costs.ts";
 import { CONTENT_FILTERED, CUT_SHORT } from "./notices.ts";
-import { finishReason, finishWord, fold, structuredOf, traceMessage } from "./response.ts";
+import type { Progress } from "./progress.ts";
+import { visibleError } from "./request-context.ts";
+import { cachedTokens, doneMessage, finishWord, fold } from "./response.ts";
 
-/** What an answer came to. */
-interface Settled {
-  credits: number;
-  outputTokens: number;
-  /** What the calls of models took. */
-  cost: ModelCost & { models: number };
+/** How an answer has ended. Admission derives from the outcome whether it is charged. */
+export interface Ending {
+  readonly outcome: Outcome;
+  /** What the caller gets in place of the last event. */
+  readonly failure?: unknown;
+}
+
+/** What was charged, and for what. */
+export interface Settled {
+  readonly credits: number;
+  readonly outputTokens: number;
+  readonly cost: TotalCost;
+}
+
+/** The end of an answer of which the caller has at least a part: whole, or cut short. */
+export function ended(progress: Progress): Ending {
+  const reason = progress.finish?.reason;
+  if (reason === "stop" || reason === "length") return { outcome: "ok" };
+  progress.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
+  return { outcome: "cut_short" };
+}
+
+/** The end by an error. An answer that was cut short after some text counts as an answer. */
+export function failed(progress: Progress, error: unknown): Ending {
+  if (error instanceof CutShort && progress.delivered !== "") return ended(progress);
+  const failure = visibleError(error);
+  return failure instanceof CallerGone ? { ...left(progress), failure } : { outcome: toFailure(failure).kind, failure };
+}
+
+/** The end by a caller who has left. An answer that the service had already cut short is free. */
+export function left({ running }: Progress): Ending {
+  return { outcome: running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone" };
 }
 
 /**
- * Ends the lease of a request. Only the first end counts; later ones have no effect. It is a class, because V8 keeps an
- * object literal with a getter as a hash table.
+ * Ends the lease of a request: the hold becomes the charge, which is on disk when this resolves.
+ * @throws Failure; see `Lease.settle`. Then nothing is charged.
  */
-export class Settlement {
-  readonly #request: AdmittedRequest;
-  readonly #lease: Lease;
-  readonly #cost: Cost;
-  readonly #tokenizer: Pick<Tokenizer, "count">;
-  #settled: Promise<Settled> | undefined;
+export function settle(
+  progress: Progress,
+  lease: Lease,
+  { outcome }: Ending,
+  tokenizer: Pick<Tokenizer, "count">,
+): Promise<Settled> {
+  return traced("settlement", () => settleLease(progress, lease, outcome, tokenizer));
+}
 
-  /** @param cost the cost of the calls for this request */
-  constructor(request: AdmittedRequest, lease: Lease, cost: Cost, tokenizer: Pick<Tokenizer, "count">) {
-    this.#request = request;
-    this.#lease = lease;
-    this.#cost = cost;
-    this.#tokenizer = tokenizer;
-  }
-
-  /** Settles an answer of which the caller has at least a part: whole, or cut short. @returns the last event */
-  async conclude(): Promise<StreamGenerateResponse_Done> {
-    const request = this.#request;
-    const reason = request.finish?.reason;
-    const isWhole = reason === "stop" || reason === "length";
-    if (!isWhole) request.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
-    return doneMessage(request, await this.#settle(isWhole ? "ok" : "cut_short"));
-  }
-
-  /** Settles any other end. Admission derives from the outcome whether the request is charged. */
-  async settle(outcome: Outcome): Promise<void> {
-    await this.#settle(outcome);
-  }
-
-  /** Whether an end has come. */
-  get hasBegun(): boolean {
-    return this.#settled !== undefined;
-  }
-
-  #settle(outcome: Outcome): Promise<Settled> {
-    this.#settled ??= traced("settlement", () => this.#settleLease(outcome));
-    return this.#settled;
-  }
-
-  async #settleLease(outcome: Outcome): Promise<Settled> {
-    const request = this.#request;
-    const { context, input, idempotency, finish, delivered } = request;
-    const outputTokens = finish?.outputTokens ?? this.#tokenizer.count(delivered);
-    const total = await this.#cost.sum();
-    const done = (credits: number) => doneMessage(request, { credits, outputTokens, cost: total });
-    const { credits } = await this.#lease.settle({
+async function settleLease(
+  progress: Progress,
+  lease: Lease,
+  outcome: Outcome,
+  tokenizer: Pick<Tokenizer, "count">,
+): Promise<Settled> {
+  const { context, input, idempotency, finish, delivered } = progress;
+  try {
+    await abortedCalls();
+    const cost = progress.cost.sum();
+    const outputTokens = finish?.outputTokens ?? tokenizer.count(delivered);
+    const done = (credits: number) => doneMessage(progress, { credits, outputTokens, cost });
+    const { credits } = await lease.settle({
       outcome,
       outputTokens,
-      cachedTokens: cachedTokens(request),
+      cachedTokens: cachedTokens(progress),
       latencyMs: Math.round(performance.now() - context.startedAt),
       ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord(finish) } : {}),
       ...(finish?.model ? { model: finish.model } : {}),
-      cost: total,
+      cost,
       ...(idempotency && outcome === "ok"
         ? { response: (credits) => idempotency.seal(fold(delivered, done(credits), context)) }
         : {}),
     });
-    const { inputTokens } = input;
     const { facts } = context;
     facts.outcome = outcome;
-    facts.inputTokens = inputTokens;
+    facts.inputTokens = input.inputTokens;
     facts.outputTokens = outputTokens;
-    facts.cachedTokens = cachedTokens(request);
+    facts.cachedTokens = cachedTokens(progress);
     facts.credits = credits;
-    return { credits, outputTokens, cost: total };
+    return { credits, outputTokens, cost };
+  } catch (error) {
+    // Has an effect only if the lease could not be settled at all.
+    await lease[Symbol.asyncDispose]();
+    throw error;
   }
-}
-
-function doneMessage(request: AdmittedRequest, settled: Settled): StreamGenerateResponse_Done {
-  const { id, checked, choice, context, finish, input, notices, trace } = request;
-  const { credits, outputTokens, cost } = settled;
-  const { inputTokens } = input;
-  return create(StreamGenerateResponse_DoneSchema, {
-    id,
-    requestId: context.requestId,
-    usage: create(UsageSchema, { inputTokens, outputTokens, cachedTokens: cachedTokens(request), credits }),
-    finishReason: finishReason(finish),
-    notices,
-    ...structuredOf(checked, finish),
-    ...(trace ? { intelligenceTrace: traceMessage(trace, choice.level, choice.reasons, cost) } : {}),
-  });
-}
-
-/** A vendor counts with its own tokenizer, so its figure can exceed the input tokens. */
-function cachedTokens({ finish, input }: AdmittedRequest): number {
-  return Math.min(finish?.cachedTokens ?? 0, input.inputTokens);
 }

@@ -74,11 +74,13 @@ async function recordRequest(
 }
 
 /** Runs one stage of a request as a span. Outside a recorded request it only runs `run`. */
-export function traced<T>(name: string, run: () => Promise<T>, options: SpanOptions = {}): Promise<T> {
+export function traced<T>(name: string, run: () => Promise<T>, options?: SpanOptions): Promise<T>;
+export function traced<T>(name: string, run: () => T | Promise<T>, options?: SpanOptions): T | Promise<T>;
+export function traced<T>(name: string, run: () => T | Promise<T>, options: SpanOptions = {}): T | Promise<T> {
   return isRecording() ? recorded(name, run, options) : run();
 }
 
-async function recorded<T>(name: string, run: () => Promise<T>, options: SpanOptions): Promise<T> {
+async function recorded<T>(name: string, run: () => T | Promise<T>, options: SpanOptions): Promise<T> {
   const span = startChild(name, options);
   try {
     return await context.with(trace.setSpan(context.active(), span), run);

@@ -31,7 +31,8 @@ export interface ModelEntry {
   /** Whether the model accepts images. Default false. */
   images: boolean;
   /**
-   * Whether the vendor accepts a JSON Schema in strict mode for this model. Default true; false for openai-compatible.
+   * Whether the vendor accepts a JSON Schema for this model; otherwise the prompt has it. Default true; false for
+   * openai-compatible.
    */
   jsonSchema: boolean;
 }

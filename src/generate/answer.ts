@@ -4,14 +4,13 @@ import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { Search } from "../search/search.ts";
 import { tracedParts } from "../telemetry/tracing.ts";
-import type { AdmittedRequest } from "./admitted-request.ts";
-import type { Cost } from "./costs.ts";
 import { searchNotices } from "./notices.ts";
+import type { Progress } from "./progress.ts";
 import type { GenerateEvent } from "./request-context.ts";
 import { stepMessage } from "./response.ts";
 
 /** The events that are known before the answer begins. */
-export function openingEvents({ streamed, choice, trace }: AdmittedRequest): GenerateEvent[] {
+export function openingEvents({ streamed, choice, trace }: Progress): GenerateEvent[] {
   const steps = trace?.steps.map((step): GenerateEvent => ({ type: "trace", step: stepMessage(step) })) ?? [];
   // The first text of several models can take long, so the response's headers go out at once.
   return streamed && choice.level === "high" ? [{ type: "open" }, ...steps] : steps;
@@ -20,11 +19,11 @@ export function openingEvents({ streamed, choice, trace }: AdmittedRequest): Gen
 /** Searches the web. @returns the conversation with what was found */
 export async function* search(
   search: Search | undefined,
-  request: AdmittedRequest,
+  { checked, context, input, running, trace, notices }: Progress,
 ): AsyncGenerator<GenerateEvent, Conversation> {
-  const { checked, context, input, signal, trace, notices } = request;
   const requester = { workspace: context.caller.workspaceId };
-  const found = tracedParts("search", searchWeb(search, input.conversation, checked.conversation, signal, requester));
+  const steps = searchWeb(search, input.conversation, checked.conversation, running.signal, requester);
+  const found = tracedParts("search", steps);
   for (;;) {
     const next = await found.next();
     if (next.done) {
@@ -37,14 +36,12 @@ export async function* search(
   }
 }
 
-/** The engine's events for an admitted request. */
-export function answerEvents(
+/** Asks the engine for the answer. @returns its events, one by one for `callerEvent` */
+export function engineEvents(
   engine: Engine,
-  request: AdmittedRequest,
+  { id, checked, choice, context, input, running, streamed, cost }: Progress,
   conversation: Conversation,
-  cost: Cost,
 ): AsyncIterableIterator<EngineEvent, void, undefined> {
-  const { checked, choice, context, input, signal } = request;
   const { kind, difficulty } = choice;
   const question = {
     ...checked,
@@ -53,14 +50,22 @@ export function answerEvents(
     kind,
     difficulty,
     inputTokens: input.inputTokens,
-    streamed: request.streamed,
-    deadlineMs: Math.max(1, request.endsAt - performance.now()),
-    generation: request.id,
+    streamed,
+    deadlineMs: Math.max(1, running.endsAt - performance.now()),
+    generation: id,
     onUsed: cost.add,
     requester: { workspace: context.caller.workspaceId },
     ...cacheKey(context.caller.workspaceId, conversation),
   };
-  return tracedParts("plan", answer(engine, question, signal), { attributes: { "chorus.kind": kind } });
+  return tracedParts("plan", answer(engine, question, running.signal), { attributes: { "chorus.kind": kind } });
+}
+
+/** Notes an event of the engine. @returns what the caller gets of it, if anything */
+export function callerEvent(progress: Progress, event: EngineEvent): GenerateEvent | undefined {
+  if (event.type === "text") return { type: "delta", text: event.text };
+  if (event.type === "finish") progress.finish = event;
+  else if (progress.trace) return { type: "trace", step: stepMessage(progress.trace.add(event.step)) };
+  return undefined;
 }
 
 /** Characters of a prefix from which vendors cache it: about 1,024 tokens. */

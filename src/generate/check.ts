@@ -1,0 +1,27 @@
+import type { GenerateRequest } from "../../gen/chorus/v1/generation_pb.js";
+import { type Idempotency, readIdempotencyKey } from "./idempotency.ts";
+import { type ReadRequest, readRequest } from "./read-request.ts";
+import type { RequestContext } from "./request-context.ts";
+
+/** What a request says, and under which key it may be repeated. */
+interface Checked {
+  readonly read: ReadRequest;
+  readonly idempotency: Idempotency | undefined;
+}
+
+/**
+ * Checks a request and counts its text.
+ * @param request one that a thread has read is already checked
+ * @param count counts the tokens of a text
+ * @throws Failure; see `readRequest` and `readIdempotencyKey`
+ */
+export function check(
+  request: GenerateRequest | ReadRequest,
+  context: RequestContext,
+  streamed: boolean,
+  count: (text: string) => number,
+): Checked {
+  const isRepeatable = !streamed && context.idempotencyKey !== undefined;
+  const read = "checked" in request ? request : readRequest(request, { streamed, isRepeatable }, count);
+  return { read, idempotency: isRepeatable ? readIdempotencyKey(read.digest, context) : undefined };
+}

@@ -1,0 +1,33 @@
+import type { Admission, Lease } from "../admission/lease.ts";
+import type { Rates } from "../admission/price.ts";
+import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
+import { traced } from "../telemetry/tracing.ts";
+import type { Progress } from "./progress.ts";
+
+/**
+ * Takes the lease of a request, which holds its highest possible price.
+ * @returns the lease, or the response that was kept for the same idempotency key
+ * @throws Failure; see `Admission.open`
+ */
+export function openLease(
+  admission: Admission,
+  rates: Rates,
+  { id, checked, context, streamed, choice, input, idempotency }: Progress,
+): Promise<Lease | { replay: Uint8Array }> {
+  return traced("admission", () =>
+    admission.open({
+      caller: context.caller,
+      authenticatedAt: context.startedAt,
+      requestId: context.requestId,
+      generationId: id,
+      streamed,
+      shape: checked.shape,
+      effort: checked.effort,
+      level: choice.level,
+      inputTokens: input.inputTokens,
+      maxOutputTokens: checked.maxTokens ?? MAX_OUTPUT_TOKENS,
+      rates,
+      ...(idempotency ? { idempotency: { key: idempotency.key, body: idempotency.body } } : {}),
+    }),
+  );
+}

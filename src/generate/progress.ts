@@ -1,0 +1,49 @@
+import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
+import { randomHex } from "../contract/random-hex.ts";
+import type { Finish } from "../engine/answer.ts";
+import type { Trace } from "../engine/trace.ts";
+import { Cost } from "./costs.ts";
+import type { Idempotency } from "./idempotency.ts";
+import type { Running } from "./in-flight.ts";
+import type { Input } from "./input.ts";
+import type { Choice } from "./level.ts";
+import { OFFLINE } from "./notices.ts";
+import type { RequestContext } from "./request-context.ts";
+import type { CheckedRequest } from "./validate-request.ts";
+
+/** What the steps before the lease have found out about a request. */
+interface Found {
+  readonly context: RequestContext;
+  readonly streamed: boolean;
+  readonly running: Running;
+  readonly checked: CheckedRequest;
+  /** Undefined for a stream, and for a request without an idempotency key. */
+  readonly idempotency: Idempotency | undefined;
+  readonly choice: Choice;
+  /** Undefined unless the caller asked for the Intelligence Trace. */
+  readonly trace: Trace | undefined;
+  readonly input: Input;
+}
+
+/**
+ * What is known about a request on its way: what the steps before the lease have found out, and what the answer adds.
+ * The part that the report shows is `context.facts`.
+ */
+export interface Progress extends Found {
+  /** Identifier of the generation, prefix `gen_`. */
+  readonly id: string;
+  /** Notices for the caller; the answer may add some. */
+  readonly notices: Notice[];
+  /** Text that the caller has taken. */
+  delivered: string;
+  /** Undefined until the engine has ended the answer. */
+  finish: Finish | undefined;
+  /** What the calls of models used. */
+  readonly cost: Cost;
+}
+
+/** @param isOffline whether no model of a vendor can answer */
+export function startProgress(found: Found, isOffline: boolean): Progress {
+  const notices = [...found.context.notices, ...(isOffline ? [OFFLINE] : []), ...found.input.notices];
+  return { ...found, id: `gen_${randomHex()}`, notices, delivered: "", finish: undefined, cost: new Cost() };
+}
