@@ -42,6 +42,32 @@ interface Pending<T> {
   reject(error: unknown): void;
 }
 
+/** A request that the rules have not answered. It needs no promise if they answer at once, as they nearly always do. */
+class Waiting implements Pending<string | undefined> {
+  readonly since = performance.now();
+  #isAdmitted = false;
+  #answer: PromiseWithResolvers<string | undefined> | undefined;
+
+  /** Undefined: the request is admitted. */
+  get answer(): Promise<string | undefined> | undefined {
+    return this.#isAdmitted ? undefined : this.#later().promise;
+  }
+
+  resolve(response: string | undefined): void {
+    if (response === undefined && !this.#answer) this.#isAdmitted = true;
+    else this.#later().resolve(response);
+  }
+
+  reject(error: unknown): void {
+    this.#later().reject(error);
+  }
+
+  #later(): PromiseWithResolvers<string | undefined> {
+    this.#answer ??= Promise.withResolvers();
+    return this.#answer;
+  }
+}
+
 /**
  * What this replica has reserved of the workspaces, and the requests that it has admitted: runs the rules of `Escrow`
  * over the database, the journal and the clock.
@@ -78,16 +104,17 @@ export class Grants {
 
   /**
    * Admits a request, in memory where the replica has headroom, else by a statement.
-   * @returns the response that was kept for the idempotency key, in base64; undefined: the request is admitted
+   * @returns the response that was kept for the idempotency key, in base64; undefined: the request is admitted, without
+   *   a promise if it was in memory
    * @throws Failure naming the limit, with the wait that helps; `overloaded` when the database is unavailable
    */
-  async admit(workspaceId: string, ask: Ask): Promise<string | undefined> {
+  admit(workspaceId: string, ask: Ask): Promise<string | undefined> | undefined {
     this.#parts.journal.checkWritable();
     if (this.#asks.size >= MAX_WAITING) throw overloaded(new Error("too many requests wait for admission"));
-    return new Promise((resolve, reject) => {
-      this.#asks.set(ask.requestId, { since: performance.now(), resolve, reject });
-      this.#tell({ type: "request", workspace: workspaceId, ...ask });
-    });
+    const waiting = new Waiting();
+    this.#asks.set(ask.requestId, waiting);
+    this.#tell({ type: "request", workspace: workspaceId, ...ask });
+    return waiting.answer;
   }
 
   /**

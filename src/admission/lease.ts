@@ -75,15 +75,18 @@ export interface Lease extends AsyncDisposable {
   settle(actual: Settlement): Promise<{ credits: number }>;
 }
 
+/** A lease, or the response that was kept for the same idempotency key. */
+export type Opened = Lease | { replay: Uint8Array };
+
 export interface Admission {
   /**
    * Admits a request: checks limits, spend limits and credit together, in memory where the replica has headroom, else
    * by a statement. The caller must settle the lease.
-   * @returns the lease, or the response that was kept for the same idempotency key
+   * @returns without a promise if the lease was taken in memory
    * @throws Failure naming the limit, with the wait that helps; a refused request uses up nothing. `unauthenticated`
    *   when the key was revoked meanwhile. `overloaded` when the database is unavailable.
    */
-  open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }>;
+  open(request: LeaseRequest): Opened | Promise<Opened>;
   /** Refuses what `open` would refuse however small the request is; see `Standing.check`. @throws Failure */
   precheck(workspaceId: string): Promise<void> | undefined;
   /**
@@ -107,23 +110,34 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: () => number
     await postLog(pool, workspaceId, clock);
   }
 
-  async function open(request: LeaseRequest): Promise<Lease | { replay: Uint8Array }> {
-    const { caller, requestId, authenticatedAt, rates, inputTokens: input, maxOutputTokens } = request;
+  function open(request: LeaseRequest): Opened | Promise<Opened> {
     try {
-      const toCheck = checkKey(caller, authenticatedAt);
-      if (toCheck) await toCheck;
-      const hold = Number(maxPriceOf(rates, input, maxOutputTokens));
-      const response = await grants.admit(caller.workspaceId, { requestId, hold, input, ...request.idempotency });
-      standing.note(caller.workspaceId, true);
-      if (response !== undefined) return { replay: Buffer.from(response, "base64") };
-      telemetry?.leaseTaken();
-      return new HeldLease(grants, request, (clock ?? Date.now)(), telemetry);
+      const toCheck = checkKey(request.caller, request.authenticatedAt);
+      const asked = toCheck ? toCheck.then(() => admit(request)) : admit(request);
+      if (!asked) return opened(request, undefined);
+      return asked.then((response) => opened(request, response)).catch((error) => refused(request, error));
     } catch (error) {
-      const { kind, limit } = toFailure(error);
-      if (kind !== "overloaded") standing.note(caller.workspaceId, false);
-      telemetry?.leaseRefused(limit ?? kind);
-      throw error;
+      return refused(request, error);
     }
+  }
+
+  function admit({ caller, requestId, rates, inputTokens: input, maxOutputTokens, idempotency }: LeaseRequest) {
+    const hold = Number(maxPriceOf(rates, input, maxOutputTokens));
+    return grants.admit(caller.workspaceId, { requestId, hold, input, ...idempotency });
+  }
+
+  function opened(request: LeaseRequest, response: string | undefined): Opened {
+    standing.note(request.caller.workspaceId, true);
+    if (response !== undefined) return { replay: Buffer.from(response, "base64") };
+    telemetry?.leaseTaken();
+    return new HeldLease(grants, request, (clock ?? Date.now)(), telemetry);
+  }
+
+  function refused({ caller }: LeaseRequest, error: unknown): never {
+    const { kind, limit } = toFailure(error);
+    if (kind !== "overloaded") standing.note(caller.workspaceId, false);
+    telemetry?.leaseRefused(limit ?? kind);
+    throw error;
   }
 }
 
@@ -149,13 +163,19 @@ class HeldLease implements Lease {
     return this.#settled;
   }
 
-  async #end(row: SettlementRow, { outputTokens: output }: Settlement): Promise<{ credits: number }> {
-    try {
-      const post = { requestId: this.#request.requestId, charge: Number(row.credits_micro), output, row };
-      return { credits: (await this.#grants.settle(post)) / 1e6 };
-    } finally {
-      this.#telemetry?.leaseEnded();
-    }
+  /** Without an asynchronous function, which makes one promise more. */
+  #end(row: SettlementRow, { outputTokens: output }: Settlement): Promise<{ credits: number }> {
+    const post = { requestId: this.#request.requestId, charge: Number(row.credits_micro), output, row };
+    return this.#grants.settle(post).then(
+      (charge) => {
+        this.#telemetry?.leaseEnded();
+        return { credits: charge / 1e6 };
+      },
+      (error: unknown) => {
+        this.#telemetry?.leaseEnded();
+        throw error;
+      },
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

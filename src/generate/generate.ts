@@ -121,7 +121,8 @@ async function* generate(
 
     const { offline } = engine.models;
     const progress = startProgress({ context, streamed, running, checked, idempotency, choice, trace, input }, offline);
-    const lease = await openLease(parts.admission, parts.rates, progress);
+    const opening = openLease(parts.admission, parts.rates, progress);
+    const lease = opening instanceof Promise ? await opening : opening;
     if ("replay" in lease) {
       if (idempotency) yield* replay(idempotency.open(lease.replay), context);
       return;

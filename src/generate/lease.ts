@@ -1,4 +1,4 @@
-import type { Admission, Lease } from "../admission/lease.ts";
+import type { Admission, Opened } from "../admission/lease.ts";
 import type { Rates } from "../admission/price.ts";
 import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
 import { traced } from "../telemetry/tracing.ts";
@@ -6,14 +6,14 @@ import type { Progress } from "./progress.ts";
 
 /**
  * Takes the lease of a request, which holds its highest possible price.
- * @returns the lease, or the response that was kept for the same idempotency key
+ * @returns without a promise if nothing had to be waited for
  * @throws Failure; see `Admission.open`
  */
 export function openLease(
   admission: Admission,
   rates: Rates,
   { id, checked, context, streamed, choice, input, idempotency }: Progress,
-): Promise<Lease | { replay: Uint8Array }> {
+): Opened | Promise<Opened> {
   return traced("admission", () =>
     admission.open({
       caller: context.caller,

@@ -241,8 +241,10 @@ test("gives the kept response for an idempotency key, and frees the key of a req
   const [key, body] = ["aa".repeat(32), "bb".repeat(32)];
   const ask = (requestId: string, of = body) => ({ requestId, hold: 100, input: 1, key, body: of });
   assert.equal(await first.admit("ws_1", ask("q1")), undefined);
-  await assert.rejects(second.admit("ws_1", ask("q2")), { kind: "idempotency_key_in_use" });
-  await assert.rejects(second.admit("ws_1", ask("q2", "cc".repeat(32))), { kind: "idempotency_key_reused" });
+  await assert.rejects(async () => second.admit("ws_1", ask("q2")), { kind: "idempotency_key_in_use" });
+  await assert.rejects(async () => second.admit("ws_1", ask("q2", "cc".repeat(32))), {
+    kind: "idempotency_key_reused",
+  });
   await settle(first, "q1", { charge: 0, row: { key, body } });
   // The request had no response, so the next one runs.
   assert.equal(await second.admit("ws_1", ask("q2")), undefined);
@@ -252,7 +254,7 @@ test("gives the kept response for an idempotency key, and frees the key of a req
   const response = Buffer.from("answer").toString("base64");
   await settle(first, "q3", { row: { key, body: "cc".repeat(32), response } });
   assert.equal(await second.admit("ws_1", ask("q4", "cc".repeat(32))), response);
-  await assert.rejects(first.admit("ws_1", ask("q5")), { kind: "idempotency_key_reused" });
+  await assert.rejects(async () => first.admit("ws_1", ask("q5")), { kind: "idempotency_key_reused" });
   assert.equal(await balance(database.pool), 9_900);
 });
 

@@ -2,8 +2,8 @@ import { MAX_OUTPUT_TOKENS } from "../../src/contract/terms.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Bounds of request fields, which the service checks in `src/generate/validate-request.ts`. A test sends a value at each
- * bound and one beyond it to a running service.
+ * Bounds of request fields, which the service checks in `src/generate/validate-request.ts`. A test sends a value at
+ * each bound and one beyond it to a running service.
  */
 export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.prompt": { minLength: 1, maxLength: 200_000 },
