@@ -234,6 +234,20 @@ test("admits no request after eight seconds without a heartbeat", async (t) => {
   assert.ok(error instanceof Failure && error.kind === "overloaded");
 });
 
+test("admits without a promise where it has headroom, and refuses with one", async (t) => {
+  const database = await testDatabase(t);
+  await makeAccount(database.pool, "ws_1", { granted: 10_000 });
+  const grants = await makeGrants(t, database, "r1");
+  const first = grants.admit("ws_1", { requestId: "q1", hold: 100, input: 1 });
+  assert.ok(first instanceof Promise);
+  assert.equal(await first, undefined);
+  for (let i = 0; i < 10; i++) await settle(grants, await admit(grants), { charge: 0 });
+  assert.equal(grants.admit("ws_1", { requestId: "q2", hold: 100, input: 1 }), undefined);
+  const refused = grants.admit("ws_1", { requestId: "q3", hold: 1_000_000, input: 1 });
+  assert.ok(refused instanceof Promise);
+  await assert.rejects(refused, { kind: "insufficient_credit" });
+});
+
 test("gives the kept response for an idempotency key, and frees the key of a request without one", async (t) => {
   const database = await testDatabase(t);
   await makeAccount(database.pool, "ws_1", { granted: 10_000 });
