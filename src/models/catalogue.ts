@@ -8,7 +8,7 @@ import { callRecord } from "./cost.ts";
 import { failover } from "./failover.ts";
 import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
-import type { ModelEntry, ModelTimeouts } from "./port/entry.ts";
+import type { ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
 import { priorOf } from "./priors.ts";
@@ -38,24 +38,6 @@ export interface Member {
   contextTokens?: number;
   /** Its time to first text. Absent: it is never hedged. */
   latency?: Latency;
-}
-
-/** State of a model of the catalogue, as this process knows it. */
-export interface ModelState {
-  /** Name in the catalogue. */
-  model: string;
-  tier: Tier;
-  vendor: string;
-  /** Most calls at a time. Undefined for models without a vendor. */
-  limit?: number;
-  running: number;
-  waiting: number;
-  /** Whether the circuit breaker stops calls. */
-  isOpen: boolean;
-  /** Share of its latest requests that failed, 0 to 1. */
-  failedShare: number;
-  /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
-  firstTextMs?: { p50: number; p95: number } | undefined;
 }
 
 /** What the calls of one model need from all models. */

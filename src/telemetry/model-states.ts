@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
-import type { ModelState } from "../models/catalogue.ts";
+import type { ModelState } from "../models/port/entry.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 
 /** Adds the gauges of the models' circuit breakers and latencies. @param load returns the state of each model */

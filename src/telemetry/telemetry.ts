@@ -1,5 +1,5 @@
 import type { Outcome } from "../contract/terms.ts";
-import type { ModelState } from "../models/catalogue.ts";
+import type { ModelState } from "../models/port/entry.ts";
 import type { CallRecord } from "../models/port/model.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 

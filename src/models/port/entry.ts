@@ -43,3 +43,21 @@ export interface ModelTimeouts {
   firstTokenMs: number;
   betweenChunksMs: number;
 }
+
+/** State of a model of the catalogue, as this process knows it. */
+export interface ModelState {
+  /** Name in the catalogue. */
+  model: string;
+  tier: Tier;
+  vendor: string;
+  /** Most calls at a time. Undefined for models without a vendor. */
+  limit?: number;
+  running: number;
+  waiting: number;
+  /** Whether the circuit breaker stops calls. */
+  isOpen: boolean;
+  /** Share of its latest requests that failed, 0 to 1. */
+  failedShare: number;
+  /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
+  firstTextMs?: { p50: number; p95: number } | undefined;
+}
