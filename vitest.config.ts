@@ -1,14 +1,15 @@
-import { resolve } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+const ROOT = import.meta.dirname;
 
 // The processes of the test files keep the modules that Node has compiled, as the processes that the tests start do.
-process.env.NODE_COMPILE_CACHE ??= resolve(import.meta.dirname, "node_modules/.cache/node");
+process.env.NODE_COMPILE_CACHE ??= resolve(ROOT, "node_modules/.cache/node");
 
 /** Settings of every run. */
 export const common = {
-  root: import.meta.dirname,
-  globalSetup: "test/helpers/setup.ts",
+  root: ROOT,
   setupFiles: "test/helpers/leak-check.ts",
   pool: "forks" as const,
   // Files share the processes of the pool: loading the sources again for each file takes 0.4 s of processor time. The
@@ -21,38 +22,49 @@ export const common = {
   hookTimeout: 120_000,
 };
 
-/** The files that take longest, because they wait for intervals of the service, or start many processes. */
-const LONG = [
-  ...["readiness", "main", "admission/epochs", "packages", "workers/workers", "console/photos", "console/pages"],
-  ...["alerts/alerts", "store/embedded/embedded", "cli/admin", "console/session", "console/playground", "reload"],
-  ...["operators-day", "start", "guides", "console/keyboard", "console/operator", "service/request-context"],
-  ...["cli/operators", "cli/profile", "cli/calibrate", "admission/reference-model", "store/query-plans", "readme"],
-].map((name) => resolve(import.meta.dirname, `test/${name}.test.ts`));
+/** Installs the packages of foreign clients, and starts Postgres when a test needs it. */
+export const globalSetup = "test/helpers/setup.ts";
 
-/** Starts the longest files first, also in a fresh clone, so that none of them runs alone at the end. */
-class LongFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const places = new Map(LONG.map((file, place) => [file, place]));
-    const place = ({ moduleId }: TestSpecification) => places.get(moduleId) ?? LONG.length;
-    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
-  }
+/** What a file loads that is not quick: processes, a database, a browser, a build, the schedules of the simulation. */
+const SLOW =
+  /from "(playwright-core|vite|node:child_process|node:cluster)"|\/src\/(store|process|cli)\/|"\.\/world\.ts"/;
+
+const known = new Map<string, boolean>();
+
+/** Whether a file of tests, or one of their files that it imports, loads what is not quick. */
+function isSlow(file: string): boolean {
+  const before = known.get(file);
+  if (before !== undefined) return before;
+  known.set(file, false);
+  // Types are not loaded.
+  const text = readFileSync(file, "utf8").replace(/^import type [^;]*;/gm, "");
+  const imports = [...text.matchAll(/from "(\.[^"]+\.ts)"/g)].map(([, to = ""]) => resolve(dirname(file), to));
+  const slow = SLOW.test(text) || imports.some((to) => to.startsWith(resolve(ROOT, "test")) && isSlow(to));
+  known.set(file, slow);
+  return slow;
 }
+
+const files = globSync("test/**/*.test.ts", { cwd: ROOT, exclude: (name) => name === "node_modules" }).toSorted();
+const slow = files.filter((file) => isSlow(resolve(ROOT, file)));
+const quick = files.filter((file) => !slow.includes(file));
 
 export default defineConfig({
   test: {
     ...common,
-    sequence: { sequencer: LongFirst },
+    // Vitest starts the projects of a group in the order of their names, and in each the files that took longest first.
     projects: [
       {
         extends: true,
-        test: { name: "tests", include: ["test/**/*.test.ts"], maxWorkers: 4, sequence: { groupOrder: 0 } },
+        test: { name: "integration", include: slow, globalSetup, maxWorkers: 4, sequence: { groupOrder: 0 } },
       },
+      { extends: true, test: { name: "quick", include: quick, maxWorkers: 4, sequence: { groupOrder: 0 } } },
       {
         extends: true,
         // One file at a time, when the tests are done: memory and start-up times are compared with bounds.
         test: {
           name: "measure",
           include: ["test/measure/*.measure.ts"],
+          globalSetup,
           maxWorkers: 1,
           isolate: true,
           sequence: { groupOrder: 1 },
