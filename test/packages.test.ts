@@ -210,7 +210,7 @@ test("chorus runs the command line and the service, with console and reference",
 test("the package has no path of a TypeScript file", () => {
   const folder = join(PACKAGES, "service/src");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  assert.ok(files.includes("main.js") && files.includes(join("store/functions", "check_books.sql")));
+  assert.ok(files.includes(join("process", "main.js")) && files.includes(join("store/functions", "check_books.sql")));
   for (const file of files) {
     assert.doesNotMatch(file, /\.ts$/);
     if (file.endsWith(".js"))

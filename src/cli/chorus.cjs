@@ -16,7 +16,7 @@ if (!node) {
 // A package has JavaScript, because Node.js does not strip types in node_modules.
 const type = existsSync(join(__dirname, "main.js")) ? "js" : "ts";
 const given = process.argv.slice(2);
-const [program, ...rest] = given[0] === "start" ? [`../start.${type}`] : [`main.${type}`, ...given];
+const [program, ...rest] = given[0] === "start" ? [`../process/start.${type}`] : [`main.${type}`, ...given];
 const args = ["--disable-warning=ExperimentalWarning", join(__dirname, program), ...rest];
 const child = spawn(node.command, args, { stdio: "inherit", env: node.env, shell: false });
 // A terminal sends Ctrl-C to both processes; the child handles it.

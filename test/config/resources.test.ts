@@ -7,7 +7,7 @@ import { bodyBudgetBytes, connectionLimits, readResources, resourceWarnings } fr
 import { CHILD_ENV } from "../helpers/environment.ts";
 
 const MB = 1024 * 1024;
-const MODULE = resolve(import.meta.dirname, "../src/config/resources.ts");
+const MODULE = resolve(import.meta.dirname, "../../src/config/resources.ts");
 
 test("reads the limit on open files that the process was started with", async () => {
   const script = `import { readResources } from ${JSON.stringify(MODULE)}; console.log(readResources().openFiles)`;

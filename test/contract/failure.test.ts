@@ -6,7 +6,7 @@ import { test } from "vitest";
 import { FAILURES, Failure, toFailure } from "../../src/contract/failure.ts";
 
 test("docs/failures.md lists the failures of the code", () => {
-  const doc = readFileSync(resolve(import.meta.dirname, "../docs/failures.md"), "utf8");
+  const doc = readFileSync(resolve(import.meta.dirname, "../../docs/failures.md"), "utf8");
   const documented = [...doc.matchAll(/^\| (\d{3}) \| (\S+) \| (\w+) \|/gm)].map(
     ([, http, code, connect]) => `${http} ${code} ${connect}`,
   );

@@ -23,7 +23,7 @@ import { until } from "../helpers/until.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const execute = promisify(execFile);
-const MAIN = resolve(import.meta.dirname, "../src/process/start.ts");
+const MAIN = resolve(import.meta.dirname, "../../src/process/start.ts");
 
 /** Environment of a first start, which generates the secrets. */
 const NO_SECRETS = { BOOTSTRAP_API_KEY: "", OPERATOR_TOKEN: "" };

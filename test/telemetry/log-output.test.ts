@@ -25,7 +25,7 @@ interface Unread {
   read(): Promise<Line[]>;
 }
 
-const LOG = resolve(import.meta.dirname, "../src/telemetry/log.ts");
+const LOG = resolve(import.meta.dirname, "../../src/telemetry/log.ts");
 
 /** Starts a script that has the log of a process on `stderr`. */
 function run(t: Lifetime, script: string, stderr: "pipe" | number): ChildProcess {

@@ -35,7 +35,7 @@ function functionOf(lines: number): string {
 
 test("accepts a function of 70 lines, a line of 120 columns, and a line of TypeScript of 120 bytes", async () => {
   const files = {
-    "src/process/run.ts": functionOf(70),
+    "src/run.ts": functionOf(70),
     "src/line.ts": `// ${"é".repeat(58)}.\r\n`,
     "docs/line.md": `${"é".repeat(120)}\r\n`,
   };
@@ -43,7 +43,7 @@ test("accepts a function of 70 lines, a line of 120 columns, and a line of TypeS
 });
 
 test("reports a function of 71 lines with its file and line", async () => {
-  for (const file of ["src/deep/run.ts", "console/src/process/run.tsx"]) {
+  for (const file of ["src/deep/run.ts", "console/src/run.tsx"]) {
     const { code, lines } = await check({ [file]: functionOf(71) });
     assert.equal(code, 1);
     assert.deepEqual(lines, [`${file}:3: the function has 71 lines; at most 70 are allowed.`]);

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { test } from "vitest";
 
 test("no statement updates or deletes rows of the audit or the ledger", () => {
-  const src = resolve(import.meta.dirname, "../../src");
+  const src = resolve(import.meta.dirname, "../../../src");
   let files = 0;
   for (const entry of readdirSync(src, { recursive: true, withFileTypes: true })) {
     if (!/\.(ts|sql)$/.test(entry.name)) continue;
