@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type ServerOptions, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -203,6 +203,27 @@ test("keeps a stream whose reader is slow but active", async (t) => {
   assert.equal(state.outcome(), "ended");
 });
 
+test("goes on with an event that comes after the reader has caught up", async (t) => {
+  const caughtUp = Promise.withResolvers<void>();
+  const { url } = await serve(
+    t,
+    async function* () {
+      yield { type: "delta", text: "x".repeat(12_000) };
+      await caughtUp.promise;
+      yield DONE;
+    },
+    { stallMs: 500 },
+    { admittedAt: performance.now() },
+    // The first event fills the buffer, and the last one does not.
+    { highWaterMark: 8_192 },
+  );
+  const raw = await openRaw(t, url);
+  raw.send(head("GET", "/"));
+  await raw.until("}\n\n");
+  caughtUp.resolve();
+  assert.match((await raw.read()).body, /event: done/);
+});
+
 test("stops generating when the reader leaves", async (t) => {
   const { url, ...state } = await serve(t, async function* () {
     yield { type: "delta", text: "a" };
@@ -244,10 +265,11 @@ async function serve(
   events: () => AsyncGenerator<GenerateEvent>,
   options: Partial<typeof LONG_TIMEOUTS> = {},
   facts: Facts = { admittedAt: performance.now() },
+  settings: ServerOptions = {},
 ) {
   let generated = 0;
   let outcome: "ended" | "left" | undefined;
-  const server = createServer(async (request, response: ServerResponse) => {
+  const server = createServer(settings, async (request, response: ServerResponse) => {
     const connection = new AbortController();
     response.once("close", () => response.writableFinished || connection.abort());
     async function* watched(): AsyncGenerator<GenerateEvent> {

@@ -29,7 +29,8 @@ export async function writeStream(
   const { comment } = format;
   const batch = new Batch();
   let pending: NodeJS.Immediate | undefined;
-  let needsDrain = false;
+  // Asked for each time, because the reader may catch up between two events.
+  const target = streamOf(response) ?? response;
   // Pieces of one turn of the event loop go out in one write, because each write is a system call.
   const flush = (isHeadDue = false) => {
     clearImmediate(pending);
@@ -40,9 +41,9 @@ export async function writeStream(
     if (!response.headersSent) {
       beginStream(call, format);
       stopWaiting();
-      if (comment) comments = setInterval(() => !needsDrain && response.write(comment), keepAliveMs);
+      if (comment) comments = setInterval(() => target.writableNeedDrain || response.write(comment), keepAliveMs);
     }
-    if (batch.size > 0) needsDrain = !response.write(batch.take());
+    if (batch.size > 0) response.write(batch.take());
     socket?.uncork();
   };
   let comments: NodeJS.Timeout | undefined;
@@ -55,10 +56,9 @@ export async function writeStream(
       pending ??= setImmediate(flush);
       if (batch.size >= MAX_BATCH) flush();
       comments?.refresh();
-      if (!needsDrain) continue;
+      if (!target.writableNeedDrain) continue;
       flush();
       await drained(call, stallMs);
-      needsDrain = false;
     }
   } catch (error) {
     flush();
