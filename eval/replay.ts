@@ -56,7 +56,7 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
     new Steps(),
   );
   const { text } = await complete(plan, {
-    prompt: { system: "", turns: [{ role: "user", text: prompt }] },
+    prompt: { system: "", messages: [{ role: "user", text: prompt }] },
     signal: new AbortController().signal,
     endsAt: performance.now() + DEADLINE_MS,
     streamed: false,

@@ -49,7 +49,7 @@ export async function servedPart(
   };
   for (const effort of EFFORTS) {
     await add(effort, ({ prompt }) => {
-      const conversation = { system: [], turns: [{ role: "user" as const, text: prompt }], continues: false };
+      const conversation = { system: [], messages: [{ role: "user" as const, text: prompt }], continues: false };
       return { effort, ...chooseLevel(rater, levels, { effort, conversation, trace: false }) };
     });
   }

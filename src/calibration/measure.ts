@@ -95,7 +95,7 @@ export function wilson(right: number, questions: number): Measured {
 
 function callOf({ prompt }: Question, signal: AbortSignal): ModelCall {
   return {
-    prompt: { system: "", turns: [{ role: "user", text: prompt }] },
+    prompt: { system: "", messages: [{ role: "user", text: prompt }] },
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     endsAt: performance.now() + ANSWER_MS,
     streamed: false,

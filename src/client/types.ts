@@ -12,7 +12,7 @@ export type Effort = "auto" | "low" | "medium" | "high";
  */
 export type OutputShape = "auto" | "text" | "extract" | "summary" | "recommendation" | "tradeoffs" | "decision";
 
-/** One turn of a conversation. */
+/** One message of a conversation. */
 export interface Message {
   readonly role: "system" | "user" | "assistant";
   readonly content: string;

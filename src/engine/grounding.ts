@@ -1,39 +1,40 @@
 import type { Signal } from "../concurrency/abort.ts";
 import type { Requester } from "../concurrency/breaker.ts";
+import type { Message } from "../models/port/model.ts";
 import { searchQuery } from "../search/query.ts";
 import { CITE_INSTRUCTION, listSources, renderResults } from "../search/render.ts";
 import type { Search } from "../search/search.ts";
 import { SearchError } from "../search/search-error.ts";
-import type { Conversation, Turn } from "./prompt.ts";
+import type { Conversation } from "./prompt.ts";
 import { untrusted } from "./text/untrusted.ts";
 import type { ReportedStep } from "./trace.ts";
 
 /** Untrusted content that belongs to the request: files or search results, and images. */
 interface Material {
   texts: ReadonlyArray<{ name: string; text: string }>;
-  images?: NonNullable<Turn["images"]>;
+  images?: NonNullable<Message["images"]>;
 }
 
 /**
- * Inserts material before the user's last turn, marked as data. Models answer best when the question follows its
+ * Inserts material before the user's last message, marked as data. Models answer best when the question follows its
  * material.
  */
 export function ground(conversation: Conversation, { texts, images = [] }: Material): Conversation {
   if (texts.length === 0 && images.length === 0) return conversation;
-  const turns = [...conversation.turns];
-  let at = turns.findLastIndex(({ role }) => role === "user");
+  const messages = [...conversation.messages];
+  let at = messages.findLastIndex(({ role }) => role === "user");
   if (at < 0) {
     at = 0;
-    turns.unshift({ role: "user", text: "" });
+    messages.unshift({ role: "user", text: "" });
   }
-  const last: Turn = turns[at] ?? { role: "user", text: "" };
+  const last: Message = messages[at] ?? { role: "user", text: "" };
   const blocks = texts.map(({ name, text }) => untrusted(name, text));
-  turns[at] = {
+  messages[at] = {
     ...last,
     text: [...blocks, last.text].filter((text) => text !== "").join("\n\n"),
     ...(images.length === 0 ? {} : { images: [...(last.images ?? []), ...images] }),
   };
-  return { ...conversation, turns };
+  return { ...conversation, messages };
 }
 
 /** Number of the search step; the steps of the plan start at 1. */
@@ -46,7 +47,8 @@ export type Searched =
   | { conversation: Conversation; outcome: "failed"; error: SearchError };
 
 /**
- * Searches the web for the user's last turn and inserts the results into the conversation, numbered and marked as data.
+ * Searches the web for the user's last message and inserts the results into the conversation, numbered and marked as
+ * data.
  * @param original the conversation before material was inserted, from which the query is made
  * @param requester the request that the search is for
  * @throws the reason of `signal`
@@ -62,7 +64,7 @@ export async function* searchWeb(
   const step = { id: SEARCH_STEP, kind: "search", role: "service" } as const;
   yield { type: "step", step };
   try {
-    const results = await search.find(searchQuery(original.turns), signal, requester);
+    const results = await search.find(searchQuery(original.messages), signal, requester);
     yield { type: "step", step: { ...step, outcome: "ok", detail: `${results.length} results` } };
     if (results.length === 0) return { conversation, outcome: "nothing" };
     const texts = [{ name: "results of a web search", text: renderResults(results) }];

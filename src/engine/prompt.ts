@@ -1,15 +1,12 @@
 import type { Shape } from "../contract/terms.ts";
-import type { Prompt, PromptTurn } from "../models/port/model.ts";
-
-/** One turn of the conversation. */
-export type Turn = PromptTurn;
+import type { Message, Prompt } from "../models/port/model.ts";
 
 /** The caller's prompt as a conversation. */
 export interface Conversation {
   /** Instructions of the caller, in order: the `system` field, then messages with the role `system`. */
   system: string[];
-  turns: Turn[];
-  /** Whether the model must continue the last turn, which is the assistant's. */
+  messages: Message[];
+  /** Whether the model must continue the last message, which is the assistant's. */
   continues: boolean;
 }
 
@@ -30,35 +27,35 @@ const CONTINUE =
 
 /**
  * Builds the prompt for a model, in the form that every vendor accepts:
- * - All system texts come first, because some vendors reject them between turns.
- * - There are no empty turns, because some vendors reject them.
- * - Turns alternate and the first is the user's, because Bedrock and the chat templates of many open models require it.
- * - The last turn is the user's, because newer models reject a prefilled answer.
+ * - All system texts come first, because some vendors reject them between messages.
+ * - There are no empty messages, because some vendors reject them.
+ * - Roles alternate and the first is the user's, because Bedrock and the chat templates of many open models require it.
+ * - The last message is the user's, because newer models reject a prefilled answer.
  */
 export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
   const system = conversation.system.filter((text) => text !== "");
-  const turns = alternating(conversation.turns.filter(({ text, images }) => text !== "" || images?.length));
-  if (turns.length === 0) turns.push({ role: "user", text: system.pop() ?? "" });
-  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", text: "Begin." });
-  if (turns.at(-1)?.role === "assistant")
-    turns.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
+  const messages = alternating(conversation.messages.filter(({ text, images }) => text !== "" || images?.length));
+  if (messages.length === 0) messages.push({ role: "user", text: system.pop() ?? "" });
+  if (messages[0]?.role === "assistant") messages.unshift({ role: "user", text: "Begin." });
+  if (messages.at(-1)?.role === "assistant")
+    messages.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
   // A copy, because an array that has grown keeps room for 16 more.
-  return { system: [...instructions, ...system].join("\n\n"), turns: [...turns] };
+  return { system: [...instructions, ...system].join("\n\n"), messages: [...messages] };
 }
 
-/** Joins consecutive turns of the same role. */
-function alternating(turns: readonly Turn[]): Turn[] {
-  const joined: Turn[] = [];
-  for (const turn of turns) {
+/** Joins consecutive messages of the same role. */
+function alternating(messages: readonly Message[]): Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
     const last = joined.at(-1);
-    if (last?.role !== turn.role) joined.push(turn);
+    if (last?.role !== message.role) joined.push(message);
     else {
-      const text = [last.text, turn.text].filter((text) => text !== "").join("\n\n");
-      const images = [...(last.images ?? []), ...(turn.images ?? [])];
-      joined[joined.length - 1] = { role: turn.role, text, ...(images.length > 0 ? { images } : {}) };
+      const text = [last.text, message.text].filter((text) => text !== "").join("\n\n");
+      const images = [...(last.images ?? []), ...(message.images ?? [])];
+      joined[joined.length - 1] = { role: message.role, text, ...(images.length > 0 ? { images } : {}) };
     }
   }
   return joined;
@@ -68,9 +65,9 @@ function alternating(turns: readonly Turn[]): Turn[] {
 export function buildReask(prompt: Prompt, answer: string, errors: readonly string[]): Prompt {
   const list = errors.map((error) => `- ${error}`).join("\n");
   const correction = `That is not valid:\n${list}\nSend the corrected JSON object, whole, and nothing else.`;
-  const turns: Turn[] = [
+  const messages: Message[] = [
     { role: "assistant", text: answer === "" ? "(empty)" : answer },
     { role: "user", text: correction },
   ];
-  return { ...prompt, turns: [...prompt.turns, ...turns] };
+  return { ...prompt, messages: [...prompt.messages, ...messages] };
 }

@@ -93,8 +93,8 @@ export function planOf(
   const { inputTokens = 0, promptField = "prompt" } = question;
   const fits = ({ contextTokens = Number.POSITIVE_INFINITY }) => inputTokens <= contextTokens;
   if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
-  const { continues, turns } = question.conversation;
-  const hasImages = turns.some(({ images }) => images?.length);
+  const { continues, messages } = question.conversation;
+  const hasImages = messages.some(({ images }) => images?.length);
   return choosePlan(engine.models, { ...question, continues, hasImages, read }, steps);
 }
 

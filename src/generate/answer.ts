@@ -72,9 +72,9 @@ export function callerEvent(progress: Progress, event: EngineEvent): GenerateEve
 const CACHED_FROM = 4_096;
 
 /** The same key for requests of a workspace that share their instructions and the beginning of the conversation. */
-function cacheKey(workspaceId: string, { system, turns }: Conversation): { cacheKey?: string } {
-  const length = turns.reduce((sum, { text }) => sum + text.length, system.join("").length);
+function cacheKey(workspaceId: string, { system, messages }: Conversation): { cacheKey?: string } {
+  const length = messages.reduce((sum, { text }) => sum + text.length, system.join("").length);
   if (length < CACHED_FROM) return {};
-  const prefix = [workspaceId, ...system, turns[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
+  const prefix = [workspaceId, ...system, messages[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
   return { cacheKey: hash("sha256", prefix, "hex").slice(0, 32) };
 }

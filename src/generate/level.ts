@@ -30,10 +30,10 @@ export function chooseLevel(
   };
 }
 
-/** The caller's instructions and last turn, without files, search results and earlier answers. */
-function ratedText({ system, turns }: Conversation): string {
-  const last = turns.findLastIndex(({ role }) => role === "user");
-  const before = turns.findLastIndex(({ role }, i) => role === "assistant" && i < last);
-  const texts = turns.slice(before + 1, last + 1).map(({ text }) => text);
+/** The caller's instructions and last message, without files, search results and earlier answers. */
+function ratedText({ system, messages }: Conversation): string {
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  const before = messages.findLastIndex(({ role }, i) => role === "assistant" && i < last);
+  const texts = messages.slice(before + 1, last + 1).map(({ text }) => text);
   return [...system, ...texts].filter((part) => part !== "").join("\n\n");
 }

@@ -58,7 +58,7 @@ export function createRequestReading(): (request: GenerateRequest, options: Read
 }
 
 function textsOf({ conversation, schema = "" }: CheckedRequest): string[] {
-  const texts = [...conversation.system, ...conversation.turns.map(({ text }) => text), schema];
+  const texts = [...conversation.system, ...conversation.messages.map(({ text }) => text), schema];
   return texts.filter((text) => text !== "");
 }
 

@@ -11,7 +11,7 @@ import { Failure, invalid } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import { essence } from "../engine/attachments/reader.ts";
-import type { Conversation, Turn } from "../engine/prompt.ts";
+import type { Conversation } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
@@ -173,12 +173,12 @@ function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
 
 function conversation(request: GenerateRequest): Conversation {
   const system = [request.system];
-  const turns: Turn[] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
+  const messages: Conversation["messages"] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
   for (const { role, content } of request.messages) {
     if (role === Role.SYSTEM) system.push(content);
-    else turns.push({ role: role === Role.USER ? "user" : "assistant", text: content });
+    else messages.push({ role: role === Role.USER ? "user" : "assistant", text: content });
   }
-  return { system, turns, continues: request.continueLastMessage ?? false };
+  return { system, messages, continues: request.continueLastMessage ?? false };
 }
 
 function checkLength(field: string, text: string, max: number): void {

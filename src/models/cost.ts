@@ -31,7 +31,7 @@ const NOTHING = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, thinkingToke
 
 function estimate({ prompt, format }: ModelCall, received: number): typeof NOTHING {
   let sent = prompt.system.length + (format?.type === "schema" ? format.schema.length : 0);
-  for (const { text } of prompt.turns) sent += text.length;
+  for (const { text } of prompt.messages) sent += text.length;
   return {
     ...NOTHING,
     inputTokens: Math.ceil(sent / TOKEN_CHARACTERS),

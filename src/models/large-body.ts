@@ -26,16 +26,17 @@ export class LargeParts {
 
   /** The prompt with marks for its large parts. They are the same each time, so equal bodies stay equal. */
   mark(prompt: Prompt): Prompt {
-    const { system, turns } = prompt;
+    const { system, messages } = prompt;
     this.#parts.clear();
-    if (!isLarge(system) && !turns.some(({ text, images = [] }) => isLarge(text) || images.length > 0)) return prompt;
+    if (!isLarge(system) && !messages.some(({ text, images = [] }) => isLarge(text) || images.length > 0))
+      return prompt;
     return {
       system: this.#markText(system),
-      turns: turns.map((turn) => ({
-        ...turn,
-        text: this.#markText(turn.text),
-        ...(turn.images
-          ? { images: turn.images.map((image) => ({ ...image, data: this.#markImage(image.data) })) }
+      messages: messages.map((message) => ({
+        ...message,
+        text: this.#markText(message.text),
+        ...(message.images
+          ? { images: message.images.map((image) => ({ ...image, data: this.#markImage(image.data) })) }
           : {}),
       })),
     };

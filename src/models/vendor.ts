@@ -269,9 +269,9 @@ function sampling(
   return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
 }
 
-function withSchema({ system, turns }: Prompt, schema: string): Prompt {
+function withSchema({ system, messages }: Prompt, schema: string): Prompt {
   const words = `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`;
-  return { system: system === "" ? words : `${system}\n\n${words}`, turns };
+  return { system: system === "" ? words : `${system}\n\n${words}`, messages };
 }
 
 /** Where the calls of a model with a vendor go. Split in advance, because making a URL for each call takes 3 µs. */

@@ -1,7 +1,7 @@
 import { clip } from "./text.ts";
 
-/** One turn of the conversation, as the engine has it. */
-interface Turn {
+/** One message of the conversation, as the engine has it. */
+interface Message {
   role: "user" | "assistant";
   text: string;
 }
@@ -17,12 +17,12 @@ const QUESTION = /[?？؟]["'”’»)\]」』]*$/u;
 const MIN_QUESTION = 20;
 
 /**
- * Makes the search query from the last user turn. Of a long turn it takes the last question, or the beginning if
+ * Makes the search query from the last user message. Of a long message it takes the last question, or the beginning if
  * there is none.
  * @returns at most 400 characters and 50 words on one line; empty if there is no text of the user
  */
-export function searchQuery(turns: readonly Turn[]): string {
-  const text = turns.findLast((turn) => turn.role === "user" && turn.text.trim() !== "")?.text.trim() ?? "";
+export function searchQuery(messages: readonly Message[]): string {
+  const text = messages.findLast((message) => message.role === "user" && message.text.trim() !== "")?.text.trim() ?? "";
   const fits = text.length <= MAX_CHARACTERS;
   const chosen = fits ? text : (question(text) ?? text.slice(0, 2 * MAX_CHARACTERS));
   const words = chosen.toWellFormed().split(/[\s\p{Cc}]+/u, MAX_WORDS);

@@ -39,7 +39,7 @@ async function ask(
   signal = new AbortController().signal,
 ): Promise<{ text: string; steps: string[]; finish: Finish; pieces: number }> {
   const question: Question = {
-    conversation: { system: [], turns: [{ role: "user", text: "Hi" }], continues: false },
+    conversation: { system: [], messages: [{ role: "user", text: "Hi" }], continues: false },
     shape: "text",
     schema: undefined,
     level: "low",
@@ -199,7 +199,7 @@ test("aborts every call when the reader leaves", async () => {
     const run = answer(
       engine as Parameters<typeof answer>[0],
       {
-        conversation: { system: [], turns: [{ role: "user", text: "Hi" }], continues: false },
+        conversation: { system: [], messages: [{ role: "user", text: "Hi" }], continues: false },
         shape: "text",
         schema: undefined,
         temperature: undefined,

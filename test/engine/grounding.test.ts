@@ -7,7 +7,7 @@ import { SearchError } from "../../src/search/search-error.ts";
 
 const ASKED: Conversation = {
   system: ["Be brief."],
-  turns: [
+  messages: [
     { role: "user", text: "First." },
     { role: "assistant", text: "Yes." },
     { role: "user", text: "How high is it?" },
@@ -39,30 +39,30 @@ test("puts each file, marked, before the user's last text", () => {
     { name: "a.txt", text: "first file" },
     { name: "b.txt", text: "second file" },
   ];
-  const { turns, ...rest } = ground(ASKED, { texts, images: [image] });
+  const { messages, ...rest } = ground(ASKED, { texts, images: [image] });
   assert.deepEqual(rest, { system: ASKED.system, continues: true });
-  assert.deepEqual([turns[0], turns[1], turns[3]], [ASKED.turns[0], ASKED.turns[1], ASKED.turns[3]]);
+  assert.deepEqual([messages[0], messages[1], messages[3]], [ASKED.messages[0], ASKED.messages[1], ASKED.messages[3]]);
   assert.match(
-    turns[2]?.text ?? "",
+    messages[2]?.text ?? "",
     new RegExp(
       String.raw`"a\.txt".*begins ---\nfirst file\n--- .* ends ---\n\n` +
         String.raw`What .*"b\.txt".*begins ---\nsecond file\n--- .* ends ---\n\nHow high is it\?$`,
       "s",
     ),
   );
-  assert.deepEqual(turns[2]?.images, [image]);
-  assert.equal(ASKED.turns[2]?.text, "How high is it?");
+  assert.deepEqual(messages[2]?.images, [image]);
+  assert.equal(ASKED.messages[2]?.text, "How high is it?");
 });
 
-test("changes nothing without files, and adds a user's turn when there is none", () => {
+test("changes nothing without files, and adds a user's message when there is none", () => {
   assert.equal(ground(ASKED, { texts: [] }), ASKED);
-  const only: Conversation = { system: [], turns: [{ role: "assistant", text: "So" }], continues: true };
-  const { turns } = ground(only, { texts: [{ name: "a", text: "file" }] });
+  const only: Conversation = { system: [], messages: [{ role: "assistant", text: "So" }], continues: true };
+  const { messages } = ground(only, { texts: [{ name: "a", text: "file" }] });
   assert.deepEqual(
-    turns.map(({ role }) => role),
+    messages.map(({ role }) => role),
     ["user", "assistant"],
   );
-  assert.match(turns[0]?.text ?? "", /file\n--- .* ends ---$/);
+  assert.match(messages[0]?.text ?? "", /file\n--- .* ends ---$/);
 });
 
 test("searches for the user's last text and adds the pages as data to cite", async () => {
@@ -85,10 +85,10 @@ test("searches for the user's last text and adds the pages as data to cite", asy
   ]);
   assert.ok(searched.outcome === "found");
   assert.equal(searched.sources, "[1] https://a.example/ [2] https://b.example/");
-  const { system, turns } = searched.conversation;
+  const { system, messages } = searched.conversation;
   assert.match(system.at(-1) ?? "", /square brackets/);
   assert.match(
-    turns[2]?.text ?? "",
+    messages[2]?.text ?? "",
     /begins ---\n\[1\] One\nhttps:\/\/a\.example\/\nIt is 5 m high\..*ends ---\n\nWhat.*How high is it\?$/s,
   );
 });
@@ -106,7 +106,7 @@ test("leaves the conversation unchanged when a search fails, finds nothing or is
   assert.deepEqual([none.searched.outcome, none.steps.length], ["unavailable", 0]);
   for (const { searched } of [failed, nothing, none]) {
     assert.deepEqual(searched.conversation.system, ASKED.system);
-    assert.doesNotMatch(searched.conversation.turns[2]?.text ?? "", /web search/);
+    assert.doesNotMatch(searched.conversation.messages[2]?.text ?? "", /web search/);
   }
 });
 

@@ -15,7 +15,7 @@ const file = (name: string, media_type: string, data: string | Uint8Array) => ({
   data: Buffer.from(data).toString("base64"),
 });
 
-/** The text of all user turns that the model received. */
+/** The text of all user messages that the model received. */
 function userText(call: VendorCall | undefined): string {
   const { messages } = (call?.json ?? {}) as { messages: { role: string; content: unknown }[] };
   const content = messages.findLast(({ role }) => role === "user")?.content;

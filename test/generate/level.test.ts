@@ -18,9 +18,9 @@ function raterOf(difficulty: number): DifficultyRater & { read: string[] } {
   };
 }
 
-const said = (...turns: [role: "user" | "assistant", text: string][]): Conversation => ({
+const said = (...messages: [role: "user" | "assistant", text: string][]): Conversation => ({
   system: ["Be brief.", ""],
-  turns: turns.map(([role, text]) => ({ role, text })),
+  messages: messages.map(([role, text]) => ({ role, text })),
   continues: false,
 });
 

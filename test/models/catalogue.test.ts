@@ -256,7 +256,7 @@ const OFFLINE: ModelEntry = {
 
 test("answers with the other tier where a tier has no models", () =>
   withCatalogue([OFFLINE], async (catalogue) => {
-    const prompt = { system: "", turns: [{ role: "user" as const, text: "What is 6 * 7?" }] };
+    const prompt = { system: "", messages: [{ role: "user" as const, text: "What is 6 * 7?" }] };
     const { text, end } = await complete(catalogue.tier("strong"), call({ prompt }));
     assert.match(text, /42/);
     assert.equal(end.model, "off");

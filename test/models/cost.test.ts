@@ -39,7 +39,7 @@ test("gives no cost without a price", () => {
 });
 
 test("estimates a call without the vendor's figures from its texts", () => {
-  const prompt = { system: "12345678", turns: [{ role: "user" as const, text: "1234" }] };
+  const prompt = { system: "12345678", messages: [{ role: "user" as const, text: "1234" }] };
   const sent = call({ prompt, format: { type: "schema", schema: "{}  " } });
   for (const outcome of ["ok", "left", "timed_out", "failed"] as const) {
     const { source, inputTokens, cachedTokens, outputTokens, usd } = recordOf({ call: sent, outcome, received: 8 });

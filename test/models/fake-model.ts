@@ -5,7 +5,7 @@ export const USAGE = { inputTokens: 3, cachedTokens: 0, outputTokens: 2, thinkin
 /** A call without anything but a short prompt. It is streamed unless `more` says otherwise. */
 export function call(more: Partial<ModelCall> = {}): ModelCall {
   return {
-    prompt: { system: "", turns: [{ role: "user", text: "Hi" }] },
+    prompt: { system: "", messages: [{ role: "user", text: "Hi" }] },
     signal: new AbortController().signal,
     endsAt: performance.now() + 60_000,
     streamed: true,

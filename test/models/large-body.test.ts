@@ -5,10 +5,10 @@ import { LargeParts } from "../../src/models/large-body.ts";
 import type { Prompt } from "../../src/models/port/model.ts";
 
 /** A body as a wire format writes it. */
-const write = ({ system, turns }: Prompt) =>
+const write = ({ system, messages }: Prompt) =>
   JSON.stringify({
     system,
-    turns: turns.map(({ text, images = [] }) => [
+    messages: messages.map(({ text, images = [] }) => [
       text,
       ...images.map(({ data }) => `data:${Buffer.from(data).toString("base64")}`),
     ]),
@@ -24,7 +24,7 @@ const image = fc
   .map(({ mediaType, data }) => ({ mediaType, data: Buffer.from(data, "latin1") }));
 const prompt: fc.Arbitrary<Prompt> = fc.record({
   system: text,
-  turns: fc.array(
+  messages: fc.array(
     fc.record({ role: fc.constantFrom("user" as const, "assistant" as const), text, images: fc.array(image) }),
     { maxLength: 3 },
   ),
@@ -44,9 +44,9 @@ test("writes the same body as without slices, in UTF-8", async () => {
 
 test("leaves a small prompt as it is, and marks equal prompts in the same way", () => {
   const parts = new LargeParts();
-  const small: Prompt = { system: "s", turns: [{ role: "user", text: "t" }] };
+  const small: Prompt = { system: "s", messages: [{ role: "user", text: "t" }] };
   assert.equal(parts.mark(small), small);
-  const large: Prompt = { system: "s".repeat(100_000), turns: [] };
+  const large: Prompt = { system: "s".repeat(100_000), messages: [] };
   expect(parts.mark(large)).toEqual(parts.mark(large));
   assert.ok(write(parts.mark(large)).length < 10_000);
 });

@@ -209,7 +209,7 @@ describe("usage of a stream", () => {
 
 describe("prompt caching", () => {
   const LONG = "x".repeat(5_000);
-  const prompt = { system: "", turns: [{ role: "user" as const, text: LONG }] };
+  const prompt = { system: "", messages: [{ role: "user" as const, text: LONG }] };
 
   test("OpenAI gets the key of the prefix, other servers do not", async () => {
     assert.equal((await modelOf("openai").sent({ cacheKey: "k1" }))[0]?.prompt_cache_key, "k1");
@@ -226,25 +226,29 @@ describe("prompt caching", () => {
     assert.deepEqual(has(await sent({ cacheKey: "k" }), "prompt_cache_key"), [false]);
   });
 
-  test("Anthropic gets a mark at the end of the earlier turns, if they are long", async () => {
+  test("Anthropic gets a mark at the end of the earlier messages, if they are long", async () => {
     const { sent } = modelOf("anthropic");
     const mark = { cache_control: { type: "ephemeral" } };
     const images = [{ mediaType: "image/png", data: new Uint8Array([1]) }];
     const last = { role: "user" as const, text: "b", images };
-    const turns = [...prompt.turns, { role: "assistant" as const, text: "a" }, last];
-    const [conversation] = await sent({ prompt: { system: "s", turns }, cacheKey: "k" });
+    const messages = [...prompt.messages, { role: "assistant" as const, text: "a" }, last];
+    const [conversation] = await sent({ prompt: { system: "s", messages }, cacheKey: "k" });
     assert.equal(conversation?.system, "s");
     const earlier = (conversation?.messages as Json[] | undefined)?.[1];
     assert.deepEqual(earlier, { role: "assistant", content: [{ type: "text", text: "a", ...mark }] });
     assert.equal(JSON.stringify(conversation).split("cache_control").length, 2, "one mark");
   });
 
-  test("Anthropic gets no mark in the last turn, and none in short earlier turns", async () => {
+  test("Anthropic gets no mark in the last message, and none in short earlier messages", async () => {
     const { sent } = modelOf("anthropic");
     const [single] = await sent({ prompt, cacheKey: "k" });
     assert.deepEqual(single?.messages, [{ role: "user", content: LONG }]);
-    const turns = [{ role: "user" as const, text: "a" }, { role: "assistant" as const, text: "b" }, ...prompt.turns];
-    assert.deepEqual(has(await sent({ prompt: { system: "s", turns }, cacheKey: "k" }), "cache_control"), [false]);
+    const messages = [
+      { role: "user" as const, text: "a" },
+      { role: "assistant" as const, text: "b" },
+      ...prompt.messages,
+    ];
+    assert.deepEqual(has(await sent({ prompt: { system: "s", messages }, cacheKey: "k" }), "cache_control"), [false]);
     assert.deepEqual(has(await sent({ cacheKey: "k" }), "cache_control"), [false]);
   });
 

@@ -11,7 +11,7 @@ import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/
 const FIRST: Forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
 const FULL: WireCall = {
   model: "m",
-  prompt: { system: "", turns: [{ role: "user", text: "Hi" }] },
+  prompt: { system: "", messages: [{ role: "user", text: "Hi" }] },
   maxTokens: 100,
   temperature: 1,
   stops: ["x"],

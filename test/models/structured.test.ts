@@ -100,7 +100,7 @@ for (const { name, kind, overrides, around, lax, anyJson } of PLACES) {
         const hostile = [SCHEMA, around.join("{}"), `"}${around.join("{}")}`, `\\"${around[0]}`, '"schema":'];
         const prompt: ModelCall["prompt"] = {
           system: hostile.join("\n"),
-          turns: [{ role: "user", text: hostile.join("\n") }],
+          messages: [{ role: "user", text: hostile.join("\n") }],
         };
         const property = `{"type":"string","description":${JSON.stringify(hostile[1])}}`;
         const schema = `{"type":"object","properties":{"a":${property}},"required":["a"],"additionalProperties":false}`;

@@ -441,7 +441,7 @@ test("an offline model answers without a network", async () => {
     { name: "offline-fast", vendor: "offline", model: "offline-fast", tier: "fast", images: false, jsonSchema: true },
     http,
   );
-  const prompt = { system: "", turns: [{ role: "user" as const, text: "What is 6 * 7?" }] };
+  const prompt = { system: "", messages: [{ role: "user" as const, text: "What is 6 * 7?" }] };
   assert.match(await ask(model, { prompt }), /42/);
   assert.equal(endOf(await read(model, { prompt })).model, "offline-fast");
 });

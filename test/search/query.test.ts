@@ -7,14 +7,14 @@ const user = (text: string) => ({ role: "user" as const, text });
 const assistant = (text: string) => ({ role: "assistant" as const, text });
 const PROSE = "It was a long day, and nobody had expected that it would rain. ".repeat(20);
 
-test("uses the last user turn as the query, on one line", () => {
-  const turns = [
+test("uses the last user message as the query, on one line", () => {
+  const messages = [
     user("Who won?"),
     assistant("The blue team."),
     user("  And\n\twhen was\u0000 that? "),
     assistant("It was"),
   ];
-  assert.equal(searchQuery(turns), "And when was that?");
+  assert.equal(searchQuery(messages), "And when was that?");
   assert.equal(searchQuery([user("Who won?"), user(" \n ")]), "Who won?");
   assert.equal(searchQuery([]), "");
   assert.equal(searchQuery([assistant("Hello")]), "");
@@ -56,10 +56,10 @@ test("limits any conversation to one well-formed line of 400 characters and 50 w
       .array(fc.constantFrom("word", "?", ". ", "\n", " ", "😀", "。", '"'), { maxLength: 2_000 })
       .map((all) => all.join("")),
   );
-  const turn = fc.record({ role: fc.constantFrom("user" as const, "assistant" as const), text });
+  const message = fc.record({ role: fc.constantFrom("user" as const, "assistant" as const), text });
   fc.assert(
-    fc.property(fc.array(turn, { maxLength: 4 }), (turns) => {
-      const query = searchQuery(turns);
+    fc.property(fc.array(message, { maxLength: 4 }), (messages) => {
+      const query = searchQuery(messages);
       assert.ok(query.length <= 400 && query.isWellFormed() && query === query.trim());
       assert.ok(query.split(/\s/).length <= 50);
       assert.doesNotMatch(query, /\p{Cc}/u);

@@ -170,7 +170,7 @@ export declare type ChatPart_File_Source = Message<"chorus.v1.ChatPart.File.Sour
 export declare const ChatPart_File_SourceSchema: GenMessage<ChatPart_File_Source>;
 
 /**
- * One turn of a conversation.
+ * One message of a conversation.
  *
  * @generated from message chorus.v1.ChatMessage
  */

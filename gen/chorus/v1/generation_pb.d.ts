@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chorus_v1_generation: GenFile;
 
 /**
- * One turn of a conversation.
+ * One message of a conversation.
  *
  * @generated from message chorus.v1.Message
  */
@@ -237,7 +237,7 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   intelligenceTrace?: boolean | undefined;
 
   /**
-   * True continues the last message, which must have the role `assistant`, instead of starting a new turn. Default
+   * True continues the last message, which must have the role `assistant`, instead of starting a new one. Default
    * false. Not possible with a JSON Schema.
    *
    * @generated from field: optional bool continue_last_message = 13 [json_name = "continue"];

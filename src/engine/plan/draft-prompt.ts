@@ -6,7 +6,7 @@ import type { Draft } from "./draft.ts";
 const MAX_LENGTH = 16_000;
 
 /**
- * Adds an instruction, drafts and notes to the last turn of a prompt. The drafts are anonymous, and their order is
+ * Adds an instruction, drafts and notes to the last message of a prompt. The drafts are anonymous, and their order is
  * random but the same for every call of a generation.
  */
 export function withDrafts(
@@ -20,14 +20,14 @@ export function withDrafts(
 }
 
 /**
- * Appends to the last text of the user's turn. The text before it stays unchanged, so that vendors can serve it from
+ * Appends to the last text of the user's message. The text before it stays unchanged, so that vendors can serve it from
  * their cache. It is not added as a separate part, because some OpenAI-compatible servers reject that.
  */
 function withAddition(prompt: Prompt, addition: string): Prompt {
-  const last = prompt.turns.at(-1);
-  if (last?.role !== "user") return { ...prompt, turns: [...prompt.turns, { role: "user", text: addition }] };
+  const last = prompt.messages.at(-1);
+  if (last?.role !== "user") return { ...prompt, messages: [...prompt.messages, { role: "user", text: addition }] };
   const text = last.text === "" ? addition : `${last.text}\n\n${addition}`;
-  return { ...prompt, turns: [...prompt.turns.slice(0, -1), { ...last, text }] };
+  return { ...prompt, messages: [...prompt.messages.slice(0, -1), { ...last, text }] };
 }
 
 function shuffled(drafts: readonly Draft[], seed: string): string[] {

@@ -31,7 +31,7 @@ function generate(call: ModelCall, model: string): { text: string; end: End } {
   const characters = [...rest.slice(0, Math.min(rest.length, ...ends))];
   const text = characters.slice(0, maxTokens * TOKEN_CHARACTERS).join("");
   const tokens = (length: number) => Math.ceil(length / TOKEN_CHARACTERS);
-  const inputTokens = tokens(prompt.turns.reduce((sum, { text }) => sum + text.length, 0));
+  const inputTokens = tokens(prompt.messages.reduce((sum, { text }) => sum + text.length, 0));
   const usage = { inputTokens, cachedTokens: 0, outputTokens: tokens(text.length), thinkingTokens: 0 };
   const reason = characters.length > maxTokens * TOKEN_CHARACTERS ? "length" : "stop";
   return { text, end: { type: "end", reason, usage, model } };

@@ -26,11 +26,11 @@ export type Reading = ReturnType<typeof read>;
  * they are about, which may be in an earlier message. `background` has the caller's instructions and the assistant's
  * messages. `begun` is the beginning of an answer to continue.
  */
-export function read({ system, turns: all }: Prompt) {
-  const turns = all.slice(-MAX_MESSAGES).map(({ role, text }) => ({ role, text: content(text) }));
-  if (turns.at(-2)?.role === "assistant" && CONTINUE.test(turns.at(-1)?.text ?? "")) turns.pop();
-  const begun = turns.at(-1)?.role === "assistant" ? (turns.pop()?.text ?? "") : "";
-  const { user: users = [], assistant = [] } = Object.groupBy(turns, ({ role }) => role);
+export function read({ system, messages: all }: Prompt) {
+  const messages = all.slice(-MAX_MESSAGES).map(({ role, text }) => ({ role, text: content(text) }));
+  if (messages.at(-2)?.role === "assistant" && CONTINUE.test(messages.at(-1)?.text ?? "")) messages.pop();
+  const begun = messages.at(-1)?.role === "assistant" ? (messages.pop()?.text ?? "") : "";
+  const { user: users = [], assistant = [] } = Object.groupBy(messages, ({ role }) => role);
   const message = users.pop()?.text ?? "";
   const { ask, text } = divide(message);
   const earlier = users.map(({ text }) => divide(text).text || text.replace(/^.*\?$/s, "")).join("\n\n");

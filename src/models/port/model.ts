@@ -2,14 +2,14 @@ import type { Signal } from "../../concurrency/abort.ts";
 import type { Requester } from "../../concurrency/breaker.ts";
 import type { Level, Tier } from "../../contract/terms.ts";
 
-/** An image that belongs to a user's turn. */
+/** An image that belongs to a user's message. */
 export interface Image {
   mediaType: string;
   data: Uint8Array;
 }
 
-/** One turn of a conversation. Turns alternate; the first and the last are a user's. */
-export interface PromptTurn {
+/** One message of a conversation. Messages alternate; the first and the last are a user's. */
+export interface Message {
   readonly role: "user" | "assistant";
   readonly text: string;
   readonly images?: readonly Image[];
@@ -19,7 +19,7 @@ export interface PromptTurn {
 export interface Prompt {
   /** Instructions; empty for none. */
   readonly system: string;
-  readonly turns: readonly PromptTurn[];
+  readonly messages: readonly Message[];
 }
 
 /** How deeply a model may think before it answers. */

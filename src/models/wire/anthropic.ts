@@ -1,5 +1,5 @@
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
-import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import {
@@ -180,18 +180,18 @@ function systemBlocks(call: WireCall, forms: Forms): unknown {
 }
 
 /**
- * The turn before the last is marked: a next request of the conversation repeats everything up to there. The last turn
- * is not, because writing to the cache costs more than plain input, and many requests are never continued.
+ * The message before the last is marked: a next request of the conversation repeats everything up to there. The last
+ * message is not, because writing to the cache costs more than plain input, and many requests are never continued.
  */
 function messages(call: WireCall, forms: Forms): unknown[] {
-  const { system, turns } = call.prompt;
-  const earlier = turns.slice(0, -1);
+  const { system, messages } = call.prompt;
+  const earlier = messages.slice(0, -1);
   const length = earlier.reduce((sum, { text }) => sum + text.length, system.length);
   const marked = isMarking(call, forms) && length >= CACHED_FROM ? earlier.length - 1 : -1;
-  return turns.map((turn, at) => ({ role: turn.role, content: content(turn, at === marked) }));
+  return messages.map((message, at) => ({ role: message.role, content: content(message, at === marked) }));
 }
 
-function content({ text, images = [] }: PromptTurn, isMarked: boolean): unknown {
+function content({ text, images = [] }: Message, isMarked: boolean): unknown {
   if (images.length === 0 && !isMarked) return text;
   const blocks: object[] = images.map(({ mediaType, data }) => ({
     type: "image",

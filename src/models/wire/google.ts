@@ -1,4 +1,4 @@
-import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
 import {
   type Collector,
@@ -93,10 +93,13 @@ function thinkingConfig(model: string, depth: Reasoning, form: number): JsonObje
 }
 
 function contents({ prompt }: WireCall): unknown[] {
-  return prompt.turns.map((turn) => ({ role: turn.role === "user" ? "user" : "model", parts: parts(turn) }));
+  return prompt.messages.map((message) => ({
+    role: message.role === "user" ? "user" : "model",
+    parts: parts(message),
+  }));
 }
 
-function parts({ text, images = [] }: PromptTurn): unknown[] {
+function parts({ text, images = [] }: Message): unknown[] {
   const pictures = images.map(({ mediaType, data }) => ({
     inlineData: { mimeType: mediaType, data: Buffer.from(data).toString("base64") },
   }));

@@ -1,6 +1,6 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { ModelEntry } from "../port/entry.ts";
-import type { EndReason, PromptTurn, Reasoning } from "../port/model.ts";
+import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
 import {
@@ -104,12 +104,12 @@ export const openai: WireFormat = {
 };
 
 function messages({ prompt }: WireCall): unknown[] {
-  const turns = prompt.turns.map((turn) => ({ role: turn.role, content: content(turn) }));
-  return prompt.system === "" ? turns : [{ role: "system", content: prompt.system }, ...turns];
+  const messages = prompt.messages.map((message) => ({ role: message.role, content: content(message) }));
+  return prompt.system === "" ? messages : [{ role: "system", content: prompt.system }, ...messages];
 }
 
 /** Text without images is sent as a string, because some servers accept no parts. */
-function content({ text, images = [] }: PromptTurn): unknown {
+function content({ text, images = [] }: Message): unknown {
   if (images.length === 0) return text;
   const pictures = images.map(({ mediaType, data }) => ({
     type: "image_url",

@@ -7,14 +7,14 @@ import type { Prompt } from "../../../src/models/port/model.ts";
 import { end } from "../../models/fake-model.ts";
 import { saying } from "./members.ts";
 
-const PROMPT: Prompt = { system: "Be kind.", turns: [{ role: "user", text: "What is it?" }] };
+const PROMPT: Prompt = { system: "Be kind.", messages: [{ role: "user", text: "What is it?" }] };
 
 function drafts(...texts: string[]): Draft[] {
   return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, canonical: text, end: end() }));
 }
 
-function lastText({ turns }: Prompt): string {
-  return turns.at(-1)?.text ?? "";
+function lastText({ messages }: Prompt): string {
+  return messages.at(-1)?.text ?? "";
 }
 
 test("adds the drafts after the caller's prompt, marked as data and without names", () => {
@@ -51,9 +51,9 @@ test("orders the drafts at random, but the same way within a generation", () => 
 
 test("keeps images and cuts a long draft", () => {
   const images = [{ mediaType: "image/png", data: new Uint8Array(1) }];
-  const prompt: Prompt = { system: "", turns: [{ role: "user", text: "", images }] };
+  const prompt: Prompt = { system: "", messages: [{ role: "user", text: "", images }] };
   const judged = judgePrompt(prompt, drafts("x"), "g");
   assert.match(lastText(judged), /^Above is the request/);
-  assert.deepEqual(judged.turns.at(-1)?.images, images);
+  assert.deepEqual(judged.messages.at(-1)?.images, images);
   assert.ok(lastText(judgePrompt(PROMPT, drafts("y".repeat(100_000)), "g")).length < 20_000);
 });

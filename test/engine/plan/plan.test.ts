@@ -43,7 +43,7 @@ function three(fast: [Says, Says, Says], strong: [Says, Says, Says]) {
   return { catalogue, calls: () => models.map(({ calls }) => calls.length), models };
 }
 
-const lastText = ({ prompt }: ModelCall): string => prompt.turns.at(-1)?.text ?? "";
+const lastText = ({ prompt }: ModelCall): string => prompt.messages.at(-1)?.text ?? "";
 
 /** A strong model whose answer depends on what the call is for. */
 const phased =

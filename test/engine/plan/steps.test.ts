@@ -47,7 +47,7 @@ test("a vote that settles nothing has an agreement too", async () => {
 
 test("a late analysis tells its end once, and why", async () => {
   const strong: Says = (asked) =>
-    asked.prompt.turns.at(-1)?.text.includes("Do not answer it")
+    asked.prompt.messages.at(-1)?.text.includes("Do not answer it")
       ? typeof silent === "string"
         ? Promise.resolve([])
         : silent(asked)

@@ -290,7 +290,7 @@ test("takes the members that the request names when there is no schema", async (
 test("gives an answer or a summary when the request names no members", async () => {
   const extract = async (text: string) => {
     const system = ["You are Acme's help desk. Return JSON with the fields name and email."];
-    const prompt = buildPrompt({ system, turns: [{ role: "user", text }], continues: false }, "extract");
+    const prompt = buildPrompt({ system, messages: [{ role: "user", text }], continues: false }, "extract");
     return JSON.parse(await ask("", { prompt, format: { type: "json" } }));
   };
   assert.deepEqual(await extract("What is 2 + 2?"), { answer: 4 });

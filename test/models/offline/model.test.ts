@@ -88,14 +88,14 @@ test("continues an assistant's text at the end of the prompt", async () => {
   assert.equal(await ask([question, "Answer: "]), "It was designed by Ingrid Holm and opened in 1932.");
 });
 
-test("accepts turns without text, images and an empty conversation", async () => {
+test("accepts messages without text, images and an empty conversation", async () => {
   const images = [{ mediaType: "image/png", data: new Uint8Array([1, 2]) }];
-  const turns = [
+  const messages = [
     { role: "assistant" as const, text: "" },
     { role: "user" as const, text: "", images },
   ];
-  assert.match(await ask("", { prompt: { system: "", turns } }), /offline model/);
-  assert.match(await ask("", { prompt: { system: "", turns: [] } }), /offline model/);
+  assert.match(await ask("", { prompt: { system: "", messages } }), /offline model/);
+  assert.match(await ask("", { prompt: { system: "", messages: [] } }), /offline model/);
 });
 
 test("answers a question at the end of a long text, and one about a text after a long one", async () => {

@@ -63,7 +63,7 @@ test("answers questions with a sentence of the text", async () => {
   }
 });
 
-test("finds the text in an earlier turn and in the system message", async () => {
+test("finds the text in an earlier message and in the system message", async () => {
   assert.match(await ask([BRIDGE, "Noted.", "Who designed the bridge?"]), /Ingrid Holm/);
   assert.equal(await ask(["The code is 4711.", "Noted.", "What is the code?"]), "The code is 4711.");
   assert.match(await ask([`Summarise:\n${ARTICLE}`, "…", "Who leads the project?"]), /Jonas Weber/);
@@ -86,8 +86,8 @@ test("says when it cannot know the answer", async () => {
 
 test("does not answer from the service's instructions", async () => {
   const talk = async (...texts: string[]) => {
-    const turns = texts.map((text, i) => ({ role: i % 2 === 0 ? ("user" as const) : ("assistant" as const), text }));
-    const prompt = buildPrompt({ system: [], turns, continues: true }, "text");
+    const messages = texts.map((text, i) => ({ role: i % 2 === 0 ? ("user" as const) : ("assistant" as const), text }));
+    const prompt = buildPrompt({ system: [], messages, continues: true }, "text");
     return ask("", { prompt });
   };
   assert.match(await talk("Who sends requests through an API?"), /^I cannot know/);
@@ -152,9 +152,9 @@ test("answers any conversation", async () => {
     fc.string({ unit: "grapheme" }),
     fc.constantFrom(ARTICLE, US_INVOICE, "Summarise", '"""', "{", "<text>"),
   );
-  const turns = fc.array(texts, { minLength: 1, maxLength: 4 });
+  const messages = fc.array(texts, { minLength: 1, maxLength: 4 });
   await fc.assert(
-    fc.asyncProperty(turns, texts, async (said, system) => {
+    fc.asyncProperty(messages, texts, async (said, system) => {
       assert.equal(typeof (await ask(said, { system })), "string");
       const answer = await askJson(said.slice(0, said.length - ((said.length + 1) % 2)), undefined, { system });
       assert.ok(typeof answer === "object" && answer !== null && !Array.isArray(answer));

@@ -103,7 +103,7 @@ test("puts the effort and the schema into one output_config", async () => {
 });
 
 test("marks long instructions for the cache only when the call has a cache key", async () => {
-  const prompt = { system: "s".repeat(5_000), turns: [{ role: "user" as const, text: "Hi" }] };
+  const prompt = { system: "s".repeat(5_000), messages: [{ role: "user" as const, text: "Hi" }] };
   const mark = { cache_control: { type: "ephemeral" } };
   const [marked] = await sent({ prompt, cacheKey: "k" });
   assert.deepEqual(marked?.system, [{ type: "text", text: prompt.system, ...mark }]);
@@ -114,7 +114,7 @@ test("marks long instructions for the cache only when the call has a cache key",
 });
 
 test("leaves the marks out where they are refused", async () => {
-  const prompt = { system: "s".repeat(5_000), turns: [{ role: "user" as const, text: "Hi" }] };
+  const prompt = { system: "s".repeat(5_000), messages: [{ role: "user" as const, text: "Hi" }] };
   vendor.reply(refusal("system.0.cache_control: Extra inputs are not permitted"));
   const bodies = await sent({ prompt, cacheKey: "k" });
   assert.equal(bodies.length, 2);

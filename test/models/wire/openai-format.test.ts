@@ -93,7 +93,7 @@ test("finds the refused field in errors whose message is no text", async () => {
 test("asks OpenRouter for reasoning in its own field", () => {
   const entry = vendor.entry({ ...COMPATIBLE, baseUrl: "https://openrouter.ai/api/v1" });
   const forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
-  const prompt = { system: "", turns: [] };
+  const prompt = { system: "", messages: [] };
   const wanted = { model: "m", prompt, maxTokens: 5, temperature: undefined, stops: [], format: undefined };
   const { body } = openai.request(
     entry,
