@@ -8,6 +8,7 @@ import type { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.j
 import type { MetricsRequest, MetricsResponse, QuotasResponse } from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
+import { createShares } from "../overload/shares.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -17,7 +18,7 @@ import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
 import { createOperationsAdmin } from "./operations.ts";
 import type { Admin } from "./shared/admin.ts";
-import { createShares, shared } from "./shared/shares.ts";
+import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions, type OwnerSession } from "./sign-in/owner-sessions.ts";
 import type { Session, Sessions } from "./sign-in/sessions.ts";

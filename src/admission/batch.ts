@@ -1,11 +1,12 @@
 import { Turns } from "../concurrency/turns.ts";
 import { Failure } from "../contract/failure.ts";
+import { PER_TURN } from "../overload/bounds.ts";
 
 /**
- * Ends of items in one turn of the event loop, of each item in turn. Equal items share a place. What follows an end,
- * such as a response, takes about 0.1 ms. The whole process shares it, because it has one event loop.
+ * Ends of items, of each item in turn. Equal items share a place. What follows an end is a response, for example. The
+ * whole process shares it, because it has one event loop.
  */
-const turns = new Turns<unknown>(8);
+const turns = new Turns<unknown>(PER_TURN.results);
 
 interface Queued<Item, Result> {
   item: Item;
@@ -53,7 +54,7 @@ export function createBatcher<Item, Result>(
   }
 
   return (key, item) => {
-    if (waiting >= maxWaiting) return Promise.reject(new Failure("overloaded", { retryAfterMs: 1_000 }));
+    if (waiting >= maxWaiting) return Promise.reject(new Failure("overloaded"));
     return new Promise((resolve, reject) => {
       waiting += 1;
       const queue = queues.get(key);

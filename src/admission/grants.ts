@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { WAITING } from "../overload/bounds.ts";
 import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -15,9 +16,6 @@ export const CALL_BACK = "chorus_call_back";
 
 /** Time after which unused headroom is looked for, in milliseconds. */
 const TICK_MS = 250;
-
-/** Largest number of requests that wait for the database. */
-const MAX_WAITING = 20_000;
 
 /** Longest wait at shutdown for the return of the grants, in milliseconds. */
 const RETURN_MS = 1_000;
@@ -110,7 +108,7 @@ export class Grants {
    */
   admit(workspaceId: string, ask: Ask): Promise<string | undefined> | undefined {
     this.#parts.journal.checkWritable();
-    if (this.#asks.size >= MAX_WAITING) throw overloaded(new Error("too many requests wait for admission"));
+    if (this.#asks.size >= WAITING.admissions) throw overloaded(new Error("too many requests wait for admission"));
     const waiting = new Waiting();
     this.#asks.set(ask.requestId, waiting);
     this.#tell({ type: "request", workspace: workspaceId, ...ask });

@@ -1,13 +1,11 @@
 import { Failure } from "../contract/failure.ts";
+import { WAITING } from "../overload/bounds.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import type { Caller } from "./authenticate.ts";
 import { createBatcher } from "./batch.ts";
 
 /** Time for which the look-up of a key suffices, in milliseconds. */
 const FRESH_MS = 500;
-
-/** Limits of the batches of look-ups. */
-const BATCHES = { maxItems: 1_000, maxWaiting: 10_000 };
 
 /**
  * Creates a check of keys at admission. A request can arrive slowly, and its key can be revoked meanwhile. So a key
@@ -20,7 +18,7 @@ export function createKeyCheck(
   pool: Pool,
   clock?: () => number,
 ): (caller: Caller, checkedAt: number) => Promise<void> | undefined {
-  const find = createBatcher((_: string, ids: string[]) => findOwners(pool, ids, clock), BATCHES);
+  const find = createBatcher((_: string, ids: string[]) => findOwners(pool, ids, clock), WAITING.lookUps);
 
   async function check({ keyId, workspaceId }: Caller): Promise<void> {
     if ((await orOverloaded(find("keys", keyId))) !== workspaceId) throw new Failure("unauthenticated");

@@ -1,3 +1,4 @@
+import { WAITING } from "../overload/bounds.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { orOverloaded } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
@@ -18,9 +19,6 @@ const CHANNEL = "chorus_secrets";
 
 /** Largest number of cached valid secrets, and of cached unknown ones. About 5 MB together. */
 const MAX_CACHED = 10_000;
-
-/** Limits of the batches of look-ups. */
-const BATCHES = { maxItems: 1_000, maxWaiting: 10_000 };
 
 /** What a valid secret gives access to. */
 interface Valid {
@@ -76,8 +74,8 @@ export function createSecretCache<Found extends Valid>(
     const found = await read(hashes);
     return hashes.map((hash) => ({ startedAt, period, found: found.get(hashName(hash)) }));
   };
-  const lookUpKnown = createBatcher(readBatch, BATCHES);
-  const lookUpUnknown = createBatcher(readBatch, BATCHES);
+  const lookUpKnown = createBatcher(readBatch, WAITING.lookUps);
+  const lookUpUnknown = createBatcher(readBatch, WAITING.lookUps);
   const isFresh = (startedAt: number, ms: number): boolean => clock() - startedAt < ms && clock() >= startedAt;
   // Messages are about secrets that exist.
   const agesOf = ({ found, period }: LookUp<Found>) =>

@@ -1,3 +1,4 @@
+import { WAITING } from "../overload/bounds.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
 import { type Refusal, refusalFailure } from "./escrow/refusal.ts";
@@ -26,10 +27,7 @@ export interface Standing {
 export function createStanding(pool: Pool, clock?: () => number): Standing {
   /** Workspaces that can make requests, and when that was last known, the oldest first. */
   const good = new Map<string, number>();
-  const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), {
-    maxItems: 1_000,
-    maxWaiting: 10_000,
-  });
+  const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
 
   function note(workspaceId: string, isAdmitted: boolean): void {
     good.delete(workspaceId);

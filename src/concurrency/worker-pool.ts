@@ -277,5 +277,5 @@ async function measure(worker: Worker): Promise<{ bytes: number; usedMs: number 
 }
 
 function overloaded(): Failure {
-  return new Failure("overloaded", { retryAfterMs: 1_000 });
+  return new Failure("overloaded");
 }

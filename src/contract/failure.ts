@@ -9,6 +9,8 @@ interface FailureRow {
   readonly connect: Code;
   /** Message for the caller when the code that throws gives none. */
   readonly message: string;
+  /** Milliseconds after which the request may succeed, when the code that throws knows no better. */
+  readonly retryAfterMs?: number;
 }
 
 /**
@@ -179,6 +181,7 @@ export const FAILURES = {
     code: "overloaded",
     connect: Code.Unavailable,
     message: "The service cannot accept this request now. Wait, then send it again.",
+    retryAfterMs: 1_000,
   },
   timed_out: {
     http: 504,
@@ -203,7 +206,7 @@ export interface FailureInit {
   field?: string;
   /** Name of the limit that was reached, such as `requests_per_minute`. */
   limit?: string;
-  /** Milliseconds after which the same request may succeed. */
+  /** Milliseconds after which the same request may succeed. Default: the table's. */
   retryAfterMs?: number;
   /** For the service's log only; never sent to the caller. */
   cause?: unknown;
@@ -222,7 +225,7 @@ export class Failure extends Error {
     this.kind = kind;
     this.field = init.field;
     this.limit = init.limit;
-    this.retryAfterMs = init.retryAfterMs;
+    this.retryAfterMs = init.retryAfterMs ?? this.row.retryAfterMs;
   }
 
   /** This failure's row of the table. */

@@ -1,6 +1,7 @@
 import type { Signal } from "../concurrency/abort.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { End, Piece, Pieces, Step } from "../models/port/model.ts";
+import { PER_TURN } from "../overload/bounds.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
 import {
@@ -23,8 +24,8 @@ import type { TokenMeter } from "./tokens/token-meter.ts";
  */
 const SLICE = 8 * 1024;
 
-/** Slices of long texts that are counted in one turn of the event loop, one of each answer in turn. */
-const slices = new Turns<string>(2);
+/** Slices of long texts that are counted, one of each answer in turn. */
+const slices = new Turns<string>(PER_TURN.counted);
 
 type Next = IteratorResult<EngineEvent, undefined>;
 

@@ -13,6 +13,7 @@ import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createTrace } from "../engine/trace.ts";
+import { PER_TURN } from "../overload/bounds.ts";
 import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
 import { callerEvent, engineEvents, openingEvents, search } from "./answer.ts";
@@ -73,7 +74,7 @@ export function createGeneration(current: () => GenerationParts): Generation {
       const turn = turns.enter(workspaceId);
       if (isRepeatable) return turn;
       const { inFlight, admission } = current();
-      if (inFlight.draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
+      if (inFlight.draining) throw new Failure("overloaded");
       return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);
     },
     generate: (request, context, streamed) => generate(current(), request, context, streamed),
@@ -92,10 +93,9 @@ export function createGeneration(current: () => GenerationParts): Generation {
 }
 
 /**
- * Pieces of work of requests that start in one turn of the event loop; each takes 0.03 to 0.3 ms. The whole process
- * shares it, because it has one event loop.
+ * Pieces of work of requests, of each workspace in turn. The whole process shares it, because it has one event loop.
  */
-const turns = new Turns<string>(8, 64);
+const turns = new Turns<string>(...PER_TURN.requests);
 
 /** The six steps of a request: check, level, input, lease, answer, settle. */
 async function* generate(

@@ -82,7 +82,7 @@ export function createInFlight(): InFlight {
       return running.size;
     },
     begin(caller) {
-      if (draining) throw new Failure("overloaded", { retryAfterMs: 1_000 });
+      if (draining) throw new Failure("overloaded");
       const run = new Run(caller, end);
       running.add(run.link);
       return run;

@@ -59,5 +59,5 @@ export type GenerateEvent =
  */
 export function visibleError(error: unknown): unknown {
   if (!(error instanceof CutShort)) return error;
-  return error.why === "deadline" ? new Failure("timed_out") : new Failure("overloaded", { retryAfterMs: 1_000 });
+  return error.why === "deadline" ? new Failure("timed_out") : new Failure("overloaded");
 }

@@ -1,21 +1,7 @@
 import { Turns } from "../concurrency/turns.ts";
 import { CallerGone } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
-
-/** Largest body, in bytes. */
-export const MAX_BODY = 64 * 1024 * 1024;
-
-/** Largest request to a service that takes no prompts, in bytes. */
-export const MAX_SMALL_BODY = 64 * 1024;
-
-/** A sender whose bodies together are no larger may use the part of the memory that others may not, in bytes. */
-const SMALL = 1024 * 1024;
-
-/** Memory for the bodies of sign-ins, owners and operators, in bytes. */
-const ADMIN_BYTES = 16 * 1024 * 1024;
-
-/** Least rate at which a body must arrive after its first `idleMs`, in bytes per millisecond (128 kbit/s). */
-const LEAST_RATE = 16;
+import { BODIES, PER_TURN } from "./bounds.ts";
 
 /** Time between two searches for late bodies, in milliseconds. */
 const SWEEP_MS = 1_000;
@@ -67,8 +53,8 @@ export interface BodyHold {
  * @param onShed called for each body that is refused or aborted
  */
 export function createBodyBudget(total: number, timeouts: BodyTimeouts, onShed: OnShed = () => undefined): BodyBudget {
-  const callers = new BodyPool(total, MAX_BODY, timeouts, onShed);
-  const admins = new BodyPool(ADMIN_BYTES, MAX_SMALL_BODY, timeouts, onShed);
+  const callers = new BodyPool(total, BODIES.max, timeouts, onShed);
+  const admins = new BodyPool(BODIES.adminBytes, BODIES.maxSmall, timeouts, onShed);
   return {
     open: (sender, abort) =>
       "admin" in sender ? admins.open(sender.admin, abort) : callers.open(sender.workspaceId, abort),
@@ -93,18 +79,22 @@ class BodyPool {
   readonly #timeouts: BodyTimeouts;
   readonly #onShed: OnShed;
   readonly #shares = new Map<string, Share>();
-  /** Most bytes of all senders, of those that use more than `SMALL`, and of one sender. */
+  /** Most bytes of all senders, of those that use more than `BODIES.small`, and of one sender. */
   readonly #limits: { readonly all: number; readonly large: number; readonly sender: number };
   used = 0;
   /** The part of `used` that belongs to complete bodies. */
   #complete = 0;
   #sweep: NodeJS.Timeout | undefined;
-  /** Late bodies. Bodies that began together are late together, and each refusal takes 0.3 ms. */
-  readonly #late = new Turns<string>(8);
+  /** Late bodies. Bodies that began together are late together. */
+  readonly #late = new Turns<string>(PER_TURN.late);
 
   constructor(total: number, maxBody: number, timeouts: BodyTimeouts, onShed: OnShed) {
-    const large = Math.max(total * 0.75, maxBody);
-    this.#limits = { all: large + total / 4, large, sender: Math.max(total / 2, maxBody) };
+    const large = Math.max(total * BODIES.largeShare, maxBody);
+    this.#limits = {
+      all: large + total * (1 - BODIES.largeShare),
+      large,
+      sender: Math.max(total * BODIES.ownShare, maxBody),
+    };
     this.#timeouts = timeouts;
     this.#onShed = onShed;
   }
@@ -160,7 +150,7 @@ class BodyPool {
 
   #fits(share: Share, bytes: number, used: number): boolean {
     const own = share.used + bytes;
-    return own <= this.#limits.sender && used + bytes <= (own > SMALL ? this.#limits.large : this.#limits.all);
+    return own <= this.#limits.sender && used + bytes <= (own > BODIES.small ? this.#limits.large : this.#limits.all);
   }
 
   /** The sender with memory of arriving bodies that uses most, if it uses more than `bytes`. */
@@ -245,13 +235,12 @@ class Hold implements BodyHold {
       this.#seenAt = now;
     }
     const age = now - this.#startedAt;
-    return now - this.#seenAt >= idleMs || age >= totalMs || this.held < (age - idleMs) * LEAST_RATE;
+    return now - this.#seenAt >= idleMs || age >= totalMs || this.held < (age - idleMs) * BODIES.leastRate;
   }
 }
 
 function full(): Failure {
   return new Failure("overloaded", {
     message: "The service has no memory left for this body. Send the request again after the stated time.",
-    retryAfterMs: 1_000,
   });
 }

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Failure } from "../contract/failure.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { SHEDDING } from "./bounds.ts";
 
 /** Refuses some requests of callers while the event loop is late. */
 export interface Shedder {
@@ -8,18 +9,8 @@ export interface Shedder {
   admit(workspace: string): void;
 }
 
-/** Length of a window, in milliseconds. */
-const WINDOW_MS = 500;
 /** Interval of the timer whose delay is measured, in milliseconds. */
 const RESOLUTION_MS = 10;
-/** Factors of the cap after a window with too much delay and after one with little. */
-const DECREASE = 0.7;
-const INCREASE = 1.25;
-/** Lowest cap, because a workspace with so few requests is not the reason for the delay. */
-const MIN_CAP = 50;
-/** Windows in a row with little delay and without a refusal after which nothing is counted any more. */
-const CALM_WINDOWS = 10;
-
 /**
  * Creates a shedder, and the function that ends each window. After a second window in a row with too much delay, each
  * workspace may have at most `cap` requests in a window. The cap is the same for all, so it concerns the workspaces
@@ -43,8 +34,8 @@ export function createShedder(
     // A workspace that is alone delays nobody else.
     if (admitted.size < 2) cap = Number.POSITIVE_INFINITY;
     else if (delayMs > boundMs)
-      cap = Math.max(MIN_CAP, Math.floor(DECREASE * Math.min(cap, Math.max(...admitted.values(), 0))));
-    else if (delayMs < boundMs / 2) cap = Math.ceil(INCREASE * cap);
+      cap = Math.max(SHEDDING.minCap, Math.floor(SHEDDING.decrease * Math.min(cap, Math.max(...admitted.values(), 0))));
+    else if (delayMs < boundMs / 2) cap = Math.ceil(SHEDDING.increase * cap);
     calm = delayMs < boundMs / 2 && refused === 0 ? calm + 1 : 0;
   }
 
@@ -55,14 +46,14 @@ export function createShedder(
       if (count >= cap) {
         refused += 1;
         telemetry.requestShed("event_loop");
-        throw new Failure("overloaded", { retryAfterMs: 1_000 });
+        throw new Failure("overloaded");
       }
       counts.set(workspace, count + 1);
     },
     endWindow(delayMs) {
       if (counts) adapt(counts, delayMs);
       else if (delayMs > boundMs) calm = 0;
-      const isWatched = counts ? calm < CALM_WINDOWS : delayMs > boundMs;
+      const isWatched = counts ? calm < SHEDDING.calmWindows : delayMs > boundMs;
       if (!isWatched) cap = Number.POSITIVE_INFINITY;
       counts = isWatched ? new Map() : undefined;
       refused = 0;
@@ -81,10 +72,10 @@ export function startShedder(boundMs: number, telemetry: Telemetry): Shedder & {
   delays.enable();
   const timer = setInterval(() => {
     // The mean is not a number when the loop was held for the whole window, because the timer has not run then.
-    const delay = delays.count > 0 ? delays.mean / 1e6 - RESOLUTION_MS : WINDOW_MS;
+    const delay = delays.count > 0 ? delays.mean / 1e6 - RESOLUTION_MS : SHEDDING.windowMs;
     delays.reset();
     shedder.endWindow(delay);
-  }, WINDOW_MS).unref();
+  }, SHEDDING.windowMs).unref();
   return {
     admit: shedder.admit,
     stop() {

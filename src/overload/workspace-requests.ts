@@ -1,4 +1,5 @@
 import { Failure } from "../contract/failure.ts";
+import { CONNECTIONS } from "./bounds.ts";
 
 /** Counts the open requests of each workspace, and keeps one workspace from using all connections. */
 export interface WorkspaceRequests {
@@ -15,16 +16,16 @@ export interface WorkspaceRequests {
  * @param onShed called when a request is refused
  */
 export function createWorkspaceRequests(max: number, onShed: () => void): WorkspaceRequests {
+  const { share } = CONNECTIONS;
   const open = new Map<string, number>();
   let total = 0;
   return {
     begin(workspaceId) {
       const own = open.get(workspaceId) ?? 0;
-      if (own >= max / 2 && total >= max * 0.75) {
+      if (own >= max * share.own && total >= max * share.all) {
         onShed();
         throw new Failure("overloaded", {
           message: "This workspace uses most of the connections. Send the request again after the stated time.",
-          retryAfterMs: 1_000,
         });
       }
       open.set(workspaceId, own + 1);

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { Failure } from "../contract/failure.ts";
+import { WAITING } from "../overload/bounds.ts";
 import { createAvailability } from "./availability.ts";
 import { againIfBlocked, withTimeout } from "./loop-time.ts";
 import { tlsOf } from "./tls.ts";
@@ -28,9 +29,6 @@ export interface PoolOptions {
   /** Called when the server has become unavailable, or available again. */
   onAvailability?: (isAvailable: boolean) => void;
 }
-
-/** Largest number of statements that wait for a connection. Further ones fail at once. */
-const MAX_WAITING = 1_000;
 
 const INT8 = 20;
 
@@ -64,7 +62,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
 
   async function borrowClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     availability.check();
-    if (pool.waitingCount >= MAX_WAITING)
+    if (pool.waitingCount >= WAITING.statements)
       throw overloaded(new Error("too many statements wait for a database connection"));
     const client = await againIfBlocked(connectMs, () => pool.connect());
     let isBroken = true;
@@ -185,7 +183,7 @@ export function isLocked(error: unknown): boolean {
 
 /** The failure that callers get while the database is unavailable, with a wait of one second. */
 export function overloaded(cause: unknown): Failure {
-  return new Failure("overloaded", { retryAfterMs: 1_000, cause });
+  return new Failure("overloaded", { cause });
 }
 
 /** Turns the error of an unavailable database into `overloaded`. Every other error passes through. */

@@ -10,11 +10,12 @@ import { describe, vi } from "vitest";
 import { LinkedAbort } from "../../src/concurrency/abort.ts";
 import { CallerGone } from "../../src/contract/endings.ts";
 import { Failure } from "../../src/contract/failure.ts";
-import { type BodyHold, createBodyBudget, MAX_BODY } from "../../src/overload/body-budget.ts";
+import { type BodyHold, createBodyBudget } from "../../src/overload/body-budget.ts";
+import { BODIES } from "../../src/overload/bounds.ts";
+import { createJsonCounter } from "../../src/overload/value-count.ts";
 import { discardBody } from "../../src/transport/call/discard-body.ts";
 import { decodeText, parseBody } from "../../src/transport/call/json-body.ts";
 import { readBody } from "../../src/transport/call/receive.ts";
-import { createJsonCounter } from "../../src/transport/call/value-count.ts";
 import { adminOf } from "../helpers/admin.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -32,7 +33,7 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 const WORKSPACE = { workspaceId: "ws_1" };
 
 /** Reads the body of a request of a workspace. */
-async function read(request: IncomingMessage, budget = createBodyBudget(MAX_BODY, TIMEOUTS), proceed = () => {}) {
+async function read(request: IncomingMessage, budget = createBodyBudget(BODIES.max, TIMEOUTS), proceed = () => {}) {
   const response = { writeContinue: proceed } as ServerResponse;
   const call: Parameters<typeof readBody>[0] = {
     request,
@@ -40,7 +41,7 @@ async function read(request: IncomingMessage, budget = createBodyBudget(MAX_BODY
     signal: new LinkedAbort(undefined),
     hold: undefined,
   };
-  const blocks = await readBody(call, budget, WORKSPACE, { maxBytes: MAX_BODY, count: createJsonCounter() });
+  const blocks = await readBody(call, budget, WORKSPACE, { maxBytes: BODIES.max, count: createJsonCounter() });
   return { blocks, hold: call.hold };
 }
 
@@ -77,11 +78,11 @@ describe("the body budget", () => {
   });
 
   test("fits one body of the largest size, and small ones beside it, whatever the total", () => {
-    const budget = createBodyBudget(MAX_BODY, TIMEOUTS);
+    const budget = createBodyBudget(BODIES.max, TIMEOUTS);
     const ignore = () => undefined;
     const hold = budget.open({ workspaceId: "a" }, ignore);
-    hold.expect(MAX_BODY);
-    hold.take(MAX_BODY);
+    hold.expect(BODIES.max);
+    hold.take(BODIES.max);
     hold.complete();
     budget.open({ workspaceId: "b" }, ignore).take(MB);
     hold.release();
@@ -105,7 +106,7 @@ describe("the body budget", () => {
 
   test("takes nothing for bodies that have not arrived, and refuses one that cannot fit", () => {
     const { budget, open, fill } = bodies();
-    for (let i = 0; i < 100; i++) open("idle").expect(MAX_BODY);
+    for (let i = 0; i < 100; i++) open("idle").expect(BODIES.max);
     assert.equal(budget.used, 0);
     fill("a", 128);
     fill("b", 32);
@@ -181,7 +182,7 @@ test("reads the same text for any split into chunks, and releases the budget onc
         from += length;
       }
       chunks.push(bytes.subarray(from));
-      const budget = createBodyBudget(MAX_BODY, TIMEOUTS);
+      const budget = createBodyBudget(BODIES.max, TIMEOUTS);
       const body = await read(message(chunks, stated ? { "content-length": `${bytes.length}` } : {}), budget);
       assert.equal(textOf(body), text.replace(/^\ufeff/, ""));
       assert.equal(budget.used, bytes.length);
@@ -327,7 +328,7 @@ describe("bodies over the public listener", () => {
     t,
   }) => {
     const raw = await openRaw(t, service.url);
-    raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY + 1 }));
+    raw.send(head("POST", "/v1/generate", { ...post, "Content-Length": BODIES.max + 1 }));
     const refused = await raw.read();
     assert.equal(refused.status, 413);
     const { message, request_id, ...rest } = JSON.parse(refused.body);
@@ -342,17 +343,17 @@ describe("bodies over the public listener", () => {
     t,
   }) => {
     const start = '{"prompt":"a","x":"';
-    const body = Buffer.alloc(MAX_BODY, "x");
+    const body = Buffer.alloc(BODIES.max, "x");
     body.write(start);
-    body.write('"}', MAX_BODY - 2);
+    body.write('"}', BODIES.max - 2);
     const stated = await openRaw(t, service.url);
-    stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": MAX_BODY }));
+    stated.send(head("POST", "/v1/generate", { ...post, "Content-Length": BODIES.max }));
     stated.send(body);
     assert.equal((await stated.read()).status, 200);
 
     const chunked = await openRaw(t, service.url);
     chunked.send(head("POST", "/v1/generate", { ...post, "Transfer-Encoding": "chunked" }));
-    chunked.send(`${MAX_BODY.toString(16)}\r\n`);
+    chunked.send(`${BODIES.max.toString(16)}\r\n`);
     chunked.send(body);
     chunked.send("\r\n1\r\nx\r\n");
     assert.equal((await chunked.read()).status, 413);
@@ -360,8 +361,8 @@ describe("bodies over the public listener", () => {
 
   test("refuses 64 MB with a bad key without reading the body", async ({ service, shared: { post }, t }) => {
     const raw = await openRaw(t, service.url);
-    raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": MAX_BODY }));
-    raw.send(Buffer.alloc(MAX_BODY));
+    raw.send(head("POST", "/v1/generate", { ...post, "X-API-Key": "bad", "Content-Length": BODIES.max }));
+    raw.send(Buffer.alloc(BODIES.max));
     assert.equal((await raw.read()).status, 401);
     assert.ok(raw.socket.writableLength > 40 * MB, `${raw.socket.writableLength} bytes were not read`);
   });

@@ -1,6 +1,7 @@
 import { createBatcher } from "../../admission/batch.ts";
 import { createSecret, hashSecret, isWellFormed, type SecretPrefix } from "../../admission/secret.ts";
 import { Failure } from "../../contract/failure.ts";
+import { WAITING } from "../../overload/bounds.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, record, WHOLE_SERVICE } from "../shared/audit.ts";
 
@@ -81,7 +82,7 @@ export function createSessions<Row extends SessionRow, S extends Session>(
     return hashes.map((hash) => found.get(hash.toString("latin1")));
   };
   // Concurrent look-ups share a statement, which bounds the load of many invalid secrets.
-  const lookUp = createBatcher(readBatch, { maxItems: 1_000, maxWaiting: 10_000 });
+  const lookUp = createBatcher(readBatch, WAITING.lookUps);
   const find = async (secret: string | undefined) =>
     secret && isWellFormed(secret, kind.prefix) ? lookUp("sessions", hashSecret(secret)) : undefined;
   const audit = (query: Query, { actor }: Session, action: string) =>

@@ -1,6 +1,7 @@
 import { isWellFormed } from "../../admission/secret.ts";
 import { Failure } from "../../contract/failure.ts";
-import { runAs, type Shares } from "../shared/shares.ts";
+import type { Shares } from "../../overload/shares.ts";
+import { runAs } from "../shared/run-as.ts";
 import { createAttempts } from "./attempts.ts";
 import { refusedOperatorToken } from "./operator-sessions.ts";
 import { type OwnerSession, refusedLink, refusedToken } from "./owner-sessions.ts";

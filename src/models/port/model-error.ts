@@ -1,3 +1,4 @@
+import { FAILURES } from "../../contract/failure.ts";
 /**
  * Why a call was not sent. `full`: too many calls wait. `late`: it would wait too long. `connections`: the workspace
  * has its share of all connections to vendors. `descriptors`: the process can open no further socket.
@@ -140,7 +141,11 @@ export function circuitOpen(failedShare: number, last: ModelError | undefined, s
   });
 }
 
-/** A call that the service did not send. @param retryAfterMs default: one second */
-export function notSent(refusal: CallRefusal, retryAfterMs = 1_000, cause?: unknown): ModelError {
+/** A call that the service did not send. @param retryAfterMs default: that of `overloaded` */
+export function notSent(
+  refusal: CallRefusal,
+  retryAfterMs: number = FAILURES.overloaded.retryAfterMs,
+  cause?: unknown,
+): ModelError {
   return new ModelError(REFUSALS[refusal], { retryable: false, kind: "not_asked", refusal, retryAfterMs, cause });
 }

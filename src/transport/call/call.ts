@@ -8,12 +8,12 @@ import { newRequestId } from "../../contract/request-id.ts";
 import type { ReadRequest } from "../../generate/read-request.ts";
 import type { Facts, GenerateEvent, RequestContext } from "../../generate/request-context.ts";
 import type { BodyHold } from "../../overload/body-budget.ts";
+import type { ValueCounter } from "../../overload/value-count.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { BodyForm, Decoded, EventFormat, Head, Reply } from "./format.ts";
 import { callerOf, type Identity } from "./identity.ts";
 import type { Method } from "./methods.ts";
 import { type UnknownMembers, unknownNotices } from "./unknown-members.ts";
-import type { ValueCounter } from "./value-count.ts";
 
 /** Why a call is aborted whose HTTP/2 stream closes. One for all, because the stack of an error takes time. */
 const GONE = new CallerGone();

@@ -1,13 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { Turns } from "../../concurrency/turns.ts";
+import { BODIES, PER_TURN } from "../../overload/bounds.ts";
 import { freeChunk } from "./free-chunk.ts";
 
-/** How much of a refused body is still read. */
-const BYTES = 1024 * 1024;
-const MS = 1_000;
-
-/** Chunks of up to 64 KB dropped in one turn, one of each body in turn. Without turns, a flood would hold the loop. */
-const turns = new Turns<IncomingMessage>(4);
+/** Chunks, one of each body in turn. Without turns, a flood would hold the loop. */
+const turns = new Turns<IncomingMessage>(PER_TURN.dropped);
 
 /**
  * Reads and drops up to 1 MB of a refused body, for up to a second, in turns of the event loop. Closing a connection
@@ -27,13 +24,13 @@ export function discardBody(request: IncomingMessage): Promise<void> {
       bytes += chunk.length;
       freeChunk(chunk);
       request.pause();
-      if (bytes <= BYTES) turns.add(request, resume);
+      if (bytes <= BODIES.dropped.bytes) turns.add(request, resume);
     };
     const resume = () => {
       if (!hasEnded) request.resume();
       return !hasEnded;
     };
-    const timer = setTimeout(end, MS);
+    const timer = setTimeout(end, BODIES.dropped.ms);
     request.on("end", end).on("close", end).on("data", onData).resume();
   });
 }

@@ -11,7 +11,7 @@ import { type ChatService, CreateChatCompletionRequestSchema } from "../../../ge
 import { GenerateRequestSchema, GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
-import { MAX_BODY, MAX_SMALL_BODY } from "../../overload/body-budget.ts";
+import { BODIES } from "../../overload/bounds.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 
 /** Services of operators and owners. */
@@ -91,6 +91,6 @@ function readMethod(desc: DescMethod): Method {
     isReadOnly,
     takesPrompt,
     isRepeatable: takesPrompt && desc.methodKind === "unary",
-    maxBytes: takesPrompt ? MAX_BODY : MAX_SMALL_BODY,
+    maxBytes: takesPrompt ? BODIES.max : BODIES.maxSmall,
   };
 }

@@ -2,9 +2,11 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Signal } from "../../concurrency/abort.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import type { ReadOptions, ReadRequest } from "../../generate/read-request.ts";
+import { checkStatedLength, meterBody } from "../../overload/body-bounds.ts";
 import type { BodyBudget, BodySender } from "../../overload/body-budget.ts";
+import { BODIES } from "../../overload/bounds.ts";
+import type { ValueCounter } from "../../overload/value-count.ts";
 import { Blocks } from "./blocks.ts";
-import { checkStatedLength, meterBody } from "./body-bounds.ts";
 import type { Format } from "./call.ts";
 import { type Call, streamOf } from "./call.ts";
 import { expectsContinue, hasBody } from "./check-head.ts";
@@ -12,7 +14,6 @@ import { discardBody } from "./discard-body.ts";
 import type { BodyForm, Decoded } from "./format.ts";
 import { callerOf, senderOf } from "./identity.ts";
 import type { Method } from "./methods.ts";
-import type { ValueCounter } from "./value-count.ts";
 
 /** What a large body needs in a thread. */
 interface Source extends ReadOptions {
@@ -36,9 +37,6 @@ export interface Bodies {
   readonly budget: BodyBudget;
   readonly reader: LargeReader;
 }
-
-/** Largest body that is read on the event loop, in bytes. In the worst case its text takes 13 ms to count. */
-const MAX_INLINE = 16 * 1024;
 
 /** Bytes of flags and length before a message that is wrapped. */
 const PREFIX_BYTES = 5;
@@ -66,7 +64,7 @@ export async function receive(
   const { form } = format;
   const bounds = { maxBytes: method.maxBytes, prefixBytes: form.isWrapped ? PREFIX_BYTES : 0 };
   const body = await readBody(call, budget, senderOf(call.identity), { ...bounds, count: format.counter(method) });
-  if (!method.takesPrompt || body.size <= MAX_INLINE) return format.decode(body.join(), method);
+  if (!method.takesPrompt || body.size <= BODIES.maxInline) return format.decode(body.join(), method);
   const { signal, isRepeatable } = call;
   const streamed = method.desc.methodKind !== "unary";
   const owner = callerOf(call.identity).workspaceId;

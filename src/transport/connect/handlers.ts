@@ -2,8 +2,8 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { CallerGone } from "../../contract/endings.ts";
-import { MAX_SMALL_BODY } from "../../overload/body-budget.ts";
-import { tooLarge } from "../call/body-bounds.ts";
+import { tooLarge } from "../../overload/body-bounds.ts";
+import { BODIES } from "../../overload/bounds.ts";
 import type { Call } from "../call/call.ts";
 import type { PageRoute } from "../call/route.ts";
 import { drained, endIfStalled, endUnread, writeHead } from "../call/write.ts";
@@ -18,7 +18,7 @@ export function handlerRoutes(
   addServices: (router: ConnectRouter) => void,
   stallMs: number,
 ): ReadonlyMap<string, PageRoute> {
-  const router = createConnectRouter({ acceptCompression: [], readMaxBytes: MAX_SMALL_BODY });
+  const router = createConnectRouter({ acceptCompression: [], readMaxBytes: BODIES.maxSmall });
   addServices(router);
   const send = (handler: UniversalHandler) => (call: Call) => serveHandler(handler, call, stallMs);
   return new Map(router.handlers.map((handler) => [handler.requestPath, { readsBody: true, send: send(handler) }]));
@@ -30,7 +30,7 @@ export function handlerRoutes(
  */
 async function serveHandler(handler: UniversalHandler, call: Call, stallMs: number): Promise<void> {
   const { request } = call;
-  if (Number(request.headers["content-length"] ?? 0) > MAX_SMALL_BODY) throw tooLarge(MAX_SMALL_BODY);
+  if (Number(request.headers["content-length"] ?? 0) > BODIES.maxSmall) throw tooLarge(BODIES.maxSmall);
   // Connect's handlers need a signal of the platform.
   const aborting = new AbortController();
   const abort = () => aborting.abort();
@@ -56,7 +56,7 @@ async function* smallBody({ request, requestId }: Call): AsyncGenerator<Buffer> 
   // Leaving the loop early must not destroy the request, because the refusal travels on the same connection.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_SMALL_BODY) throw toConnectError(tooLarge(MAX_SMALL_BODY), requestId);
+    if (size > BODIES.maxSmall) throw toConnectError(tooLarge(BODIES.maxSmall), requestId);
     yield chunk;
   }
 }

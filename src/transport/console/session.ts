@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import { SESSION_MS } from "../../admin/sign-in/sessions.ts";
 import { invalid } from "../../contract/failure.ts";
+import { checkStatedLength } from "../../overload/body-bounds.ts";
 import type { BodyBudget } from "../../overload/body-budget.ts";
-import { checkStatedLength } from "../call/body-bounds.ts";
+import { createJsonCounter } from "../../overload/value-count.ts";
 import type { Call } from "../call/call.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
 import { sendJson } from "../call/json-reply.ts";
 import { readBody } from "../call/receive.ts";
 import type { Verbs } from "../call/route.ts";
-import { createJsonCounter } from "../call/value-count.ts";
 import { checkBodyHeaders } from "../rest/routes.ts";
 import { type Origin, originOf, requireSameOrigin } from "./origin.ts";
 

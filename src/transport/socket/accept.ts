@@ -1,12 +1,10 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { noteAccepted, Turns } from "../../concurrency/turns.ts";
+import { PER_TURN } from "../../overload/bounds.ts";
 
-/**
- * New connections from which the service begins to read in one turn of the event loop, of each address in turn. The
- * first request of each takes 0.1 ms until it waits for something.
- */
-const turns = new Turns<string>(64);
+/** New connections from which the service begins to read, of each address in turn. */
+const turns = new Turns<string>(PER_TURN.accepted);
 
 /**
  * Defers the listeners for new connections of a server to a turn of the event loop. In a burst, connections are

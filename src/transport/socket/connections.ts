@@ -6,6 +6,7 @@ import { Turns } from "../../concurrency/turns.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
 import { newRequestId } from "../../contract/request-id.ts";
+import { CONNECTIONS, PER_TURN } from "../../overload/bounds.ts";
 import { Pipeline } from "./pipeline.ts";
 import { rawResponse } from "./raw-response.ts";
 
@@ -20,9 +21,6 @@ const LINGER_MS = 1_000;
  * only a write shows.
  */
 const HALF_CLOSED_MS = 10_000;
-
-/** Connections beyond the limit, for operators and for refusals. A further one replaces the oldest. */
-const SPARE = 32;
 
 /** Who uses a connection, as far as its requests have shown. */
 type User = "unknown" | "caller" | "operator";
@@ -83,7 +81,7 @@ export function trackConnections(server: Server, options: ConnectionOptions): vo
   // Otherwise Node closes the connection at once when the caller closes its side. Its types lack this property.
   Object.assign(server, { httpAllowHalfOpen: true });
   // Closed sockets count until the end of the turn.
-  server.maxConnections = max + 2 * SPARE;
+  server.maxConnections = max + 2 * CONNECTIONS.spare;
   server.on("drop", () => onShed("connections"));
   server.on("connection", (socket) => table.add(socket));
   // Without a listener, Node closes the connection without a response.
@@ -134,15 +132,11 @@ export function refuseExcess(request: IncomingMessage, response: ServerResponse)
   if (request.httpVersionMajor === 1) response.setHeader("Connection", "close");
   throw new Failure("overloaded", {
     message: "The service has no more connections. Send the request again after the stated time.",
-    retryAfterMs: 1_000,
   });
 }
 
-/**
- * Closed connections whose requests end in one turn of the event loop, of each address in turn. The end of each takes
- * 0.1 ms.
- */
-const leaving = new Turns<string>(16);
+/** Ends of requests on closed connections, of each address in turn. */
+const leaving = new Turns<string>(PER_TURN.left);
 
 /** Shared, because creating a reason costs more than closing a connection. */
 const GONE = new CallerGone();
@@ -178,7 +172,7 @@ class Table {
     const isExcess = this.#open.size >= max && !this.#closeIdle();
     if (isExcess) {
       onShed("connections");
-      if (this.#excess.size >= SPARE) this.#closeExcess();
+      if (this.#excess.size >= CONNECTIONS.spare) this.#closeExcess();
     }
     const connection = new Tracked(socket, isExcess, this);
     (isExcess ? this.#excess : this.#open).add(connection);

@@ -8,6 +8,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { Turns } from "../../concurrency/turns.ts";
+import { PER_TURN } from "../../overload/bounds.ts";
 import { HEAD_MS } from "./time-limits.ts";
 
 /** Limits of HTTP/2 connections. Above those of Node and nghttp2, the connection ends with ENHANCE_YOUR_CALM. */
@@ -113,16 +114,13 @@ function endCalmly(session: ServerHttp2Session): void {
 
 type Listener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
-/** Most requests that begin in one turn of the event loop. Each takes 0.1 to 0.3 ms. */
-const PER_TURN = 16;
-
 /**
  * Spreads bursts of requests over several turns of the event loop, in which sessions take turns. A chunk of 64 KB can
  * hold 1,500 requests, and Node begins all of them before anything else runs. A request that is reset before its turn
  * never begins, so a flood of such requests costs only what Node does for each (CVE-2023-44487).
  */
 export function beginInTurns(begin: Listener): Listener {
-  const turns = new Turns<object>(PER_TURN);
+  const turns = new Turns<object>(PER_TURN.http2);
   return (request, response) => {
     const { stream } = request;
     turns.add(stream.session ?? stream, () => {

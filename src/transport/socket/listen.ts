@@ -3,6 +3,7 @@ import { createServer as createHttp1, type RequestListener, type Server } from "
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
+import { CONNECTIONS } from "../../overload/bounds.ts";
 import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, joinSession, serveInOrder, trackConnections } from "./connections.ts";
 import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
@@ -32,8 +33,6 @@ const SHARES_PORT = cluster.isWorker && platform() === "linux";
  * Most connections that wait to be accepted; the system may allow fewer. With Node's default of 511, a burst of one
  * caller fills the queue. The system then drops the connections of others, whose clients try again after a second.
  */
-const BACKLOG = 4_096;
-
 /** Lets an HTTP server listen. Port 0 selects a free port. */
 export async function listen(server: Server, host: string, port: number): Promise<Listener> {
   const url = await bind(server, host, port);
@@ -135,7 +134,7 @@ function readFirstBytes(socket: Socket, done: (bytes: string) => void): void {
 async function bind(server: NetServer, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port, backlog: BACKLOG, reusePort: SHARES_PORT }, () => {
+    server.listen({ host, port, backlog: CONNECTIONS.backlog, reusePort: SHARES_PORT }, () => {
       server.off("error", reject);
       resolve();
     });

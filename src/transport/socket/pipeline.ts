@@ -1,17 +1,17 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Turns } from "../../concurrency/turns.ts";
+import { CONNECTIONS, PER_TURN } from "../../overload/bounds.ts";
 
 /**
  * Most requests of a connection that wait for an earlier response, and bytes that may arrive behind the first of them.
  * The service answers them and then closes the connection, after which a caller sends the others again (RFC 9112,
  * section 9.3.2).
  */
-const MAX_WAITING = 32;
-const MAX_BYTES = 64 * 1024;
+const MAX = CONNECTIONS.pipelined;
 
-/** Requests that start in one turn of the event loop, of each connection in turn. Each takes 0.1 to 0.3 ms. */
-const turns = new Turns<Pipeline>(4);
+/** Starts of requests, of each connection in turn. */
+const turns = new Turns<Pipeline>(PER_TURN.pipelined);
 
 interface Waiting {
   readonly run: () => void;
@@ -40,7 +40,7 @@ export class Pipeline {
     if (this.#hasEnded) return;
     const { bytesRead } = this.#socket;
     const [first] = this.#waiting;
-    if (!first || (this.#waiting.length < MAX_WAITING && bytesRead - first.bytesRead <= MAX_BYTES)) {
+    if (!first || (this.#waiting.length < MAX.requests && bytesRead - first.bytesRead <= MAX.bytes)) {
       this.#waiting.push({ run, response, bytesRead });
       return;
     }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { test } from "vitest";
-import { GenerateRequestSchema, Role } from "../../../gen/chorus/v1/generation_pb.js";
-import { createValueCounter } from "../../../src/transport/call/value-count.ts";
+import { GenerateRequestSchema, Role } from "../../gen/chorus/v1/generation_pb.js";
+import { createValueCounter } from "../../src/overload/value-count.ts";
 
 /** Feeds the bytes to the counter in pieces that end at `cuts`. @returns the final count and the reported lengths */
 function counted(bytes: Uint8Array, contentType: string, cuts: number[]): { count: number; lengths: number[] } {

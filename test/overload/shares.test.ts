@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
-import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { Pool } from "../../../src/store/pool.ts";
-import { openBrowser } from "../../helpers/browser.ts";
-import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
-import { rpcFailure } from "../../helpers/rpc.ts";
-import type { TestService } from "../../helpers/service.ts";
-import { until } from "../../helpers/until.ts";
-import { createWorkspace } from "../../helpers/workspaces.ts";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import type { Pool } from "../../src/store/pool.ts";
+import { openBrowser } from "../helpers/browser.ts";
+import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import { rpcFailure } from "../helpers/rpc.ts";
+import type { TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+import { createWorkspace } from "../helpers/workspaces.ts";
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
 

@@ -1,20 +1,15 @@
 import type { IncomingMessage } from "node:http";
-import { Turns } from "../../concurrency/turns.ts";
-import { Failure } from "../../contract/failure.ts";
-import { type BodyHold, MAX_BODY } from "../../overload/body-budget.ts";
+import { Turns } from "../concurrency/turns.ts";
+import { Failure } from "../contract/failure.ts";
+import type { BodyHold } from "./body-budget.ts";
+import { BODIES, PER_TURN } from "./bounds.ts";
 import type { ValueCounter } from "./value-count.ts";
-
-/** Most values in a body. A body with so many is parsed in 50 ms. */
-const MAX_VALUES = 100_000;
-
-/** Bytes of a body that are read without pauses. */
-const UNPACED = 256 * 1024;
 
 /**
  * Large bodies arrive in turns: after each chunk they pause. Node reads up to 2 MB of each connection in a turn of the
  * event loop, so a few large bodies would hold it for 20 ms in each. All listeners share the event loop.
  */
-const turns = new Turns<IncomingMessage>(2);
+const turns = new Turns<IncomingMessage>(PER_TURN.chunks);
 
 interface Bounds {
   readonly hold: BodyHold;
@@ -60,8 +55,8 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
       size += chunk.length;
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
       hold.take(chunk.length);
-      if (count(chunk) > MAX_VALUES) throw tooManyValues();
-      if (size <= UNPACED) return;
+      if (count(chunk) > BODIES.maxValues) throw tooManyValues();
+      if (size <= BODIES.unpaced) return;
       request.pause();
       turns.add(request, resume);
     },
@@ -81,12 +76,12 @@ export function checkStatedLength(stated: string | null | undefined, maxBytes: n
 
 /** The failure of a body that is larger than `maxBytes`. */
 export function tooLarge(maxBytes: number): Failure {
-  return maxBytes === MAX_BODY
+  return maxBytes === BODIES.max
     ? new Failure("request_too_large")
     : new Failure("request_too_large", { message: `This request may have at most ${maxBytes} bytes. Send less.` });
 }
 
 function tooManyValues(): Failure {
-  const message = `The body holds more than ${MAX_VALUES.toLocaleString("en")} values. Send fewer.`;
+  const message = `The body holds more than ${BODIES.maxValues.toLocaleString("en")} values. Send fewer.`;
   return new Failure("request_too_large", { message });
 }
