@@ -69,7 +69,7 @@ interface Running<Result> {
 
 interface Thread<Result> {
   readonly worker: Worker;
-  readonly lane: Lane<Result>;
+  readonly group: ThreadGroup<Result>;
   /** The job that runs, whose memory and time are checked. */
   running?: Running<Result>;
   /** Highest memory that was measured, in bytes. */
@@ -77,7 +77,7 @@ interface Thread<Result> {
 }
 
 /** The threads for the jobs of one weight. */
-interface Lane<Result> {
+interface ThreadGroup<Result> {
   readonly niceness: number;
   /** Shares the threads between owners. */
   readonly queue: FairQueue;
@@ -106,7 +106,7 @@ const LEFT_MS = 1_000;
  */
 export class WorkerPool<Job, Result> {
   readonly #options: WorkerPoolOptions;
-  readonly #lanes: Readonly<Record<Weight, Lane<Result>>>;
+  readonly #groups: Readonly<Record<Weight, ThreadGroup<Result>>>;
   readonly #closing = new AbortController();
   #waitingBytes = 0;
 
@@ -114,12 +114,12 @@ export class WorkerPool<Job, Result> {
     this.#options = options;
     const { threads: capacity, waiting: maxWaiting } = options;
     const bounds = { capacity, maxWaiting, maxWaitingPerKey: Math.ceil(maxWaiting / 4) };
-    const laneOf = (weight: Weight): Lane<Result> => ({
+    const groupOf = (weight: Weight): ThreadGroup<Result> => ({
       niceness: NICENESS[weight],
       queue: new FairQueue(weight === "light" ? bounds : { ...bounds, perFree: 1 }),
       threads: new Set(),
     });
-    this.#lanes = { light: laneOf("light"), medium: laneOf("medium"), heavy: laneOf("heavy") };
+    this.#groups = { light: groupOf("light"), medium: groupOf("medium"), heavy: groupOf("heavy") };
   }
 
   /**
@@ -128,10 +128,10 @@ export class WorkerPool<Job, Result> {
    *   crashed for another reason; the reason of the signal when it aborts
    */
   async run(task: Task<Job>): Promise<Result> {
-    const lane = this.#lanes[task.weight];
+    const group = this.#groups[task.weight];
     using stack = new DisposableStack();
-    stack.use(await this.#wait(lane, task));
-    const running = this.#begin(this.#idle(lane), task);
+    stack.use(await this.#wait(group, task));
+    const running = this.#begin(this.#idle(group), task);
     // The caller may leave before the job ends, whose thread is not free until then.
     const permit = stack.move();
     const done = running.done.promise.finally(() => permit.dispose());
@@ -149,12 +149,12 @@ export class WorkerPool<Job, Result> {
 
   async close(): Promise<void> {
     this.#closing.abort(overloaded());
-    const threads = Object.values(this.#lanes).flatMap((lane) => [...lane.threads]);
+    const threads = Object.values(this.#groups).flatMap((group) => [...group.threads]);
     await Promise.all(threads.map((thread) => this.#end(thread, overloaded())));
   }
 
   /** Waits for a thread. @throws Failure overloaded; the reason of the signal */
-  async #wait({ queue }: Lane<Result>, { owner, bytes, signal }: Task<Job>): Promise<Permit> {
+  async #wait({ queue }: ThreadGroup<Result>, { owner, bytes, signal }: Task<Job>): Promise<Permit> {
     signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();
     const permit = queue.tryAcquire(owner);
@@ -173,18 +173,18 @@ export class WorkerPool<Job, Result> {
     }
   }
 
-  #idle(lane: Lane<Result>): Thread<Result> {
-    for (const thread of lane.threads) if (!thread.running) return thread;
+  #idle(group: ThreadGroup<Result>): Thread<Result> {
+    for (const thread of group.threads) if (!thread.running) return thread;
     // The heap limit stops growth between two checks. The output of libraries is discarded: the streams are never read,
     // because reading them would keep the process alive.
     const worker = new Worker(this.#options.script, {
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#options.memory / 1024 / 1024) },
-      workerData: lane.niceness,
+      workerData: group.niceness,
       stdout: true,
       stderr: true,
     });
-    const thread: Thread<Result> = { worker, lane, peak: 0 };
-    lane.threads.add(thread);
+    const thread: Thread<Result> = { worker, group, peak: 0 };
+    group.threads.add(thread);
     let cause: unknown;
     worker.on("message", (report: Report<Result>) => this.#receive(thread, report));
     worker.on("error", (error) => {
@@ -245,13 +245,13 @@ export class WorkerPool<Job, Result> {
 
   /** Ends a thread and rejects its job with `error`. The next job starts another thread. */
   async #end(thread: Thread<Result>, error?: unknown): Promise<void> {
-    thread.lane.threads.delete(thread);
+    thread.group.threads.delete(thread);
     this.#take(thread)?.reject(error);
     await thread.worker.terminate();
   }
 
   #handleExit(thread: Thread<Result>, cause: unknown): void {
-    thread.lane.threads.delete(thread);
+    thread.group.threads.delete(thread);
     const part = thread.running?.part;
     const isMemory = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
     const failure = () => (isMemory ? this.#options.exceeded("memory", part) : new Failure("internal", { cause }));

@@ -2,8 +2,8 @@ import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { Signal } from "../concurrency/abort.ts";
-import { Exchange, type HttpResponse } from "./exchange.ts";
 import { Lanes } from "./lanes.ts";
+import { type HttpResponse, VendorResponse } from "./vendor-response.ts";
 
 export interface HttpOptions {
   /** Longest time for opening a connection, TLS included, in milliseconds. */
@@ -60,7 +60,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   });
   return {
     post({ origin, path, headers, body, signal, streamed }) {
-      const exchange = new Exchange(signal, streamed ? maxStreamBytes : maxBodyBytes);
+      const response = new VendorResponse(signal, streamed ? maxStreamBytes : maxBodyBytes);
       const request: Dispatcher.DispatchOptions = {
         origin,
         path,
@@ -68,8 +68,8 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         headers: typeof body === "string" ? headers : { ...headers, "content-length": `${lengthOf(body)}` },
         body: typeof body === "string" ? body : Readable.from(body, { objectMode: false }),
       };
-      const opened = exchange.opened();
-      if (!signal.aborted) exchange.dispatch(request, lanes.take(origin));
+      const opened = response.opened();
+      if (!signal.aborted) response.dispatch(request, lanes.take(origin));
       return opened;
     },
     close: () => lanes.close(),

@@ -1,5 +1,5 @@
-import type { HttpResponse } from "./exchange.ts";
 import { ModelError, mayPass } from "./port/model-error.ts";
+import type { HttpResponse } from "./vendor-response.ts";
 import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire.ts";
 
 /** Characters of an error's body that are read. */

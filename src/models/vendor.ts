@@ -1,5 +1,4 @@
 import { traceHeaders } from "../telemetry/tracing.ts";
-import type { HttpResponse } from "./exchange.ts";
 import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";
 import { createOfflineModel } from "./offline/model.ts";
@@ -8,6 +7,7 @@ import type { ModelEntry, Vendor } from "./port/entry.ts";
 import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./port/model.ts";
 import { cutOff, ModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
+import type { HttpResponse } from "./vendor-response.ts";
 import { anthropic } from "./wire/anthropic.ts";
 import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";

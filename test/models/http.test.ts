@@ -4,9 +4,9 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { describe, test, vi } from "vitest";
-import type { HttpResponse } from "../../src/models/exchange.ts";
 import { createHttpClient, type HttpOptions, type HttpRequest } from "../../src/models/http.ts";
 import { ModelError } from "../../src/models/port/model-error.ts";
+import type { HttpResponse } from "../../src/models/vendor-response.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import type { HttpResponse } from "../../src/models/exchange.ts";
 import type { ModelError } from "../../src/models/port/model-error.ts";
 import { isNeverTaken, outputLimit, readFailure, refusedOption, roomForOutput } from "../../src/models/refusal.ts";
+import type { HttpResponse } from "../../src/models/vendor-response.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";
 import { google } from "../../src/models/wire/google.ts";
 import { openai } from "../../src/models/wire/openai.ts";

@@ -29,7 +29,7 @@ const REST = { bytes: 16 * 1024, ms: 1_000 };
 const UNREAD = new Error("The response was not read to its end.");
 
 /** One request and its response: undici pushes bytes in, the reader pulls text out. */
-export class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
+export class VendorResponse implements Dispatcher.DispatchHandler, HttpResponse {
   status = 0;
   headers: HttpResponse["headers"] = {};
   /** Waits for the headers; undefined after that. */
@@ -216,7 +216,7 @@ export class Exchange implements Dispatcher.DispatchHandler, HttpResponse {
     waiting?.resolve(text);
   }
 
-  /** Drops what was not read, fails the exchange and closes its connection. */
+  /** Drops what was not read, fails the response and closes its connection. */
   #stop(reason: unknown): void {
     this.#text = "";
     this.#fail(reason);
