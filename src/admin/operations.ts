@@ -45,6 +45,7 @@ export function createOperationsAdmin(pool: Pool): OperationsAdmin {
 function modelMessage(reports: readonly ModelReport[], allCalls: number): MessageInitShape<typeof ModelStateSchema> {
   const of = (figure: (report: ModelReport) => number) => sum(reports.map(figure));
   const calls = of((report) => report.calls);
+  const served = reports.find(({ isUnexpected }) => isUnexpected) ?? reports.find(({ version }) => version);
   const openCircuits = reports.filter(({ isOpen }) => isOpen).length;
   const failedCalls = of((report) => report.failed);
   const [p50, p95] = [median(reports.map(({ p50Ms }) => p50Ms)), median(reports.map(({ p95Ms }) => p95Ms))];
@@ -64,6 +65,8 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     waiting: BigInt(of((report) => report.waiting)),
     openCircuits,
     replicas: reports.length,
+    servedVersion: served?.version ?? "",
+    unexpectedVersion: served?.isUnexpected ?? false,
   };
 }
 

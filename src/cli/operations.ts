@@ -21,7 +21,20 @@ export function addModels(program: Command): void {
       if (wantsJson(command)) printJson(messageJson(ListModelsResponseSchema, response));
       else {
         printTable(
-          ["MODEL", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED", "FIRST MS", "95 % MS", "USD", "RUNNING"],
+          [
+            "MODEL",
+            "ANSWERED AS",
+            "TIER",
+            "VENDOR",
+            "HEALTH",
+            "CALLS",
+            "SHARE",
+            "FAILED",
+            "FIRST MS",
+            "95 % MS",
+            "USD",
+            "RUNNING",
+          ],
           response.models.map(modelRow),
         );
       }
@@ -34,6 +47,7 @@ function modelRow(of: ModelState) {
   const some = of.openCircuits > 0 && of.openCircuits < of.replicas;
   return [
     of.name,
+    of.unexpectedVersion ? `${of.servedVersion} (unexpected)` : of.servedVersion || "-",
     of.tier,
     of.vendor,
     some ? `${health} (not called by ${of.openCircuits} of ${of.replicas} replicas)` : health,

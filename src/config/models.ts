@@ -45,6 +45,7 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set([
   "name",
   "vendor",
   "model",
+  "version",
   "tier",
   "base_url",
   "api_key_env",
@@ -163,6 +164,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   const tier = oneOf("tier", ["fast", "strong"] as const);
   const name = string("name");
   const model = string("model") ?? (vendor === "offline" ? `offline-${tier}` : undefined);
+  const version = string("version");
   if (!name || !model) throw new ConfigError(`${where} must have "name" and "model". Add them.`);
   const known = DEFAULT_MODELS.find((row) => row.vendor === vendor);
   const keyEnv = string("api_key_env");
@@ -188,6 +190,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     vendor,
     model,
     tier,
+    ...(version === undefined ? {} : { version }),
     ...url,
     ...(apiKey ? { apiKey } : {}),
     ...(price ? { price } : {}),

@@ -13,6 +13,7 @@ import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
 import { priorOf } from "./priors.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
+import { Served, type ServedVersion } from "./served.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
 import { baseAddress, createVendorModel } from "./vendor.ts";
@@ -48,6 +49,8 @@ export interface CatalogueOptions {
   names?: OwnNames;
   /** Called after each call of a vendor, failed ones and retries included. */
   onCall?: (call: CallRecord) => void;
+  /** Called when another version of a model answers than before, with the name of the model. */
+  onVersion?: (model: string, served: ServedVersion) => void;
   /** Called for each call that was not sent, with the name of the model. */
   onRefusal?: (model: string, refusal: CallRefusal) => void;
   /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
@@ -72,21 +75,30 @@ export interface Catalogue {
 export function createCatalogue(
   entries: readonly ModelEntry[],
   timeouts: ModelTimeouts,
-  { connections: max = 8_192, names, onCall, onRefusal, errors = createInternalErrors() }: CatalogueOptions = {},
+  {
+    connections: max = 8_192,
+    names,
+    onCall,
+    onVersion,
+    onRefusal,
+    errors = createInternalErrors(),
+  }: CatalogueOptions = {},
 ): Catalogue {
   const http = createHttpClient({ connectMs: timeouts.connectMs, lookup: names && lookupWith(names.resolve) });
   for (const entry of entries) if (entry.vendor !== "offline") names?.prepare(hostOf(entry));
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
+  const served = new Served(entries, onVersion);
   const members = withPriors(entries).map((entry): Member => {
     const latency = createLatency();
     const onEnd = (end: CallEnd) =>
       errors.guard("model_call", () => {
         recordLatency(latency, end);
-        const record = callRecord(entry, end);
+        const record = callRecord(entry, end, served.priceOf(entry, end.version));
         // The request's own costs first: they are kept if `onCall` throws.
         end.call.onUsed?.(record);
         onCall?.(record);
+        if (end.version !== undefined) served.note(entry, end.version);
       });
     const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
     const breaker = new Breaker();
@@ -98,6 +110,7 @@ export function createCatalogue(
       isOpen: !breaker.isClosed,
       failedShare: breaker.failedShare,
       firstTextMs: latency.quantiles(),
+      served: served.last(entry),
     }));
     const options: ResilientOptions = {
       timeouts,

@@ -9,16 +9,21 @@ const TOKEN_CHARACTERS = 4;
  * Computes what a call used and cost, from the prices of the catalogue (US dollars per million tokens). If the vendor
  * reported no usage, it is estimated from the texts, because the vendor bills the call too. A refused call costs
  * nothing. The surcharge of some vendors for writing to their cache is not included.
+ * @param price of what answered
  */
-export function callRecord(entry: ModelEntry, { call, outcome, usage, received }: CallEnd): CallRecord {
+export function callRecord(
+  { name: model, tier }: ModelEntry,
+  { call, outcome, usage, received, version }: CallEnd,
+  price: ModelEntry["price"],
+): CallRecord {
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
   const tokens = usage ?? (isEstimated ? estimate(call, received) : NOTHING);
   const { inputTokens, cachedTokens, outputTokens } = tokens;
-  const { name: model, tier, price } = entry;
   const usd =
     price && (inputTokens - cachedTokens) * price.input + cachedTokens * price.cached + outputTokens * price.output;
   return {
     model,
+    ...(version === undefined ? {} : { version }),
     tier,
     outcome,
     source: isEstimated ? "estimated" : "reported",

@@ -42,6 +42,7 @@ async function* annotated(model: Model, call: ModelCall): AsyncGenerator<Piece, 
       if (piece.type === "end") {
         annotate({
           "gen_ai.response.finish_reasons": [piece.reason],
+          "gen_ai.response.model": piece.version,
           "gen_ai.usage.input_tokens": piece.usage?.inputTokens,
           "gen_ai.usage.cache_read.input_tokens": piece.usage?.cachedTokens,
           "gen_ai.usage.output_tokens": piece.usage?.outputTokens,

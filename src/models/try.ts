@@ -17,6 +17,8 @@ export interface CallEnd {
   received: number;
   /** Time from the try to its first text, or to its end where none came, in milliseconds. */
   firstTextMs: number;
+  /** What answered, as the vendor names it. */
+  version: string | undefined;
 }
 
 /** Time for each token of a whole completion, in milliseconds: a slow current model writes 50 tokens a second. */
@@ -141,6 +143,7 @@ class Progress {
   readonly #slot: Slot | undefined;
   #firstTextMs: number | undefined;
   #usage: TokenUsage | undefined;
+  #version: string | undefined;
   /** Whether the end has arrived. */
   isWhole = false;
   /** Whether the model has sent anything. */
@@ -160,6 +163,7 @@ class Progress {
       this.received += piece.text.length;
     } else if (piece.type === "end") {
       this.isWhole = true;
+      this.#version = piece.version;
       if (piece.usage) this.#usage = sum(piece.usage, this.#usage);
     }
   }
@@ -173,7 +177,7 @@ class Progress {
   end(failed: CallEnd["outcome"]): Omit<CallEnd, "call"> {
     const firstTextMs = this.#firstTextMs ?? performance.now() - this.#startedAt;
     const outcome = this.isWhole ? "ok" : failed;
-    return { outcome, usage: this.#usage, received: this.received, firstTextMs };
+    return { outcome, usage: this.#usage, received: this.received, firstTextMs, version: this.#version };
   }
 }
 

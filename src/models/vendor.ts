@@ -199,7 +199,7 @@ class VendorStream implements Pieces {
 
   #end(): IteratorResult<Piece, void> {
     this.#response?.finish();
-    const { reason, usage, thinks } = this.#into;
+    const { reason, usage, thinks, version } = this.#into;
     // Tokens without text are thinking, also where the vendor does not report it.
     const isStarved = this.#call !== undefined && reason === "length";
     if (thinks || isStarved) this.#learned.thinks = true;
@@ -213,7 +213,8 @@ class VendorStream implements Pieces {
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
     this.#isDone = true;
-    return { done: false, value: { type: "end", reason, usage, model: this.#model } };
+    const named = version === undefined ? {} : { version };
+    return { done: false, value: { type: "end", reason, usage, model: this.#model, ...named } };
   }
 
   #readEvent(data: string): void {

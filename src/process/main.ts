@@ -185,6 +185,8 @@ function createReloadable(
       connections: config.connections.vendors,
       names,
       onCall: telemetry.modelCall,
+      onVersion: (model, { version, isExpected }) =>
+        log[isExpected ? "info" : "warn"]({ model, version }, isExpected ? "a model answers" : "another model answers"),
       onRefusal: telemetry.modelCallRefused,
       errors,
     });

@@ -43,6 +43,13 @@ export function watchStates(registry: Registry, errors: InternalErrors, load: ()
     "average",
   );
   gauge(
+    "chorus_model_version_info",
+    "1 for the version of a model that answered last, as its vendor names it.",
+    ["version", "expected"],
+    ({ served }) => (served ? [[{ version: served.version, expected: served.isExpected ? "yes" : "no" }, 1]] : []),
+    "sum",
+  );
+  gauge(
     "chorus_model_first_text_seconds",
     "Time to first text of the last 100 calls of a model.",
     ["quantile"],

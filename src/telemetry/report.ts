@@ -22,6 +22,9 @@ export interface ModelReport extends ModelCalls {
   /** Time to first text, in milliseconds. */
   readonly p50Ms?: number;
   readonly p95Ms?: number;
+  /** What answered last, as the vendor names it. */
+  readonly version?: string;
+  readonly isUnexpected?: boolean;
   readonly running: number;
   readonly waiting: number;
 }
@@ -131,6 +134,9 @@ function difference(now: ModelCalls = NONE, before: ModelCalls = NONE): ModelCal
 function stateOf(metrics: Metrics, model: string) {
   const latency = (quantile: string) => metrics.find("chorus_model_first_text_seconds", { model, quantile });
   const [p50, p95] = [latency("0.5"), latency("0.95")];
+  // An unexpected one before others, because workers may have got different versions.
+  const versions = metrics.labels("chorus_model_version_info").filter((labels) => labels.model === model);
+  const served = versions.find(({ expected }) => expected === "no") ?? versions[0];
   return {
     isOpen: metrics.sum("chorus_model_circuit_open", { model }) > 0,
     failedShare: metrics.sum("chorus_model_failed_share", { model }),
@@ -138,6 +144,7 @@ function stateOf(metrics: Metrics, model: string) {
     waiting: metrics.sum("chorus_model_calls", { model, state: "waiting" }),
     ...(p50 === undefined ? {} : { p50Ms: p50 * 1_000 }),
     ...(p95 === undefined ? {} : { p95Ms: p95 * 1_000 }),
+    ...(served ? { version: served.version ?? "", isUnexpected: served.expected === "no" } : {}),
   };
 }
 

@@ -50,6 +50,21 @@ test("lists models with their health and calls", async ({ service, vendor, opera
   assert.ok(fast.failedCalls > 0n && fast.failedCalls === fast.calls);
   assert.ok(fast.health === ModelHealth.DOWN || fast.health === ModelHealth.DEGRADED);
   assert.ok(fast.shareOfCalls > 0 && fast.shareOfCalls <= 1);
+  assert.deepEqual([fast.servedVersion, fast.unexpectedVersion], ["", false]);
+});
+
+test("shows what a vendor says has answered, if the catalogue expects another model", async ({
+  service,
+  vendor,
+  operator: { operations },
+}) => {
+  vendor.always({ text: "Hello.", version: "gpt-other" });
+  assert.equal((await service.post("/v1/generate", { prompt: "hello", effort: "low" })).status, 200);
+  const models = async () => (await operations.listModels({})).models;
+  await until(async () => (await models()).some(({ servedVersion }) => servedVersion === "gpt-other"));
+  const answered = (await models()).find(({ servedVersion }) => servedVersion !== "");
+  assert.ok(answered?.unexpectedVersion);
+  assert.match(service.output(), /another model answers/);
 });
 
 test("lists the replicas that run, until they stop", async ({ service, t, operator: { operations } }) => {

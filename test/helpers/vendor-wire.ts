@@ -37,7 +37,7 @@ const openai: Wire = {
       id: "chatcmpl-1",
       object: "chat.completion",
       created: 1_750_000_000,
-      model: "scripted",
+      model: reply.version ?? "scripted",
       choices: [
         { index: 0, message: { role: "assistant", content: text, refusal: null }, finish_reason: openaiFinish(reply) },
       ],
@@ -49,7 +49,7 @@ const openai: Wire = {
         id: "chatcmpl-1",
         object: "chat.completion.chunk",
         created: 1_750_000_000,
-        model: "scripted",
+        model: reply.version ?? "scripted",
         choices,
         ...more,
       });
@@ -91,7 +91,7 @@ const anthropic: Wire = {
   whole(text, reply, tool) {
     const block = isInput(text, tool) ? toolUse(tool) : { type: "text", text };
     const body = JSON.stringify({
-      ...anthropicMessage,
+      ...anthropicMessage(reply),
       content: [
         ...(reply.thinking === undefined ? [] : [{ type: "thinking", thinking: reply.thinking, signature: "s" }]),
         block,
@@ -115,7 +115,12 @@ const anthropic: Wire = {
       before: [
         named({
           type: "message_start",
-          message: { ...anthropicMessage, content: [], stop_reason: null, usage: { ...input, output_tokens: 1 } },
+          message: {
+            ...anthropicMessage(reply),
+            content: [],
+            stop_reason: null,
+            usage: { ...input, output_tokens: 1 },
+          },
         }),
         named({ type: "ping" }),
         ...(thinks
@@ -165,7 +170,9 @@ function toolUse(name: string | undefined) {
   return { type: "tool_use", id: "toolu_1", name, input: {} };
 }
 
-const anthropicMessage = { id: "msg_1", type: "message", role: "assistant", model: "scripted" };
+function anthropicMessage({ version = "scripted" }: Reply) {
+  return { id: "msg_1", type: "message", role: "assistant", model: version };
+}
 
 function anthropicFinish(reply: Reply): string {
   return finishOf(reply, { stop: "end_turn", length: "max_tokens", "content-filter": "refusal" });
@@ -200,7 +207,9 @@ const google: Wire = {
     });
     return {
       before: reply.thinking === undefined ? [] : [frame(candidate([{ text: reply.thinking, thought: true }]))],
-      text: pieces.map((text) => frame({ ...candidate([{ text }]), responseId: "r1", modelVersion: "scripted" })),
+      text: pieces.map((text) =>
+        frame({ ...candidate([{ text }]), responseId: "r1", modelVersion: reply.version ?? "scripted" }),
+      ),
       after: [frame({ ...candidate([{ text: "" }], { finishReason: googleFinish(reply) }), ...googleRest(reply) })],
     };
   },
@@ -227,7 +236,11 @@ function googleRest(reply: Reply) {
     thoughtsTokenCount: thoughts,
     totalTokenCount: input + output,
   };
-  return { responseId: "r1", modelVersion: "scripted", ...(reply.usage === null ? {} : { usageMetadata }) };
+  return {
+    responseId: "r1",
+    modelVersion: reply.version ?? "scripted",
+    ...(reply.usage === null ? {} : { usageMetadata }),
+  };
 }
 
 export const WIRES: Readonly<Record<VendorKind, Wire>> = { openai, anthropic, google };

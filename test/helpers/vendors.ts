@@ -24,6 +24,9 @@ export interface Reply {
   /** Body in place of the vendor's format, for nonsense of any kind or one that is written once for many calls. */
   raw?: string | Buffer;
 
+  /** What the vendor says has answered. Default `scripted`. */
+  version?: string;
+
   /** Delays in milliseconds: before the headers, between headers and body, between pieces of text. */
   headersMs?: number;
   firstMs?: number;

@@ -17,7 +17,11 @@ const ENTRY: ModelEntry = {
 const USAGE: TokenUsage = { inputTokens: 1_000, cachedTokens: 400, outputTokens: 200, thinkingTokens: 150 };
 
 const recordOf = (end: Partial<Parameters<typeof callRecord>[1]>, entry = ENTRY) =>
-  callRecord(entry, { call: call(), outcome: "ok", usage: undefined, received: 0, firstTextMs: 1, ...end });
+  callRecord(
+    entry,
+    { call: call(), outcome: "ok", usage: undefined, received: 0, firstTextMs: 1, version: undefined, ...end },
+    entry.price,
+  );
 
 test("prices the vendor's figures by the catalogue, cached input at its own price", () => {
   assert.deepEqual(recordOf({ usage: USAGE, received: 9 }), {

@@ -121,6 +121,7 @@ describe("a service with a trace collector", () => {
       "gen_ai.provider.name": "openai",
       "gen_ai.request.stream": false,
       "gen_ai.response.finish_reasons": ["stop"],
+      "gen_ai.response.model": "scripted",
       "gen_ai.usage.input_tokens": 20,
       "gen_ai.usage.cache_read.input_tokens": 4,
       "gen_ai.usage.output_tokens": 7,

@@ -49,6 +49,7 @@ export function ModelsPage() {
 
 const COLUMNS: Column<ModelState>[] = [
   { title: "Model", cell: ({ name }) => name },
+  { title: "Answered as", cell: (of) => <Version of={of} /> },
   { title: "Tier", cell: ({ tier }) => tier },
   { title: "Vendor", cell: ({ vendor }) => vendor },
   { title: "Health", cell: (of) => <Health of={of} /> },
@@ -64,6 +65,15 @@ const COLUMNS: Column<ModelState>[] = [
   { title: "Cost, USD", figure: true, cell: ({ costUsd }) => roundAmount(costUsd) },
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
+
+/** What the vendor says has answered, marked if the catalogue expects something else. */
+function Version({ of: { servedVersion, unexpectedVersion } }: { of: ModelState }) {
+  return (
+    <>
+      {servedVersion} {unexpectedVersion && <span class="tag warn">unexpected</span>}
+    </>
+  );
+}
 
 function Health({ of }: { of: ModelState }) {
   const [text, tone] = HEALTH[of.health] ?? ["Unknown", ""];

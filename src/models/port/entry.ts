@@ -9,6 +9,8 @@ export interface ModelEntry {
   vendor: Vendor;
   /** The vendor's identifier of the model. */
   model: string;
+  /** The version that the vendor is expected to name in its replies. Absent: `model`, or a dated version of it. */
+  version?: string;
   tier: Tier;
   /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's default. */
   baseUrl?: string;
@@ -60,4 +62,6 @@ export interface ModelState {
   failedShare: number;
   /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
   firstTextMs?: { p50: number; p95: number } | undefined;
+  /** What answered last, as the vendor names it. Undefined before the first answer, or if the vendor names none. */
+  served?: { readonly version: string; readonly isExpected: boolean } | undefined;
 }

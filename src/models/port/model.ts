@@ -80,12 +80,14 @@ export interface TokenUsage {
 export interface CallRecord extends TokenUsage {
   /** Name in the catalogue. */
   model: string;
+  /** What answered, as the vendor names it. Absent if it named nothing before the call ended. */
+  version?: string;
   tier: Tier;
   /** `left`: the service ended the call, because the caller left, needed no more, or the time was up. */
   outcome: "ok" | "failed" | "timed_out" | "left";
   /** Whether the vendor reported the tokens, or they are estimated because the call ended before the report. */
   source: "reported" | "estimated";
-  /** Cost in USD; undefined if the catalogue has no price. */
+  /** Cost in USD, by the price of what answered; undefined if the catalogue has no price. */
   usd: number | undefined;
 }
 
@@ -119,6 +121,8 @@ export interface End {
   readonly usage: TokenUsage | undefined;
   /** Catalogue name of the model that wrote the text; empty if the service made it. */
   readonly model: string;
+  /** What answered, as the vendor names it. Absent if it names nothing. */
+  readonly version?: string;
 }
 
 /**

@@ -80,6 +80,7 @@ export const anthropic: WireFormat = {
     const json = parseObject(data);
     switch (json.type) {
       case "message_start":
+        into.identify(object(json.message).model);
         readUsage(object(object(json.message).usage), into);
         return;
       case "content_block_start":
@@ -117,6 +118,7 @@ export const anthropic: WireFormat = {
       into.toolInput = "begun";
       into.write(inputText(body, at));
     }
+    into.identify(json.model);
     readEnd(json, into);
     readUsage(object(json.usage), into);
     into.isWhole = true;

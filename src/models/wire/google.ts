@@ -118,6 +118,7 @@ function readResponse(json: JsonObject, into: Collector): void {
     return;
   }
   if (json.error) throw frameFailure(describe(object(json.error)), object(json.error).code);
+  into.identify(json.modelVersion);
   const candidate = object(list(json.candidates)[0]);
   for (const part of list(object(candidate.content).parts)) {
     const { text, thought } = object(part);

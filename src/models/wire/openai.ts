@@ -78,6 +78,7 @@ export const openai: WireFormat = {
     }
     const json = parseObject(data);
     failIfError(json);
+    into.identify(json.model);
     const choice = object(list(json.choices)[0]);
     readMessage(object(choice.delta), into);
     readEnd(choice, into);
@@ -89,6 +90,7 @@ export const openai: WireFormat = {
   readWhole(body, into) {
     const json = parseObject(body);
     failIfError(json);
+    into.identify(json.model);
     const choice = object(list(json.choices)[0]);
     if (!choice.message) throw unreadable();
     readMessage(object(choice.message), into);

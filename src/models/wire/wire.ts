@@ -113,6 +113,9 @@ export function tokenCount(claim: unknown): number {
   return typeof claim === "number" && claim > 0 ? Math.min(MAX_TOKENS, Math.floor(claim)) : 0;
 }
 
+/** A model's name as vendors write it. */
+const NAME = /^[\w.:/@+-]{1,100}$/;
+
 /** Collects what a vendor sends for one call. */
 export class Collector {
   #text = "";
@@ -128,6 +131,13 @@ export class Collector {
   toolInput: "none" | "empty" | "begun" = "none";
   /** Whether the completion contains thinking. */
   thinks = false;
+  /** What answers, as the vendor names it first. */
+  version: string | undefined;
+
+  /** Notes what answers. Skips anything that is no plain name of at most 100 characters. */
+  identify(name: unknown): void {
+    if (this.version === undefined && typeof name === "string" && NAME.test(name)) this.version = name;
+  }
 
   /** Adds text. Skips anything that is not a string. */
   write(text: unknown): void {

@@ -122,6 +122,21 @@ export declare type ModelState = Message<"chorus.admin.v1.ModelState"> & {
    * @generated from field: int32 replicas = 15;
    */
   replicas: number;
+
+  /**
+   * What answered last, as the vendor names it, such as `gpt-4o-2024-08-06`. Empty if the vendor has named nothing.
+   *
+   * @generated from field: string served_version = 16;
+   */
+  servedVersion: string;
+
+  /**
+   * Whether a replica got another version than the catalogue expects: `version`, or else `model` or a dated version of
+   * it. Costs then follow the price of what answered, where the catalogue has it.
+   *
+   * @generated from field: bool unexpected_version = 17;
+   */
+  unexpectedVersion: boolean;
 };
 
 /**
