@@ -10,12 +10,12 @@ import {
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { describe, test } from "vitest";
-import { json } from "../../gen/chorus/v1/options_pb.js";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import { ServerReflection, type ServerReflectionRequestSchema } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { serveRpc, transports } from "../helpers/rpc.ts";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
+import { http } from "../../../gen/google/api/annotations_pb.js";
+import { ServerReflection, type ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { serveRpc, transports } from "../../helpers/rpc.ts";
 
 type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
 

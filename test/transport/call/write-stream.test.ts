@@ -12,14 +12,14 @@ import {
   StepRole,
   StreamGenerateResponse_DoneSchema,
   TraceStepSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../src/contract/failure.ts";
-import type { Facts, GenerateEvent } from "../../src/generate/request-context.ts";
-import { writeStream } from "../../src/transport/call/write-stream.ts";
-import { EVENTS } from "../../src/transport/rest/stream.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { until } from "../helpers/until.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { Failure } from "../../../src/contract/failure.ts";
+import type { Facts, GenerateEvent } from "../../../src/generate/request-context.ts";
+import { writeStream } from "../../../src/transport/call/write-stream.ts";
+import { EVENTS } from "../../../src/transport/rest/stream.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { until } from "../../helpers/until.ts";
 
 const DONE: GenerateEvent = {
   type: "done",

@@ -14,9 +14,9 @@ import {
   StepOutcome,
   StepRole,
   StreamGenerateResponse_DoneSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../src/contract/json-names.ts";
-import { encode } from "../../src/transport/rest/encode.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/contract/json-names.ts";
+import { encode } from "../../../src/transport/rest/encode.ts";
 
 const USAGE = { inputTokens: 12, outputTokens: 3, cachedTokens: 0, credits: 0.0024 };
 

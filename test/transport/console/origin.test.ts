@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { Failure } from "../../src/contract/failure.ts";
-import { originOf, requireSameOrigin } from "../../src/transport/console/origin.ts";
+import { Failure } from "../../../src/contract/failure.ts";
+import { originOf, requireSameOrigin } from "../../../src/transport/console/origin.ts";
 
 const of = (headers: Record<string, string>) => (name: string) => headers[name];
 

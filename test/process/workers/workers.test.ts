@@ -4,13 +4,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "vitest";
-import { testDatabase } from "../helpers/database.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { startServer } from "../helpers/server.ts";
-import { eventsOf, startService, type TestService } from "../helpers/service.ts";
-import { startEarly } from "../helpers/starting.ts";
-import { until } from "../helpers/until.ts";
-import { startVendor } from "../helpers/vendors.ts";
+import { testDatabase } from "../../helpers/database.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { startServer } from "../../helpers/server.ts";
+import { eventsOf, startService, type TestService } from "../../helpers/service.ts";
+import { startEarly } from "../../helpers/starting.ts";
+import { until } from "../../helpers/until.ts";
+import { startVendor } from "../../helpers/vendors.ts";
 
 const BODY = { prompt: "What is 17 * 23 + 4?" };
 

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe } from "vitest";
-import type { Caller } from "../../src/admission/authenticate.ts";
-import { onAbort } from "../../src/concurrency/abort.ts";
-import { CallerGone } from "../../src/contract/endings.ts";
-import { Failure } from "../../src/contract/failure.ts";
-import { test as base } from "../helpers/fixtures.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { listenRest } from "../helpers/rest.ts";
-import type { TestService } from "../helpers/service.ts";
-import { CALLER } from "../helpers/services.ts";
-import { until } from "../helpers/until.ts";
+import type { Caller } from "../../../src/admission/authenticate.ts";
+import { onAbort } from "../../../src/concurrency/abort.ts";
+import { CallerGone } from "../../../src/contract/endings.ts";
+import { Failure } from "../../../src/contract/failure.ts";
+import { test as base } from "../../helpers/fixtures.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { listenRest } from "../../helpers/rest.ts";
+import type { TestService } from "../../helpers/service.ts";
+import { CALLER } from "../../helpers/services.ts";
+import { until } from "../../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 

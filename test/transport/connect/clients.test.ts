@@ -15,7 +15,7 @@ import {
 import { createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
 import { test } from "vitest";
-import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import {
   type GenerateRequest,
   GenerateRequestSchema,
@@ -24,17 +24,17 @@ import {
   GenerationService,
   type StreamGenerateResponse,
   StreamGenerateResponseSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import type { Pool } from "../../src/store/pool.ts";
-import { testDatabase } from "../helpers/database.ts";
-import { rpcFailure, statusDetail, transports } from "../helpers/rpc.ts";
-import { startService } from "../helpers/service.ts";
-import { until } from "../helpers/until.ts";
-import { startVendor } from "../helpers/vendors.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import type { Pool } from "../../../src/store/pool.ts";
+import { testDatabase } from "../../helpers/database.ts";
+import { rpcFailure, statusDetail, transports } from "../../helpers/rpc.ts";
+import { startService } from "../../helpers/service.ts";
+import { until } from "../../helpers/until.ts";
+import { startVendor } from "../../helpers/vendors.ts";
 
 const execute = promisify(execFile);
-const BUF = join(resolve(import.meta.dirname, "../.."), "node_modules/.bin/buf");
+const BUF = join(resolve(import.meta.dirname, "../../.."), "node_modules/.bin/buf");
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
 

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
-import { GenerationService, Role } from "../../gen/chorus/v1/generation_pb.js";
-import { test } from "../helpers/fixtures.ts";
-import { rpcFailure, TRANSPORTS, transports } from "../helpers/rpc.ts";
-import { readEvents } from "../helpers/service.ts";
+import { GenerationService, Role } from "../../../gen/chorus/v1/generation_pb.js";
+import { test } from "../../helpers/fixtures.ts";
+import { rpcFailure, TRANSPORTS, transports } from "../../helpers/rpc.ts";
+import { readEvents } from "../../helpers/service.ts";
 
 /** Makes a body too large to be read on the event loop. */
 const LONG = "The invoice was paid, 東京 and all. ".repeat(2_000);

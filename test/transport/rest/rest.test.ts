@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
-import { Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { WorkspaceKind } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { adminOf } from "../helpers/admin.ts";
-import { test as base } from "../helpers/fixtures.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { startService } from "../helpers/service.ts";
-import { until } from "../helpers/until.ts";
+import { Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { WorkspaceKind } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { adminOf } from "../../helpers/admin.ts";
+import { test as base } from "../../helpers/fixtures.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { startService } from "../../helpers/service.ts";
+import { until } from "../../helpers/until.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 

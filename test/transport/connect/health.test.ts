@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
 import { test } from "vitest";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
-import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../gen/health/v1/health_pb.js";
+import { rpcFailure, serveRpc, transports } from "../../helpers/rpc.ts";
 
 test("check and list report the serving status of known names", async (t) => {
   let isReady = true;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { Escrow } from "../../src/admission/escrow/escrow.ts";
-import type { Command } from "../../src/admission/escrow/events.ts";
-import { type Item, NOTHING, type Reply, type Verdict } from "../../src/admission/escrow/exchange.ts";
+import { Escrow } from "../../../src/admission/escrow/escrow.ts";
+import type { Command } from "../../../src/admission/escrow/events.ts";
+import { type Item, NOTHING, type Reply, type Verdict } from "../../../src/admission/escrow/exchange.ts";
 
 test("asks for a request although two other workspaces always have more requests than an exchange takes", () => {
   const escrow = new Escrow("r1");

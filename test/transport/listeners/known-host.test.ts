@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { test } from "vitest";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { startService } from "../helpers/service.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { startService } from "../../helpers/service.ts";
 
 const QUOTAS = "/chorus.v1.GenerationService/Quotas?encoding=json&message=%7B%7D";
 

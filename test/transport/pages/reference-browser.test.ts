@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { openConsole, skipReason } from "../console/chromium.ts";
+import { openConsole, skipReason } from "../../console/chromium.ts";
 
 test("the reference shows every operation, sends a request and loads nothing from other hosts", async (t) => {
   t.skip(skipReason !== undefined, skipReason);

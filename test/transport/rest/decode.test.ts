@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { test } from "vitest";
-import { type ChatMessage, ChatMessageSchema } from "../../gen/chorus/v1/chat_pb.js";
+import { type ChatMessage, ChatMessageSchema } from "../../../gen/chorus/v1/chat_pb.js";
 import {
   Effort,
   type GenerateRequest,
@@ -12,10 +12,10 @@ import {
   MetricsRequestSchema,
   OutputShape,
   Role,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../src/contract/failure.ts";
-import { memberName } from "../../src/contract/json-names.ts";
-import { decode, decodeQuery, decodeStrictly } from "../../src/transport/rest/decode.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { Failure } from "../../../src/contract/failure.ts";
+import { memberName } from "../../../src/contract/json-names.ts";
+import { decode, decodeQuery, decodeStrictly } from "../../../src/transport/rest/decode.ts";
 
 function read(text: string) {
   return decode(GenerateRequestSchema, text, JSON.parse(text));

@@ -10,9 +10,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { SetSpendLimitRequestSchema } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { CreateKeyRequestSchema, KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { SetSpendLimitRequestSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { CreateKeyRequestSchema, KeyService, Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import {
   Effort,
   type GenerateRequest,
@@ -25,14 +25,14 @@ import {
   OutputShape,
   QuotasResponseSchema,
   Role,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { words } from "../../src/contract/json-names.ts";
-import { CHORUS_SERVICES } from "../../src/transport/call/methods.ts";
-import { type EnumSite, enumSites, messagePlaces } from "../helpers/enum-sites.ts";
-import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { envelope, grpcCall } from "../helpers/grpc.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { serveRpc, statusDetail } from "../helpers/rpc.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { words } from "../../../src/contract/json-names.ts";
+import { CHORUS_SERVICES } from "../../../src/transport/call/methods.ts";
+import { type EnumSite, enumSites, messagePlaces } from "../../helpers/enum-sites.ts";
+import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { envelope, grpcCall } from "../../helpers/grpc.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { serveRpc, statusDetail } from "../../helpers/rpc.ts";
 
 const METHODS: DescMethod[] = CHORUS_SERVICES.flatMap(({ methods }) => [...methods]);
 const UNARY = METHODS.filter(({ methodKind }) => methodKind === "unary");

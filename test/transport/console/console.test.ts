@@ -7,21 +7,21 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe } from "vitest";
-import { ActivityService, ActorKindSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
-import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
-import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
-import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { createSecret } from "../../src/admission/secret.ts";
-import { wordOf } from "../../src/contract/json-names.ts";
-import { openBrowser } from "../helpers/browser.ts";
-import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { fixture } from "../helpers/lifetime.ts";
-import { openRaw } from "../helpers/raw.ts";
-import { listenRest } from "../helpers/rest.ts";
-import { startService, type TestService } from "../helpers/service.ts";
+import { ActivityService, ActorKindSchema, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
+import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import { createSecret } from "../../../src/admission/secret.ts";
+import { wordOf } from "../../../src/contract/json-names.ts";
+import { openBrowser } from "../../helpers/browser.ts";
+import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { fixture } from "../../helpers/lifetime.ts";
+import { openRaw } from "../../helpers/raw.ts";
+import { listenRest } from "../../helpers/rest.ts";
+import { startService, type TestService } from "../../helpers/service.ts";
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +

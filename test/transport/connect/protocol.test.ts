@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { create, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { test, vi } from "vitest";
-import { type FailureDetail, FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { type FailureDetail, FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
 import {
   type GenerateRequest,
   GenerateRequestSchema,
@@ -13,14 +13,14 @@ import {
   QuotasResponseSchema,
   StreamGenerateResponse_DoneSchema,
   StreamGenerateResponseSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { onAbort } from "../../src/concurrency/abort.ts";
-import { CallerGone } from "../../src/contract/endings.ts";
-import { Failure } from "../../src/contract/failure.ts";
-import type { GenerateEvent, RequestContext } from "../../src/generate/request-context.ts";
-import { envelope, grpcCall } from "../helpers/grpc.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { rpcFailure, serveRpc, statusDetail, transports } from "../helpers/rpc.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { onAbort } from "../../../src/concurrency/abort.ts";
+import { CallerGone } from "../../../src/contract/endings.ts";
+import { Failure } from "../../../src/contract/failure.ts";
+import type { GenerateEvent, RequestContext } from "../../../src/generate/request-context.ts";
+import { envelope, grpcCall } from "../../helpers/grpc.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { rpcFailure, serveRpc, statusDetail, transports } from "../../helpers/rpc.ts";
 
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { startServer } from "./helpers/server.ts";
-import { startService } from "./helpers/service.ts";
-import { until } from "./helpers/until.ts";
+import { startServer } from "../helpers/server.ts";
+import { startService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
 
 for (const outage of ["stop", "freeze"] as const) {
   test(`/readyz leaves an absent database some seconds, then answers 503 until it is back (${outage})`, async (t) => {

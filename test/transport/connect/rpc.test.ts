@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
-import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { KeyService, Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import {
   type Effort,
   FinishReason,
@@ -9,11 +9,11 @@ import {
   GenerationService,
   OutputShape,
   Role,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { FAILURES, Failure, type FailureKind } from "../../src/contract/failure.ts";
-import { adminOf } from "../helpers/admin.ts";
-import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { rpcFailure, serveRpc, TRANSPORTS, transports } from "../helpers/rpc.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { FAILURES, Failure, type FailureKind } from "../../../src/contract/failure.ts";
+import { adminOf } from "../../helpers/admin.ts";
+import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { rpcFailure, serveRpc, TRANSPORTS, transports } from "../../helpers/rpc.ts";
 
 const test = base
   .extend("env", { scope: "file" }, OFFLINE)

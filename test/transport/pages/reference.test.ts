@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { gunzipSync } from "node:zlib";
 import { describe } from "vitest";
-import { test as base } from "../helpers/fixtures.ts";
-import { fixture } from "../helpers/lifetime.ts";
-import { openRaw } from "../helpers/raw.ts";
-import { startService } from "../helpers/service.ts";
+import { test as base } from "../../helpers/fixtures.ts";
+import { fixture } from "../../helpers/lifetime.ts";
+import { openRaw } from "../../helpers/raw.ts";
+import { startService } from "../../helpers/service.ts";
 
 const test = base.extend(
   "shared",
@@ -22,7 +22,7 @@ describe("serves the API reference without a key", () => {
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
     assert.equal(
       await response.text(),
-      await readFile(new URL("../../gen/openapi/openapi.json", import.meta.url), "utf8"),
+      await readFile(new URL("../../../gen/openapi/openapi.json", import.meta.url), "utf8"),
     );
     const tag = response.headers.get("etag") ?? "";
     const again = await fetch(`${url}/openapi.json`, { headers: { "If-None-Match": tag } });
@@ -53,7 +53,7 @@ describe("serves the API reference without a key", () => {
     shared: { url },
   }) => {
     const page = await (await fetch(`${url}/docs`)).text();
-    const { version } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+    const { version } = JSON.parse(await readFile(new URL("../../../package.json", import.meta.url), "utf8"));
     assert.ok(page.includes(`Version ${version}`));
     const paths = [...page.matchAll(/<a href="([^"]+)"/g)].map(([, path = ""]) => path);
     for (const path of ["docs/guides", "docs/license", "openapi.json"]) assert.ok(paths.includes(path), path);
@@ -86,7 +86,7 @@ describe("serves the API reference without a key", () => {
     const [compressed = 0, full = 0, refused] = sizes;
     assert.ok(compressed > 0 && compressed < full / 2);
     assert.equal(full, refused);
-    const file = await readFile(new URL("../../dist/reference/reference.js.gz", import.meta.url));
+    const file = await readFile(new URL("../../../dist/reference/reference.js.gz", import.meta.url));
     assert.equal(gunzipSync(file).length, full);
   });
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { setImmediate as tick } from "node:timers/promises";
 import { vi } from "vitest";
-import { onAbort } from "../../src/concurrency/abort.ts";
-import { CallerGone } from "../../src/contract/endings.ts";
-import type { RequestContext } from "../../src/generate/request-context.ts";
-import { test } from "../helpers/fixtures.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { head, openRaw } from "../helpers/raw.ts";
-import { listenRest } from "../helpers/rest.ts";
-import { serveRpc } from "../helpers/rpc.ts";
-import { until } from "../helpers/until.ts";
+import { onAbort } from "../../../src/concurrency/abort.ts";
+import { CallerGone } from "../../../src/contract/endings.ts";
+import type { RequestContext } from "../../../src/generate/request-context.ts";
+import { test } from "../../helpers/fixtures.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { head, openRaw } from "../../helpers/raw.ts";
+import { listenRest } from "../../helpers/rest.ts";
+import { serveRpc } from "../../helpers/rpc.ts";
+import { until } from "../../helpers/until.ts";
 
 const SERVICE = "/chorus.v1.GenerationService";
 

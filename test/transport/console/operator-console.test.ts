@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { ConnectError } from "@connectrpc/connect";
-import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
-import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { openBrowser } from "../helpers/browser.ts";
-import { test as base, OFFLINE } from "../helpers/fixtures.ts";
+import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { FailureDetailSchema } from "../../../gen/chorus/v1/failure_pb.js";
+import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import { openBrowser } from "../../helpers/browser.ts";
+import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 
 const SIDE = "/console/operator";
 

@@ -10,15 +10,15 @@ import {
   GenerateResponseSchema,
   GenerationService,
   StreamGenerateResponse_DoneSchema,
-} from "../../gen/chorus/v1/generation_pb.js";
-import { onAbort } from "../../src/concurrency/abort.ts";
-import { CallerGone } from "../../src/contract/endings.ts";
-import { Failure } from "../../src/contract/failure.ts";
-import type { GenerateEvent, RequestContext } from "../../src/generate/request-context.ts";
-import type { Lifetime } from "../helpers/lifetime.ts";
-import { head, openRaw, type RawResponse } from "../helpers/raw.ts";
-import { rpcFailure, serveRpc, transports } from "../helpers/rpc.ts";
-import { until } from "../helpers/until.ts";
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { onAbort } from "../../../src/concurrency/abort.ts";
+import { CallerGone } from "../../../src/contract/endings.ts";
+import { Failure } from "../../../src/contract/failure.ts";
+import type { GenerateEvent, RequestContext } from "../../../src/generate/request-context.ts";
+import type { Lifetime } from "../../helpers/lifetime.ts";
+import { head, openRaw, type RawResponse } from "../../helpers/raw.ts";
+import { rpcFailure, serveRpc, transports } from "../../helpers/rpc.ts";
+import { until } from "../../helpers/until.ts";
 
 const GENERATE = "/chorus.v1.GenerationService/Generate";
 const STREAM = "/chorus.v1.GenerationService/StreamGenerate";
