@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
 
 /** Clients of OpenAI's API that others wrote. They are packages apart, because only their tests need them. */
@@ -10,17 +11,18 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
- * HTTP server, which starts one Postgres for the whole run at the first request, so tests without a database do not
- * wait for it. The processes of the test files inherit the address of the HTTP server.
+ * HTTP server, which creates and drops the databases of tests. It starts one Postgres for the whole run at the first
+ * request, so tests without a database do not wait for it. The processes of the test files inherit its address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
   let server: Promise<TestServer> | undefined;
-  const starter = createServer(async (_, response) => {
+  const starter = createServer(async (request, response) => {
     try {
       server ??= openTestServer();
-      const { url, template } = await server;
-      response.end(JSON.stringify({ url, template }));
+      const { create, drop } = await server;
+      if (request.url === "/create") response.end(await create());
+      else response.end(await drop(await text(request)));
     } catch (error) {
       response.writeHead(500).end(String(error));
     }
