@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "vitest";
 import { generateQuestions } from "../../src/calibration/questions.ts";
-import { runCli } from "../helpers/cli.ts";
+import { runCli, spawnCli } from "../helpers/cli.ts";
 import { type Script, type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 
 const ANSWERS = new Map(generateQuestions(3).map(({ prompt, answer }) => [prompt, answer]));
@@ -26,8 +26,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const calibrate = (args: string[], input = "") =>
-  runCli(["calibrate", "--each", "3", ...args], { ...vendor.env, CHORUS_MODELS: join(folder, "models.json") }, input);
+const calibrate = (args: string[], input = "", run = runCli) =>
+  run(["calibrate", "--each", "3", ...args], { ...vendor.env, CHORUS_MODELS: join(folder, "models.json") }, input);
 const written = () => JSON.parse(readFileSync(join(folder, "accuracies.json"), "utf8"));
 
 /** The good model knows all answers. The poor one only those to maths. */
@@ -40,7 +40,7 @@ const answering: Script = ({ json, body }) => {
 
 test("chorus calibrate measures every model and writes accuracies with intervals", async () => {
   vendor.always(answering);
-  const { code, stdout, stderr } = await calibrate(["--yes"]);
+  const { code, stdout, stderr } = await calibrate(["--yes"], "", spawnCli);
   assert.equal(code, 0, stderr);
   assert.match(stderr, /good: 12 of 12 questions to ask, about USD 0\.07\n/);
   assert.match(stdout, /poor +knowledge +0\.\d{3} +0\.000 to 0\.\d{3} +0 of 3/);

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "vitest";
-import { runCli } from "../helpers/cli.ts";
+import { runCli, spawnCli } from "../helpers/cli.ts";
 import { startService } from "../helpers/service.ts";
 
 test("explains what to do without a service, a token or an address", async (t) => {
@@ -43,7 +43,7 @@ test("explains what to do without a service, a token or an address", async (t) =
   );
 
   const good = [
-    runCli(["keys", "list"], { ...token, CHORUS_RPC_URL: service.rpcUrl }),
+    spawnCli(["keys", "list"], { ...token, CHORUS_RPC_URL: service.rpcUrl }),
     runCli(["--rpc-url", service.rpcUrl, "keys", "list"], { ...token, CHORUS_RPC_URL: otherUrl }),
     runCli(["keys", "list"], cliEnv),
   ];
@@ -55,10 +55,10 @@ test("explains what to do without a service, a token or an address", async (t) =
 
 test("--help lists every command and exits with code 0", async () => {
   const [help, keys, none, wrong] = await Promise.all([
-    runCli(["--help"]),
-    runCli(["keys", "create", "--help"]),
-    runCli([]),
-    runCli(["frob"]),
+    spawnCli(["--help"]),
+    spawnCli(["keys", "create", "--help"]),
+    spawnCli([]),
+    spawnCli(["frob"]),
   ]);
   assert.equal(help.code, 0);
   for (const word of ["keys", "ask", "--json", "--rpc-url", "OPERATOR_TOKEN"]) assert.ok(help.stdout.includes(word));
@@ -72,17 +72,17 @@ test("--help lists every command and exits with code 0", async () => {
 });
 
 test("completes commands, options and option values", async () => {
-  const complete = async (...words: string[]) => (await runCli(["complete", "--", ...words])).stdout;
+  const complete = async (...words: string[]) => (await spawnCli(["complete", "--", ...words])).stdout;
   assert.match(await complete("key"), /^keys\t/m);
   assert.match(await complete("keys", "cr"), /^create\t/m);
   assert.match(await complete("keys", "create", "--sc"), /^--scope\t/m);
   assert.match(await complete("ask", "--effort", ""), /^low\t\nmedium\t\nhigh\t$/m);
   for (const shell of ["bash", "zsh"])
-    assert.match((await runCli(["complete", shell])).stdout, new RegExp(`${shell} completion for chorus`));
+    assert.match((await spawnCli(["complete", shell])).stdout, new RegExp(`${shell} completion for chorus`));
 });
 
 test("the launcher runs the command line and returns its exit code", async () => {
   const launcher = resolve(import.meta.dirname, "../../src/cli/chorus.cjs");
-  assert.match((await runCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
-  assert.equal((await runCli(["nonsense"], {}, "", launcher)).code, 1);
+  assert.match((await spawnCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
+  assert.equal((await spawnCli(["nonsense"], {}, "", launcher)).code, 1);
 });

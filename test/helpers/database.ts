@@ -6,9 +6,7 @@ import { startEmbedded } from "../../src/store/embedded/embedded.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import type { Lifetime } from "./lifetime.ts";
-
-/** Environment variable with the address at which test processes ask for the Postgres of the run. */
-export const SERVER_VARIABLE = "CHORUS_TEST_SERVER";
+import { ask } from "./run.ts";
 
 /** Statements of tests that read figures. They see what waits in the log, as callers do. */
 const POST = `select post_settlements(array[workspace_id], clock) from periods
@@ -82,14 +80,6 @@ function withLog(pool: Pool): Pool {
 /** Tests of migrations use earlier schemas. */
 function ignoreMissingTable(error: unknown): void {
   if ((error as { code?: string }).code !== "42P01") throw error;
-}
-
-/** Asks the process that has the Postgres of the run, which the first call starts. */
-async function ask(action: "create" | "drop", url = ""): Promise<string> {
-  const response = await fetch(`${process.env[SERVER_VARIABLE]}/${action}`, { method: "POST", body: url });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`Postgres could not ${action} a database: ${text}`);
-  return text;
 }
 
 /** Free bytes that a folder in memory must have: the databases of the tests that run at once, and the log. */

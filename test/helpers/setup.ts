@@ -4,35 +4,47 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { openTestServer, SERVER_VARIABLE, type TestServer } from "./database.ts";
+import { CliThreads } from "./cli-threads.ts";
+import { openTestServer, type TestServer } from "./database.ts";
+import { type Action, RUN_VARIABLE } from "./run.ts";
 
 /** Clients of OpenAI's API that others wrote. They are packages apart, because only their tests need them. */
 const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
- * HTTP server, which creates and drops the databases of tests. It starts one Postgres for the whole run at the first
- * request, so tests without a database do not wait for it. The processes of the test files inherit its address.
+ * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, and
+ * the loaded command line. Each starts at the first request for it. The processes of the test files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
   let server: Promise<TestServer> | undefined;
-  const starter = createServer(async (request, response) => {
-    try {
+  const threads = new CliThreads();
+  const actions: Record<Action, (body: string) => Promise<string>> = {
+    async create() {
       server ??= openTestServer();
-      const { create, drop } = await server;
-      if (request.url === "/create") response.end(await create());
-      else response.end(await drop(await text(request)));
+      return (await server).create();
+    },
+    async drop(url) {
+      await (await server)?.drop(url);
+      return "";
+    },
+    cli: async (call) => JSON.stringify(await threads.run(JSON.parse(call))),
+  };
+  const listener = createServer(async (request, response) => {
+    try {
+      response.end(await actions[(request.url ?? "").slice(1) as Action](await text(request)));
     } catch (error) {
       response.writeHead(500).end(String(error));
     }
   });
-  starter.listen(0, "127.0.0.1");
-  await once(starter, "listening");
-  process.env[SERVER_VARIABLE] = `http://127.0.0.1:${(starter.address() as AddressInfo).port}`;
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  process.env[RUN_VARIABLE] = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
   return async () => {
-    starter.closeAllConnections();
-    starter.close();
+    listener.closeAllConnections();
+    listener.close();
+    await threads.close();
     await (await server)?.close();
   };
 }
