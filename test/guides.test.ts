@@ -9,7 +9,7 @@ import { pdf } from "./engine/attachments/files.ts";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
 import { test as base, OFFLINE } from "./helpers/fixtures.ts";
-import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import { blocks, pages, ROOT, WITHOUT_NPM } from "./helpers/guides.ts";
 import type { Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
 import { startService, type TestService } from "./helpers/service.ts";
@@ -65,7 +65,7 @@ function runner(service: TestService, cwd = ROOT) {
   return {
     here,
     async sh(text: string, more: Record<string, string> = {}): Promise<string> {
-      const { stdout } = await execute("sh", ["-ec", here(text)], { cwd, env: { ...env, ...more } });
+      const { stdout } = await execute("sh", ["-ec", WITHOUT_NPM + here(text)], { cwd, env: { ...env, ...more } });
       return stdout;
     },
   };

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { openBrowser } from "./helpers/browser.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
 import { test as base } from "./helpers/fixtures.ts";
-import { blocks, ROOT } from "./helpers/guides.ts";
+import { blocks, ROOT, WITHOUT_NPM } from "./helpers/guides.ts";
 import { until } from "./helpers/until.ts";
 
 const execute = promisify(execFile);
@@ -20,7 +20,7 @@ test("docs/operators-day.md: an operator's day works as written, without SQL", a
   const { dataDir, url } = service;
   const env = { ...CHILD_ENV, DATA_DIR: dataDir, npm_config_update_notifier: "false" };
   const run = async (text: string, more: Record<string, string> = {}) =>
-    (await execute("sh", ["-ec", text], { cwd: ROOT, env: { ...env, ...more } })).stdout;
+    (await execute("sh", ["-ec", WITHOUT_NPM + text], { cwd: ROOT, env: { ...env, ...more } })).stdout;
   const [customer, link, credit, refused, limit, down, owner, operator, evening, ...more] = (
     await blocks("docs/operators-day.md", "sh")
   ).map(({ text }) => text);
