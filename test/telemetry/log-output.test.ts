@@ -42,7 +42,8 @@ function run(t: Lifetime, script: string, stderr: "pipe" | number): ChildProcess
     syncBuiltinESMExports();
     const { openLog } = await import(${JSON.stringify(LOG)});
     const { log, errors, output } = openLog("info", process.stderr);
-    process.on("exit", () => output.flush(2_000));
+    let longest = 2_000;
+    process.on("exit", () => output.flush(longest));
     const tell = (value) => writeSync(1, JSON.stringify(value));
     const write = (lines) => {
       for (let i = 0; i < lines; i++) log.info({ i, filler: "x".repeat(400) }, "line");
@@ -164,8 +165,10 @@ for (const [kind, start] of [
   test(`a ${kind} gets all lines before the process ends, also those beyond the bound`, async (t) => {
     const { read } = await start(
       t,
-      `write(5_000);
-      output.flush(10_000);
+      // The reader may be slow.
+      `longest = 60_000;
+      write(5_000);
+      output.flush(longest);
       write(12_000);
       log.fatal("last");
       process.exit(1);`,
