@@ -2,8 +2,9 @@ import { kindOf } from "../src/engine/difficulty/kind.ts";
 import { read } from "../src/engine/difficulty/reading.ts";
 import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
 import { exactAnswer } from "../src/engine/fuse/exact-answer.ts";
-import { peers, strengthOf } from "../src/engine/fuse/peers.ts";
+import { peers } from "../src/engine/fuse/peers.ts";
 import { logOdds, tally, type VoteConstants, voteWeight } from "../src/engine/fuse/vote.ts";
+import { strengthOf } from "../src/models/order.ts";
 import { accuracies, type RecordedFile } from "./data.ts";
 import type { Row } from "./recording.ts";
 import { accuracyOf, mean, paired } from "./score.ts";
@@ -151,7 +152,7 @@ export function gainOf(panel: readonly Voter[], knows: Knowledge, constants: Vot
     tier: knows === "tier" && voter !== best ? ("fast" as const) : ("strong" as const),
     accuracy: { known: voter.accuracy, other: voter.otherAccuracy, tier: undefined, nothing: undefined }[knows],
   }));
-  const voting = peers(members).toSorted((a, b) => strengthOf(b) - strengthOf(a));
+  const voting = peers(members, constants).toSorted((a, b) => strengthOf(b) - strengthOf(a));
   const weights = voting.map((one) => voteWeight(strengthOf(one), constants));
   return paired(
     best.scores.map((score, at) => {

@@ -1,8 +1,7 @@
 import type { Tier } from "../src/contract/terms.ts";
 import { choosePlan, type PlanCriteria } from "../src/engine/plan/plan.ts";
 import { Steps } from "../src/engine/plan/step.ts";
-import { inOrder, type Member } from "../src/models/catalogue.ts";
-import { failover } from "../src/models/failover.ts";
+import type { Member } from "../src/models/catalogue.ts";
 import { complete, type Model } from "../src/models/port/model.ts";
 import { ModelError } from "../src/models/port/model-error.ts";
 import type { Recording } from "./recording.ts";
@@ -15,6 +14,9 @@ export interface Player {
   accuracy: number | undefined;
   /** Undefined: the model did not run on the question; its call fails. */
   recording: Recording | undefined;
+  /** Default: a vendor of its own. */
+  vendor?: string;
+  price?: Member["price"];
 }
 
 /** The result of a plan for a question. */
@@ -26,7 +28,7 @@ export interface Outcome {
 
 /** A question and the options of its plan. Default: a closed question of unknown difficulty. */
 export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> &
-  Partial<Pick<PlanCriteria, "effort" | "kind" | "difficulty">> & { prompt: string };
+  Partial<Pick<PlanCriteria, "effort" | "kind" | "difficulty" | "knowledge">> & { prompt: string };
 
 /**
  * Answers a question with recorded models and the plan that the service would choose. A recorded model gives the same
@@ -37,13 +39,13 @@ export type Request = Pick<PlanCriteria, "level" | "shape" | "read"> &
 export async function replay(crew: readonly Player[], { prompt, ...asked }: Request): Promise<Outcome> {
   const calls: string[] = [];
   const members = crew.map((one): Member => {
-    const { name, tier, accuracy } = one;
+    const { name, tier, accuracy, vendor = name, price } = one;
     const model = replayed(one, () => calls.push(name));
-    return { name, vendor: name, tier, model, images: false, ...(accuracy === undefined ? {} : { accuracy }) };
+    const stated = { ...(accuracy === undefined ? {} : { accuracy }), ...(price ? { price } : {}) };
+    return { name, vendor, tier, model, images: false, ...stated };
   });
-  const tier = (tier: Tier) => failover(inOrder(members, tier).map(({ model }) => model));
   const plan = choosePlan(
-    { members, offline: false, tier },
+    { members, offline: false },
     {
       kind: "closed",
       ...asked,

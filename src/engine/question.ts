@@ -5,6 +5,7 @@ import { Failure } from "../contract/failure.ts";
 import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
+import type { Knowledge } from "../models/order.ts";
 import type { CallRecord, Format, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
@@ -71,6 +72,8 @@ export interface Engine {
   models: Catalogue;
   tokenizer: Tokenizer;
   validators: Validators;
+  /** What has been learned of the models. Absent: nothing. */
+  knowledge?: Knowledge;
 }
 
 /** Most tokens that the answer may have. The lease holds credit for at most `MAX_OUTPUT_TOKENS`. */
@@ -95,7 +98,7 @@ export function planOf(
   if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
   const { continues, messages } = question.conversation;
   const hasImages = messages.some(({ images }) => images?.length);
-  return choosePlan(engine.models, { ...question, continues, hasImages, read }, steps);
+  return choosePlan(engine.models, { ...question, continues, hasImages, read, knowledge: engine.knowledge }, steps);
 }
 
 /** The call that every model of a plan gets. */

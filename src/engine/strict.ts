@@ -2,8 +2,10 @@ import type { Signal } from "../concurrency/abort.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
+import { rank, tierFirst } from "../models/order.ts";
 import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import { withStep } from "./plan/composite.ts";
+import { abilityOf, inTurn } from "./plan/crew.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
@@ -29,8 +31,9 @@ export async function* strictAnswer(engine: Engine, question: Question, signal: 
   const steps = new Steps();
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
+  const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge);
   const single = (kind: string, tier: Tier) =>
-    withStep(engine.models.tier(tier), { kind, role: tier, streamed: false }, steps);
+    withStep(inTurn(tierFirst(ranked, tier)), { kind, role: tier, streamed: false }, steps);
   const read = (text: string) => {
     const checked = check(text, validate);
     return checked.ok ? checked.text : undefined;

@@ -1,17 +1,16 @@
 import { Breaker } from "../concurrency/breaker.ts";
-import { ABILITIES, type Ability, type Accuracies, type Tier } from "../contract/terms.ts";
+import type { Accuracies, Tier } from "../contract/terms.ts";
 import type { OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
 import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
-import { failover } from "./failover.ts";
 import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
-import { priorOf } from "./priors.ts";
+import { publishedOf } from "./published.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { Served, type ServedVersion } from "./served.ts";
 import { tracedModel } from "./traced.ts";
@@ -31,6 +30,10 @@ export interface Member {
   model: Model;
   /** Share of questions that it answers correctly, from 0 to 1, for all abilities or by ability. */
   accuracy?: number | Accuracies;
+  /** Published shares of right answers of exactly this model. */
+  published?: Accuracies;
+  /** USD per million tokens. */
+  price?: { input: number; output: number };
   /** Whether it thinks at length before it answers. */
   thinks?: boolean;
   /** Whether it accepts images. */
@@ -65,8 +68,6 @@ export interface Catalogue {
   readonly members: readonly Member[];
   /** The state of each model, as this process knows it. */
   load(): ModelState[];
-  /** A failover over the tier's models in the order of the configuration, then over those of the other tier. */
-  tier(tier: Tier): Model;
   /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
@@ -89,8 +90,9 @@ export function createCatalogue(
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
   const served = new Served(entries, onVersion);
-  const members = withPriors(entries).map((entry): Member => {
+  const members = entries.map((entry): Member => {
     const latency = createLatency();
+    const published = publishedOf(entry.model);
     const onEnd = (end: CallEnd) =>
       errors.guard("model_call", () => {
         recordLatency(latency, end);
@@ -127,46 +129,18 @@ export function createCatalogue(
       images: entry.images,
       ...(entry.thinks ? { thinks: true } : {}),
       ...(entry.accuracy === undefined ? {} : { accuracy: entry.accuracy }),
+      ...(published ? { published } : {}),
+      ...(entry.price ? { price: entry.price } : {}),
       ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
       ...(entry.vendor === "offline" ? {} : { latency }),
     };
   });
-  const ofTier = (tier: Tier) => failover(inOrder(members, tier).map(({ model }) => model));
-  const tiers = { fast: ofTier("fast"), strong: ofTier("strong") };
   return {
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
     load: () => loads.map((read) => read()),
-    tier: (tier) => tiers[tier],
     close: http.close,
   };
-}
-
-/**
- * The entries with published accuracies for the abilities that no entry states. Published figures are compared only
- * with each other, so they are used only if the families of all models are known.
- */
-function withPriors(entries: readonly ModelEntry[]): readonly ModelEntry[] {
-  const online = entries.filter(({ vendor }) => vendor !== "offline");
-  const priors = new Map(online.map((entry) => [entry, priorOf(entry.model)]));
-  if (online.some(({ accuracy }) => typeof accuracy === "number") || [...priors.values()].includes(undefined))
-    return entries;
-  const isStated = (ability: Ability) =>
-    online.some(({ accuracy }) => typeof accuracy === "object" && accuracy[ability] !== undefined);
-  const open = ABILITIES.filter((ability) => !isStated(ability));
-  return entries.map((entry) => {
-    const prior = priors.get(entry);
-    if (!prior || typeof entry.accuracy === "number") return entry;
-    const added = Object.fromEntries(
-      Object.entries(prior).filter(([name]) => open.some((ability) => ability === name)),
-    );
-    return { ...entry, accuracy: { ...added, ...entry.accuracy } };
-  });
-}
-
-/** The members of a tier, then those of the other tier. */
-export function inOrder<T extends { tier: Tier }>(members: readonly T[], tier: Tier): T[] {
-  return [...members.filter((member) => member.tier === tier), ...members.filter((member) => member.tier !== tier)];
 }
 
 function recordLatency(latency: Latency, { outcome, received, firstTextMs }: CallEnd): void {

@@ -5,7 +5,7 @@ import type { CallRecord } from "../../src/models/port/model.ts";
 import { type Completion, complete } from "../../src/models/port/model.ts";
 import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
 import { startVendor } from "../helpers/vendors.ts";
-import { call } from "./fake-model.ts";
+import { call, tierOf } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 500, firstTokenMs: 800, betweenChunksMs: 800 };
 
@@ -20,7 +20,7 @@ test("a callback that throws does not fail the call, and keeps what the call use
   t.onTestFinished(() => catalogue.close());
   const used: CallRecord[] = [];
   const ask = (streamed: boolean, onUsed: (record: CallRecord) => void): Promise<Completion> =>
-    complete(catalogue.tier("fast"), call({ streamed, onUsed }));
+    complete(tierOf(catalogue, "fast"), call({ streamed, onUsed }));
   for (const streamed of [false, true]) {
     assert.equal((await ask(streamed, (record) => used.push(record))).text, "Hello from openai.");
     assert.equal((await ask(streamed, fail)).text, "Hello from openai.");

@@ -5,8 +5,9 @@ import { UpstreamError } from "../../src/models/failover.ts";
 import type { ModelEntry } from "../../src/models/port/entry.ts";
 import type { CallRecord } from "../../src/models/port/model.ts";
 import { complete, type ModelCall } from "../../src/models/port/model.ts";
+import { publishedOf } from "../../src/models/published.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
-import { call, collect } from "./fake-model.ts";
+import { call, collect, tierOf } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 500, firstTokenMs: 800, betweenChunksMs: 800 };
 
@@ -43,7 +44,7 @@ const three = () => [
 
 /** Name of the model that answers. */
 async function who(catalogue: Catalogue, tier: "fast" | "strong", more: Partial<ModelCall> = {}): Promise<string> {
-  return (await complete(catalogue.tier(tier), call(more))).end.model;
+  return (await complete(tierOf(catalogue, tier), call(more))).end.model;
 }
 
 for (const streamed of [false, true]) {
@@ -64,7 +65,7 @@ for (const streamed of [false, true]) {
         const starved = { text: [], finish: "length", usage: { input: 10, output: 20, thoughts: 20 } };
         const used: CallRecord[] = [];
         const ask = () =>
-          complete(catalogue.tier("fast"), call({ streamed, maxTokens: 20, onUsed: (u) => used.push(u) }));
+          complete(tierOf(catalogue, "fast"), call({ streamed, maxTokens: 20, onUsed: (u) => used.push(u) }));
         openai.reply(starved, { usage: { input: 10, cached: 4, output: 50, thoughts: 40 } });
         const { end } = await ask();
         assert.deepEqual([end.usage?.inputTokens, end.usage?.outputTokens], [10, 50], "of the completion that is used");
@@ -79,7 +80,7 @@ for (const streamed of [false, true]) {
         const starved = { text: [], finish: "length", usage: { input: 10, output: 20, thoughts: 20 } };
         openai.reply(starved, { status: 400 });
         const more = { streamed, maxTokens: 20, onUsed: (record: CallRecord) => used.push(record) };
-        await assert.rejects(complete(catalogue.tier("fast"), call(more)));
+        await assert.rejects(complete(tierOf(catalogue, "fast"), call(more)));
         assert.deepEqual(
           used.map(({ outcome, inputTokens, outputTokens, source }) => [outcome, inputTokens, outputTokens, source]),
           [["failed", 10, 20, "reported"]],
@@ -190,7 +191,7 @@ test("has single models with their facts, and measures their time to the first t
     assert.deepEqual(
       members.map(({ model: _, latency: __, ...rest }) => rest),
       [
-        { name: "o", vendor: "openai", tier: "fast", images: true },
+        { name: "o", vendor: "openai", tier: "fast", images: true, published: publishedOf("gpt-4o") },
         {
           name: "q",
           vendor: `${openai.url} qwen`,
@@ -225,7 +226,7 @@ test("asks no other model when a stream breaks after its first text", () =>
     openai.reply({ text: ["one ", "two"], end: "reset", after: 1 });
     let text = "";
     await assert.rejects(async () => {
-      for await (const piece of catalogue.tier("fast").ask(call())) if (piece.type === "text") text += piece.text;
+      for await (const piece of tierOf(catalogue, "fast").ask(call())) if (piece.type === "text") text += piece.text;
     }, UpstreamError);
     assert.equal(text, "one ");
     assert.equal(google.calls.length, before);
@@ -238,7 +239,7 @@ test("passes an abort on to the vendor and asks no other model", () =>
     const caller = new AbortController();
     const gone = new Error("gone");
     await assert.rejects(async () => {
-      const pieces = catalogue.tier("fast").ask(call({ signal: caller.signal }));
+      const pieces = tierOf(catalogue, "fast").ask(call({ signal: caller.signal }));
       for await (const piece of pieces) if (piece.type === "text") caller.abort(gone);
     }, gone);
     assert.equal(await openai.calls.at(-1)?.ended, "aborted");
@@ -257,7 +258,7 @@ const OFFLINE: ModelEntry = {
 test("answers with the other tier where a tier has no models", () =>
   withCatalogue([OFFLINE], async (catalogue) => {
     const prompt = { system: "", messages: [{ role: "user" as const, text: "What is 6 * 7?" }] };
-    const { text, end } = await complete(catalogue.tier("strong"), call({ prompt }));
+    const { text, end } = await complete(tierOf(catalogue, "strong"), call({ prompt }));
     assert.match(text, /42/);
     assert.equal(end.model, "off");
   }));

@@ -1,3 +1,7 @@
+import type { Tier } from "../../src/contract/terms.ts";
+import type { Catalogue } from "../../src/models/catalogue.ts";
+import { failover } from "../../src/models/failover.ts";
+import { tierFirst } from "../../src/models/order.ts";
 import type { End, EndReason, Model, ModelCall, Piece } from "../../src/models/port/model.ts";
 
 export const USAGE = { inputTokens: 3, cachedTokens: 0, outputTokens: 2, thinkingTokens: 0 };
@@ -11,6 +15,11 @@ export function call(more: Partial<ModelCall> = {}): ModelCall {
     streamed: true,
     ...more,
   };
+}
+
+/** The models of a catalogue in turn, those of a tier first. */
+export function tierOf({ members }: Pick<Catalogue, "members">, tier: Tier): Model {
+  return failover(tierFirst(members, tier).map(({ model }) => model));
 }
 
 export function text(text: string): Piece {

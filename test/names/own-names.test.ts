@@ -8,7 +8,7 @@ import { lookupWith, nameError } from "../../src/names/resolve.ts";
 import { createSearch } from "../../src/search/search.ts";
 import { startSearchServer } from "../helpers/search-servers.ts";
 import { startVendor } from "../helpers/vendors.ts";
-import { call } from "../models/fake-model.ts";
+import { call, tierOf } from "../models/fake-model.ts";
 
 const [FIRST, SECOND] = ["192.0.2.1", "192.0.2.2"].map((address) => [{ address, family: 4 }]);
 const FOUND: readonly LookupAddress[] = FIRST ?? [];
@@ -141,7 +141,7 @@ test("models and web search connect to the addresses that are known, with one lo
     await Promise.all([vendor.close(), backend.close()]);
   });
   assert.deepEqual(asked, ["vendor.invalid"]);
-  for (let i = 0; i < 3; i++) await complete(catalogue.tier("fast"), call());
+  for (let i = 0; i < 3; i++) await complete(tierOf(catalogue, "fast"), call());
   assert.equal(vendor.calls.length, 3);
   await search.find("what is this?");
   assert.deepEqual([...new Set(asked)], ["vendor.invalid", "search.invalid"]);

@@ -1,5 +1,6 @@
 import type { Tier } from "../../contract/terms.ts";
-import { logOdds, support, voteWeight } from "./vote.ts";
+import { strengthOf } from "../../models/order.ts";
+import { logOdds, support, type VoteConstants, voteWeight } from "./vote.ts";
 
 /** What is known of a model. */
 interface Rated {
@@ -19,17 +20,22 @@ const DOMINANCE = 0.8;
 const EPSILON = 1e-9;
 
 /**
- * Selects the models that may vote: those to which no other is clearly superior. Superior means 1.5 more in log-odds
- * of accuracy, or the higher tier where an accuracy is unknown. A model that dominates all others and that they cannot
- * outvote together is the only voter.
+ * Selects the models that may vote: those within 1.5 of the best in log-odds of accuracy. Where an accuracy is unknown,
+ * the one that is assumed for the tier counts, so fast models support one of several strong models. A model that
+ * dominates all others and that they cannot outvote together is the only voter.
  * @returns voters in the given order; at least one of at least one member
  */
-export function peers<T extends Rated>(members: readonly T[]): T[] {
-  const voters = members.filter((member) => !members.some((other) => isSuperior(other, member)));
+export function peers<T extends Rated>(members: readonly T[], constants: VoteConstants = {}): T[] {
+  const best = Math.max(...members.map((one) => logOdds(strengthOf(one))));
+  const voters = members.filter((one) => best - logOdds(strengthOf(one)) <= VOTER_GAP + EPSILON);
   const dominant = voters.find((one) => {
-    const others = voters.filter((other) => other !== one);
-    const together = support(others.map((other) => voteWeight(strengthOf(other))));
-    return isDominated(others, [one]) && voteWeight(strengthOf(one)) > together + EPSILON;
+    const others = voters.filter((other) => other !== one).map(strengthOf);
+    const together = support(
+      others.map((other) => voteWeight(other)),
+      constants,
+    );
+    const lead = logOdds(strengthOf(one)) - logOdds(Math.max(0, ...others));
+    return lead > DOMINANCE + EPSILON && voteWeight(strengthOf(one)) > together + EPSILON;
   });
   return dominant ? [dominant] : voters;
 }
@@ -38,24 +44,9 @@ export function peers<T extends Rated>(members: readonly T[]): T[] {
  * Whether one of `members` is so much more accurate than the best of `some` that their agreement must not replace it.
  * False where accuracies are unknown.
  */
-export function isDominated(some: readonly Rated[], members: readonly Rated[]): boolean {
+export function isDominated(some: readonly Rated[], members: readonly Rated[], lead = DOMINANCE): boolean {
   const accuracies = some.flatMap(({ accuracy }) => accuracy ?? []);
   if (accuracies.length === 0 || accuracies.length < some.length) return false;
   const best = logOdds(Math.max(...accuracies));
-  return members.some(({ accuracy }) => accuracy !== undefined && logOdds(accuracy) - best > DOMINANCE + EPSILON);
-}
-
-/** Accuracy assumed for a model whose accuracy is unknown. */
-const ASSUMED = { strong: 0.7, fast: 0.5 };
-
-/** The accuracy by which models are ranked and weighted: the known one, or one assumed for the tier. */
-export function strengthOf({ tier, accuracy }: Rated): number {
-  return accuracy ?? ASSUMED[tier];
-}
-
-function isSuperior(one: Rated, other: Rated): boolean {
-  if (one.accuracy !== undefined && other.accuracy !== undefined) {
-    return logOdds(one.accuracy) - logOdds(other.accuracy) > VOTER_GAP + EPSILON;
-  }
-  return one.tier === "strong" && other.tier === "fast";
+  return members.some(({ accuracy }) => accuracy !== undefined && logOdds(accuracy) - best > lead + EPSILON);
 }

@@ -17,10 +17,10 @@ interface Tally {
 
 /**
  * What a further ballot for an answer adds to the heaviest one, as a share of its weight. Below 1, because models make
- * the same mistakes: their votes are not independent. Fitted with `OFFSET` on recorded panels
- * (docs/decisions/fusion.md).
+ * the same mistakes: their votes are not independent. Wrong results of a calculation are seldom the same, so in maths
+ * further votes count more. Fitted with `OFFSET` on recorded panels (docs/decisions/fusion.md).
  */
-const FURTHER = 0.3;
+export const FURTHER = { maths: 0.7, others: 0.3 };
 /** Added to the log-odds of a model's accuracy, because models that are wrong rarely give the same wrong answer. */
 const OFFSET = 0.8;
 /** Smallest weight of a vote. */
@@ -28,9 +28,11 @@ const LEAST = 0.05;
 /** Relative tolerance for sums of weights such as .1 + .2. */
 const EPSILON = 1e-9;
 
-/** Constants of a vote, for measurements. */
+/** Constants of a vote. */
 export interface VoteConstants {
+  /** What a further ballot counts, as a share of its weight, 0 to 1. Default: that of abilities other than maths. */
   further?: number;
+  /** For measurements. */
   offset?: number;
 }
 
@@ -46,7 +48,7 @@ export function logOdds(accuracy: number): number {
 }
 
 /** Evidence for an answer: the heaviest of its ballots, and a share of the others. 0 without ballots. */
-export function support(weights: readonly number[], { further = FURTHER }: VoteConstants = {}): number {
+export function support(weights: readonly number[], { further = FURTHER.others }: VoteConstants = {}): number {
   const heaviest = Math.max(0, ...weights);
   return heaviest + further * (weights.reduce((sum, weight) => sum + weight, 0) - heaviest);
 }

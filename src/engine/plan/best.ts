@@ -1,5 +1,5 @@
+import { strengthOf } from "../../models/order.ts";
 import { medoid } from "../fuse/medoid.ts";
-import { strengthOf } from "../fuse/peers.ts";
 import type { Draft } from "./draft.ts";
 
 /** A draft is an outlier when it is this many times shorter or longer than the median. */

@@ -2,7 +2,7 @@ import { parseJson } from "../../contract/json.ts";
 import { closedAnswer } from "../fuse/closed-answer.ts";
 import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";
-import { tally } from "../fuse/vote.ts";
+import { tally, type VoteConstants } from "../fuse/vote.ts";
 import { fieldAgreement } from "./agreement.ts";
 import type { Draft } from "./draft.ts";
 
@@ -54,30 +54,31 @@ const isEnough = (share: Share, part: number): boolean => part > (share === "all
 /**
  * Compares answers by a canonical form.
  * @param canonicalise gives the form of the answer in a text, or undefined when there is none
+ * @param constants of the vote on the answers
  */
 export function compareAnswers(
   share: Share,
   canonicalise: (text: string) => string | undefined = closedAnswer,
+  constants: VoteConstants = {},
 ): Comparison {
+  const count = (drafts: readonly Draft[], outstanding: readonly number[]) =>
+    tally(
+      drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
+      outstanding,
+      constants,
+    );
   return {
     canonicalise,
     settle(drafts, outstanding) {
-      const count = tally(
-        drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
-        outstanding,
-      );
-      const chosen = count && drafts[count.leader];
+      const result = count(drafts, outstanding);
+      const chosen = result && drafts[result.leader];
       if (!chosen) return undefined;
       const agreeing = drafts.filter(({ canonical }) => canonical === chosen.canonical);
-      const isSettled = share === "all" ? count.agreement > 1 - EPSILON && outstanding.length === 0 : count.decided;
+      const isSettled = share === "all" ? result.agreement > 1 - EPSILON && outstanding.length === 0 : result.decided;
       if (agreeing.length < MIN_DRAFTS || !isSettled) return undefined;
-      return { chosen, text: chosen.text, agreement: count.agreement };
+      return { chosen, text: chosen.text, agreement: result.agreement };
     },
-    agreement: (drafts) =>
-      tally(
-        drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
-        [],
-      )?.agreement,
+    agreement: (drafts) => count(drafts, [])?.agreement,
   };
 }
 

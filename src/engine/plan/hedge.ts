@@ -1,5 +1,7 @@
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
+import { failover } from "../../models/failover.ts";
 import { HandOver } from "../../models/hand-over.ts";
+import type { Ranked } from "../../models/order.ts";
 import type { Model, ModelCall, Piece, Pieces } from "../../models/port/model.ts";
 import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
@@ -78,4 +80,26 @@ function start(model: Model, call: ModelCall): Attempt {
 function cancel({ pieces, abort }: Attempt): void {
   abort[Symbol.dispose]();
   pieces.return?.().catch(() => {});
+}
+
+/**
+ * Adds a hedge to a model where its first member's latency is known. The second model is of another vendor if there is
+ * one, because a vendor's models are often slow together.
+ * @param order the members behind `model`, in failover order
+ */
+export function hedged(model: Model, order: readonly Ranked[], steps: Steps): Model {
+  const [first, ...others] = order;
+  const { vendor, latency } = first ?? {};
+  const afterMs = others.length > 0 ? latency?.hedgeAfterMs() : undefined;
+  if (!latency || afterMs === undefined) return model;
+  const ofOther = others.filter((other) => other.vendor !== vendor);
+  const seconds = [...new Set([...ofOther, ...others])];
+  return hedge({
+    first: model,
+    second: () => failover(seconds.map(({ model }) => model)),
+    afterMs,
+    mayHedge: latency.maySpend,
+    role: seconds[0]?.tier ?? "strong",
+    steps,
+  });
 }

@@ -27,6 +27,10 @@ interface PanelOptions {
    * one.
    */
   quorum?: number;
+  /** Drafts that came before, which count as well. */
+  given?: readonly Draft[];
+  /** What decided the order of the members, as a clause for the trace. */
+  reason?: string | undefined;
   steps?: Steps;
 }
 
@@ -64,7 +68,7 @@ export class UndecidedError extends Error {
  * @throws UndecidedError; the reason of the caller's signal.
  */
 export function panel(options: PanelOptions): Model {
-  const { members, compare, deadlineMs = 60_000, quorum = defaultQuorum(members.length) } = options;
+  const { members, compare, deadlineMs = 60_000, quorum = defaultQuorum(members.length), given = [] } = options;
   const steps = options.steps ?? new Steps();
   const graceShare = members.length === 2 ? GRACE.shareOfTwo : GRACE.share;
   const canonicalise = compare?.canonicalise ?? ((text: string) => text);
@@ -75,7 +79,7 @@ export function panel(options: PanelOptions): Model {
     using timeout = new Timeout(deadlineMs, call.signal);
     const causes: unknown[] = [];
     const drafts = new Map<PanelMember, Draft>();
-    const inOrder = () => members.flatMap((member) => drafts.get(member) ?? []);
+    const inOrder = () => [...given, ...members.flatMap((member) => drafts.get(member) ?? [])];
     const draftSteps = new Map(members.map((member) => [member, steps.begin("draft", member.role)]));
     for (const step of draftSteps.values()) yield stepPiece(step);
 
@@ -122,7 +126,7 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
-    if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict);
+    if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
     yield* draftPieces(verdict.chosen, verdict.text);
   }
@@ -138,6 +142,7 @@ function* votePieces(
   compare: Comparison,
   drafts: readonly Draft[],
   verdict: Verdict | undefined,
+  reason: string | undefined,
 ): Generator<Piece> {
   const step = steps.begin("vote", "service");
   yield stepPiece(step);
@@ -146,7 +151,7 @@ function* votePieces(
   yield stepPiece({
     ...step,
     outcome: verdict ? "ok" : "failed",
-    detail: verdict ? `${drafts.length} drafts decide, ${share}` : `${drafts.length} drafts do not decide, ${share}`,
+    detail: `${drafts.length} drafts ${verdict ? "decide" : "do not decide"}, ${share}${reason ? `; ${reason}` : ""}`,
     ...(agreement === undefined ? {} : { agreement }),
   });
 }

@@ -64,6 +64,8 @@ interface SynthesisOptions {
   streamed: boolean;
   /** See `StepOptions.roleOf`. */
   roleOf?: StepOptions["roleOf"];
+  /** What decided the order of the models, as a clause for the trace. */
+  reason?: string | undefined;
   steps: Steps;
 }
 
@@ -73,12 +75,12 @@ interface SynthesisOptions {
  * @throws what either model throws.
  */
 export function synthesis(options: SynthesisOptions): Model {
-  const { model, drafts, generation, streamed, roleOf, steps } = options;
+  const { model, drafts, generation, streamed, roleOf, reason, steps } = options;
 
   async function* ask(call: ModelCall): PieceGenerator {
     const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
     const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    const detail = "a strong model wrote from the drafts";
+    const detail = `a strong model wrote from the drafts${reason ? `; ${reason}` : ""}`;
     yield* withStep(writer, { kind: "write", role: "strong", streamed, detail, roleOf }, steps).ask(call);
   }
   return { name: "synthesis", ask };

@@ -39,7 +39,8 @@ test("prefers known accuracy to the tier", () => {
 test("compares models of unknown accuracy by tier", () => {
   assert.equal(names([fast("a"), fast("b")]), "a,b");
   assert.equal(names([fast("a"), fast("b"), strong("c")]), "c");
-  assert.equal(names([fast("a", 0.9), strong("b"), strong("c", 0.85)]), "b,c");
+  assert.equal(names([fast("a", 0.9), strong("b"), strong("c", 0.85)]), "a,b,c");
+  assert.equal(names([fast("a"), strong("b"), strong("c")]), "a,b,c");
 });
 
 test("accepts one model, or none", () => {

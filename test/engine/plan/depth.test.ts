@@ -23,14 +23,19 @@ test("models think as deeply as the level and their task need", async () => {
   assert.deepEqual(await depths({ level: "low" }), ["low", "", "", ""]);
   assert.deepEqual(await depths({ level: "medium" }), ["", "", "medium", ""]);
   assert.deepEqual(await depths({ level: "medium", kind: "closed" }), ["low", "low", "medium", ""]);
-  assert.deepEqual(await depths({ level: "high", kind: "closed" }), ["", "", "medium,high", "medium"]);
+  assert.deepEqual(await depths({ level: "high", kind: "closed" }), ["medium", "medium", "medium,high", "medium"]);
   // The drafts, the analysis and the answer.
   assert.deepEqual(await depths({ level: "high" }), ["medium", "", "medium,low,high", "medium"]);
 });
 
 test("models think less if the time is short, so that an answer comes", async () => {
   assert.deepEqual(await depths({ level: "medium", kind: "closed", deadlineMs: 10_000 }), ["low", "low", "low", ""]);
-  assert.deepEqual(await depths({ level: "high", kind: "closed", deadlineMs: 20_000 }), ["", "", "low,medium", "low"]);
+  assert.deepEqual(await depths({ level: "high", kind: "closed", deadlineMs: 20_000 }), [
+    "low",
+    "low",
+    "low,medium",
+    "low",
+  ]);
 });
 
 test("high: a model that thinks at length answers alone where it is better than a vote", async () => {

@@ -2,8 +2,6 @@ import type { Tier } from "../../../src/contract/terms.ts";
 import type { PanelMember } from "../../../src/engine/plan/draft.ts";
 import type { PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import type { Catalogue, Member } from "../../../src/models/catalogue.ts";
-import { inOrder } from "../../../src/models/catalogue.ts";
-import { failover } from "../../../src/models/failover.ts";
 import type { ModelCall, Piece, Step } from "../../../src/models/port/model.ts";
 import { end, fakeModel, text, untilAborted } from "../../models/fake-model.ts";
 
@@ -67,12 +65,11 @@ export function asMembers(...models: Fake[]): PanelMember[] {
 /** A catalogue of scripted models. */
 export function catalogueOf(
   ...list: Array<{ tier: Tier; vendor: string; model: Fake } & Partial<Member>>
-): Pick<Catalogue, "members" | "offline" | "tier"> {
+): Pick<Catalogue, "members" | "offline"> {
   const members = list.map((one, i): Member => ({ name: `m${i}`, images: false, ...one }));
   return {
     members,
     offline: members.every(({ vendor }) => vendor === "offline"),
-    tier: (tier) => failover(inOrder(members, tier).map(({ model }) => model)),
   };
 }
 

@@ -21,7 +21,7 @@ const CRITERIA: PlanCriteria = {
   read: (text) => extractObject(text).structured ?? undefined,
 };
 
-type Models = Pick<Catalogue, "members" | "offline" | "tier">;
+type Models = Pick<Catalogue, "members" | "offline">;
 
 async function run(models: Models, asked: Partial<PlanCriteria>, options = call()) {
   const all = await collect(choosePlan(models, { ...CRITERIA, ...asked }, new Steps()).ask(options));
@@ -123,7 +123,8 @@ test("high, closed: similar models vote, and without a majority the strongest ju
   const majority = three(["x", "x", "x"], ["Answer: A", "Answer: B", "Answer: B"]);
   const voted = await run(majority.catalogue, { level: "high", kind: "closed" });
   assert.equal(voted.text, "Answer: B");
-  assert.deepEqual(majority.calls(), [0, 0, 0, 1, 1, 1]);
+  // Two of five more drafts are of fast models.
+  assert.deepEqual(majority.calls(), [1, 1, 0, 1, 1, 1]);
 
   const split = three(["x", "x", "x"], [phased({ draft: "Answer: A", judge: "Answer: Z" }), "Answer: B", "Answer: C"]);
   const judged = await run(split.catalogue, { level: "high", kind: "closed" }, call({ stops: ["x"], maxTokens: 50 }));

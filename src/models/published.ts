@@ -1,13 +1,11 @@
 import type { Accuracies } from "../contract/terms.ts";
 
 /**
- * Published accuracies of model families: MMLU (knowledge), MATH (maths), HumanEval (code) and DROP, F1 (extraction).
+ * Published accuracies of models: MMLU (knowledge), MATH (maths), HumanEval (code) and DROP, F1 (extraction).
  * Source: the table of https://github.com/openai/simple-evals (README.md, commit 0f2cf33), MIT licence, with one
  * method for the models of OpenAI and the makers' own reports for the others. MATH is MATH-500 from o1 on.
- *
- * A family is found by the beginning of the vendor's identifier of the model. A longer one comes before a shorter one.
  */
-const FAMILIES: ReadonlyArray<[start: string, knowledge: number, maths: number, code: number, extraction: number]> = [
+const MODELS: ReadonlyArray<[name: string, knowledge: number, maths: number, code: number, extraction: number]> = [
   ["o4-mini", 0.9, 0.975, 0.973, 0.777],
   ["o3-mini", 0.859, 0.973, 0.963, 0.792],
   ["o3", 0.929, 0.978, 0.874, 0.806],
@@ -33,18 +31,23 @@ const FAMILIES: ReadonlyArray<[start: string, knowledge: number, maths: number, 
   ["gemini-1.5-flash", 0.779, 0.409, 0.715, 0.784],
 ];
 
+const BY_NAME: ReadonlyMap<string, Accuracies> = new Map(
+  MODELS.map(([name, knowledge, maths, code, extraction]) => [name, { knowledge, maths, code, extraction }]),
+);
+
+/** The date of a version, such as `-2024-08-06` or `-20240620`, and the `-instruct` of open models. */
+const VERSION = /-instruct$|-20\d{2}-?\d{2}-?\d{2}$/;
+
 /**
- * The published accuracies of a model, or undefined for an unknown family.
+ * The published accuracies of a model: under its name, or under that without the date of its version. Undefined for
+ * any other model, also one whose name only begins like a known one, since that is another product.
  * @param model the vendor's identifier, also with a folder or a maker before it, such as `meta-llama/Llama-3.1-70B`
  */
-export function priorOf(model: string): Accuracies | undefined {
+export function publishedOf(model: string): Accuracies | undefined {
   const name = model
     .toLowerCase()
     .replace(/^.*\//, "")
     .replace(/^meta-/, "")
     .replace(/^llama-?3[._]1[-:]/, "llama-3.1-");
-  const family = FAMILIES.find(([start]) => name.startsWith(start));
-  if (!family) return undefined;
-  const [, knowledge, maths, code, extraction] = family;
-  return { knowledge, maths, code, extraction };
+  return BY_NAME.get(name) ?? BY_NAME.get(name.replace(VERSION, ""));
 }
