@@ -1,3 +1,4 @@
+import type { CataloguesRow } from "./catalogues.ts";
 import type { PanelsRow } from "./panels.ts";
 import type { ServedRow } from "./served.ts";
 
@@ -45,6 +46,32 @@ export function missedByPanels(file: string, panels: readonly PanelsRow[]): stri
         : [];
     const isLoss = row.knows.startsWith("tiers") && row.worst_gain < -LARGEST_LOSS;
     return isLoss ? [`${where}: expected at most ${LARGEST_LOSS} point of loss.`] : [];
+  });
+}
+
+/** Smallest mean and worst gain of `auto` over the best single model where the accuracies are given, in points. */
+const GIVEN = { mean: -0.5, worst: -3 };
+/** Smallest mean gain with learned accuracies, in points. */
+const LEARNED = -2.5;
+/** Largest loss of effort `high` to `auto`, in points. */
+const HIGH_LOSS = 0.5;
+
+/** What random catalogues of a file miss, as sentences. */
+export function missedByCatalogues(file: string, rows: readonly CataloguesRow[]): string[] {
+  return rows.flatMap((row) => {
+    const where = `${file} misses a gate. Catalogues (${row.tiers}; accuracies ${row.accuracies}; ${row.effort})`;
+    const auto = rows.find(
+      (other) => other.effort === "auto" && other.tiers === row.tiers && other.accuracies === row.accuracies,
+    );
+    if (row.effort === "high")
+      return auto && row.mean_gain < auto.mean_gain - HIGH_LOSS
+        ? [`${where}: expected at most ${HIGH_LOSS} points less than auto.`]
+        : [];
+    const isBelow = row.mean_gain < GIVEN.mean || row.worst_gain < GIVEN.worst;
+    if (row.accuracies === "given" && isBelow)
+      return [`${where}: expected a mean of ${GIVEN.mean} and a worst of ${GIVEN.worst} points or more.`];
+    const isRanked = row.accuracies === "learned" && row.tiers !== "at random";
+    return isRanked && row.mean_gain < LEARNED ? [`${where}: expected a mean of ${LEARNED} points or more.`] : [];
   });
 }
 

@@ -3,12 +3,14 @@ import { parseArgs } from "node:util";
 import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { cardPart, cardSection } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
+import { cataloguesPart } from "./catalogues.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
 import { difficultyPart, type Routed, routed } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
-import { missedByPanels, missedGates } from "./gates.ts";
+import { missedByCatalogues, missedByPanels, missedGates } from "./gates.ts";
 import { raterOf } from "./held-out-rater.ts";
+import { mathsShare } from "./maths-share.ts";
 import { otherAccuracies, panelsPart, votersOf } from "./panels.ts";
 import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
@@ -56,10 +58,16 @@ async function main(): Promise<void> {
   const sections: string[] = [];
   const missed: string[] = [];
   for (const file of files) {
-    const { parts, notes, served, panels } = await measure(file, { requested, files, sets, shipped: values.shipped });
+    const { parts, notes, served, panels, catalogues } = await measure(file, {
+      requested,
+      files,
+      sets,
+      shipped: values.shipped,
+    });
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
     missed.push(...missedGates(file.name, served), ...missedByPanels(file.name, panels));
+    missed.push(...missedByCatalogues(file.name, catalogues));
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
   }
@@ -71,6 +79,9 @@ async function main(): Promise<void> {
   for (const [name, own] of voters) if (own.length < 5) voters.delete(name);
   if (voters.size > 1) sections.push(voteConstants(voters));
   if (voters.size > 1 && !values.json) console.log(sections.at(-1));
+  const shares = files.flatMap((file) => mathsShare(file) ?? []);
+  sections.push(...shares);
+  if (!values.json) for (const share of shares) console.log(share);
   for (const gate of missed) console.error(gate);
   if (missed.length > 0) process.exitCode = 1;
   if (values.write) write(sections);
@@ -107,7 +118,7 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   };
   if (file.raw.length > 0) {
     keep("repair", repairPart(file.raw, originOf(file, files)));
-    return { parts, notes, served: [], panels: [] };
+    return { parts, notes, served: [], panels: [], catalogues: [] };
   }
   const set = sets.get(file) ?? "";
   const others = new Map(
@@ -129,13 +140,15 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   };
   const served = await servedPart(file.rows, choice, shipped ? loadDifficultyRater() : raterOf([...others.values()]));
   keep("served", served);
+  const catalogues = await cataloguesPart(file.rows, loadDifficultyRater());
+  keep("catalogues", catalogues);
   keep("cascade", await cascadePart(file.rows, choice));
   const panels = panelsPart(votersOf(file.rows), otherAccuracies(file, files));
   keep("panels", panels.length > 0 ? panels : undefined);
   keep("vote", await votePart(file.rows, choice));
   keep("field_vote", await fieldVotePart(file.rows, choice));
   keep("cost", await costPart(file.rows, choice));
-  return { parts, notes, served: served ?? [], panels };
+  return { parts, notes, served: served ?? [], panels, catalogues: catalogues ?? [] };
 }
 
 function names(list: string | undefined): string[] {

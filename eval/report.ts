@@ -4,6 +4,7 @@ const TITLES: Record<string, string> = {
   difficulty: "Difficulty",
   served: "As served",
   cascade: "Cascade",
+  catalogues: "Random catalogues of six",
   panels: "Random panels of five",
   vote: "Vote",
   field_vote: "Field vote",

@@ -2,6 +2,7 @@ import { envToConfig } from "../src/config/config.ts";
 import type { Effort } from "../src/contract/terms.ts";
 import type { DifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { chooseLevel } from "../src/generate/level.ts";
+import { usualCost } from "./prices.ts";
 import type { Choice, Row } from "./recording.ts";
 import { type Player, type Request, replay } from "./replay.ts";
 import { accuracyOf, mean, paired, pairOf, ranOn, scoreOf } from "./score.ts";
@@ -14,6 +15,8 @@ export interface ServedRow {
   strong_share: number;
   /** Calls of models for a question. */
   calls: number;
+  /** Cost as a share of asking the strong model alone, by list prices and calls of usual length. */
+  cost_share: number;
   /** Accuracy of a random choice between the first fast model and the strong one with the same share. */
   random_mix: number;
   /** Accuracy above the strong model alone, with its 95 % interval, paired by question. */
@@ -100,6 +103,8 @@ function figures(served: string, answers: readonly Answered[], weak: string, str
     accuracy: mean(answers.map(({ score }) => score)),
     strong_share: share,
     calls: mean(answers.map(({ calls }) => calls.length)),
+    cost_share:
+      mean(answers.map(({ calls }) => calls.reduce((sum, name) => sum + usualCost(name), 0))) / usualCost(strong),
     random_mix: share * accuracyOf(rows, strong) + (1 - share) * accuracyOf(rows, weak),
     over_strong: [gain, low, high].map((each) => each.toFixed(3)).join(" / "),
   };

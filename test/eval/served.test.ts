@@ -30,7 +30,7 @@ test("serves questions that no model answered, and files without a strong model"
 
 test("names the gates that a file misses", () => {
   const row = (accuracy: number, strong_share: number) => ({
-    ...{ served: "auto", accuracy, strong_share, calls: 1, random_mix: 0, over_strong: "" },
+    ...{ served: "auto", accuracy, strong_share, calls: 1, cost_share: 1, random_mix: 0, over_strong: "" },
   });
   assert.deepEqual(missedGates("gsm8k", [row(0.97, 0.09)]), []);
   assert.equal(missedGates("gsm8k", [row(0.97, 0.11)]).length, 1);
