@@ -55,14 +55,19 @@ export function rank(members: readonly Member[], ability: Ability, knowledge?: K
     return own === undefined ? member : { ...member, accuracy: own.accuracy };
   });
   const unknown = rated.filter((member) => isOnline(member) && member.accuracy === undefined);
-  const isPriced = unknown.length > 1 && unknown.every(({ price }) => price);
+  const isPriced = unknown.every(({ price }) => price);
+  const isByPrice = isPriced && unknown.some((one) => unknown.some((other) => isDearer(one, other)));
   const priceOf = (member: Ranked) => (isPriced && member.accuracy === undefined ? (callPrice(member) ?? 0) : 0);
   const sentences = [...new Set([...known.values()].map(({ sentence }) => sentence))];
-  const why = sentences.length > 0 ? `by accuracy, ${sentences.slice(0, 2).join(" or ")}` : isPriced && "by price";
+  const why = sentences.length > 0 ? `by accuracy, ${sentences.slice(0, 2).join(" or ")}` : isByPrice && "by price";
   return {
     members: rated.sort((a, b) => strengthOf(b) - strengthOf(a) || priceOf(b) - priceOf(a)),
     reason: members.length > 1 && why ? `the models are ordered ${why}` : undefined,
   };
+}
+
+function isDearer(one: Ranked, other: Ranked): boolean {
+  return one.tier === other.tier && (callPrice(one) ?? 0) > (callPrice(other) ?? 0);
 }
 
 /** The accuracies of the first source that knows all models; else the stated ones, and learned ones of the others. */

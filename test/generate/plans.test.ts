@@ -6,7 +6,7 @@ import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { credits, rowOf, settled, textOf } from "../helpers/bench.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { fixture } from "../helpers/lifetime.ts";
-import { type Behaviour, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
+import { type Behaviour, FAST_PRICE, NAMES, PRICE, startPanel } from "../helpers/panel.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents } from "../helpers/service.ts";
@@ -268,7 +268,7 @@ describe("plans of a service with three vendors", () => {
     const low = await rowOf(pool, (await ask({ prompt: JSON_PROMPT, effort: "low" })).id);
     assert.deepEqual(
       [low.model_calls, low.model_input_tokens, low.model_output_tokens, Number(low.cost_usd)],
-      [1, 100n, 10n, reported / 1e6],
+      [1, 100n, 10n, (60 * FAST_PRICE.input + 40 * FAST_PRICE.cached + 10 * FAST_PRICE.output) / 1e6],
     );
   });
 

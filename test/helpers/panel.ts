@@ -20,8 +20,10 @@ const MODELS: Record<VendorKind, { fast: string; strong: string }> = {
 /** What must be in no response: vendors, models, and names of the catalogue. */
 export const NAMES = /openai|anthropic|google|gpt|claude|gemini|member-/i;
 
-/** USD per million tokens, of every model. */
+/** USD per million tokens of a strong model. */
 export const PRICE = { input: 2, output: 8, cached: 1 };
+/** The same of a fast one. */
+export const FAST_PRICE = { input: 0.2, output: 0.8, cached: 0.1 };
 
 /** What a call is for, as its prompt tells. */
 export type Phase = "draft" | "analysis" | "write" | "judge";
@@ -95,7 +97,7 @@ function entriesOf({ kind, url }: ScriptedVendor, more: object = {}) {
     base_url: url,
     api_key_env: "PANEL_KEY",
     tier,
-    price: PRICE,
+    price: tier === "fast" ? FAST_PRICE : PRICE,
     ...more,
   }));
 }

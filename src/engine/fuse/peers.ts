@@ -16,18 +16,23 @@ const VOTER_GAP = 1.5;
  * (docs/decisions/fusion.md).
  */
 const DOMINANCE = 0.8;
+/** Strong models of unknown accuracy whose vote needs no fast ones. */
+const ENOUGH = 3;
 /** Tolerance for differences such as .72 − .64 in binary. */
 const EPSILON = 1e-9;
 
 /**
  * Selects the models that may vote: those within 1.5 of the best in log-odds of accuracy. Where an accuracy is unknown,
- * the one that is assumed for the tier counts, so fast models support one of several strong models. A model that
- * dominates all others and that they cannot outvote together is the only voter.
+ * the one that is assumed for the tier counts; fast models then vote only beside fewer than three strong ones. A model
+ * that dominates all others and that they cannot outvote together is the only voter.
  * @returns voters in the given order; at least one of at least one member
  */
 export function peers<T extends Rated>(members: readonly T[], constants: VoteConstants = {}): T[] {
   const best = Math.max(...members.map((one) => logOdds(strengthOf(one))));
-  const voters = members.filter((one) => best - logOdds(strengthOf(one)) <= VOTER_GAP + EPSILON);
+  const near = members.filter((one) => best - logOdds(strengthOf(one)) <= VOTER_GAP + EPSILON);
+  const isOnlyTier = (one: T, tier: Tier) => one.accuracy === undefined && one.tier === tier;
+  const isEnough = near.filter((one) => isOnlyTier(one, "strong")).length >= ENOUGH;
+  const voters = near.filter((one) => !isEnough || !isOnlyTier(one, "fast"));
   const dominant = voters.find((one) => {
     const others = voters.filter((other) => other !== one).map(strengthOf);
     const together = support(

@@ -41,6 +41,7 @@ test("compares models of unknown accuracy by tier", () => {
   assert.equal(names([fast("a"), fast("b"), strong("c")]), "c");
   assert.equal(names([fast("a", 0.9), strong("b"), strong("c", 0.85)]), "a,b,c");
   assert.equal(names([fast("a"), strong("b"), strong("c")]), "a,b,c");
+  assert.equal(names([fast("a"), strong("b"), strong("c"), strong("d")]), "b,c,d");
 });
 
 test("accepts one model, or none", () => {
