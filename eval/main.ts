@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
-import { cardPart, cardSection } from "./card.ts";
+import { CARDS, cardPart, cardSection, readCard } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
 import { cataloguesPart } from "./catalogues.ts";
 import { costPart } from "./cost.ts";
@@ -73,7 +73,9 @@ async function main(): Promise<void> {
   }
   const card = cardPart();
   sections.push(cardSection(card));
-  if (!values.json) console.log(sections.at(-1));
+  for (const title of ["card of languages", "card of contexts"] as const)
+    sections.push(cardSection(cardPart(readCard(CARDS[title])), title));
+  if (!values.json) console.log(sections.slice(-3).join("\n"));
   else console.log(JSON.stringify(files.length > 1 ? [...results, { file: "card", card }] : { ...results[0], card }));
   const voters = new Map(files.map((file) => [file.name, votersOf(file.rows)]));
   for (const [name, own] of voters) if (own.length < 5) voters.delete(name);

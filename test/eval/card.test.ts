@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { type CardPrompt, cardPart, cardSection, readCard } from "../../eval/card.ts";
+import { CARDS, type CardPrompt, cardPart, cardSection, readCard } from "../../eval/card.ts";
 import type { Level } from "../../src/contract/terms.ts";
 
 test("has 150 different prompts, with a level and a reason each, and at least ten in each of eight languages", () => {
@@ -12,6 +12,24 @@ test("has 150 different prompts, with a level and a reason each, and at least te
   }
   for (const language of ["en", "de", "fr", "es", "pt", "zh", "ja", "ar"])
     assert.ok(card.filter((one) => one.language === language).length >= 10, language);
+});
+
+test("has two cards of 60 prompts: one in twelve languages, one with follow-ups, wrapped questions and systems", () => {
+  const [languages, contexts] = [readCard(CARDS["card of languages"]), readCard(CARDS["card of contexts"])];
+  assert.deepEqual([languages.length, contexts.length], [60, 60]);
+  assert.equal(new Set(languages.map(({ language }) => language)).size, 12);
+  assert.ok(contexts.every(({ earlier, system, topic }) => (earlier ?? system ?? topic) !== ""));
+  for (const { one_answer, why } of [...languages, ...contexts]) assert.ok(one_answer !== undefined && why.length > 3);
+});
+
+test("counts whether the kind is right on one answer", () => {
+  const rate = () => ({ difficulty: 0, kind: "closed" as const, explain: () => [] });
+  const prompt = { level: "low" as const, language: "en", topic: "chat", prompt: "b", why: "", one_answer: true };
+  const card = [
+    { ...prompt, earlier: ["a", "A"], system: "Be brief." },
+    { ...prompt, one_answer: false },
+  ];
+  assert.equal(cardPart(card, { rate }, { medium: 0.4, high: 0.8 }).one_answer, 0.5);
 });
 
 test("counts exact levels and those that are two off", () => {
