@@ -1,4 +1,5 @@
 import type { CataloguesRow } from "./catalogues.ts";
+import type { ContextRow } from "./contexts.ts";
 import type { PanelsRow } from "./panels.ts";
 import type { ServedRow } from "./served.ts";
 
@@ -74,6 +75,19 @@ export function missedByCatalogues(file: string, rows: readonly CataloguesRow[])
       return [`${where}: expected a mean of ${GIVEN.mean} and a worst of ${GIVEN.worst} points or more.`];
     const isRanked = row.accuracies === "learned" && row.tiers !== "at random";
     return isRanked && row.mean_gain < LEARNED ? [`${where}: expected a mean of ${LEARNED} points or more.`] : [];
+  });
+}
+
+/** What the contexts of a file's questions may cost at most: accuracy, and calls as a share of those of bare prompts. */
+const CONTEXT = { loss: 0.005, rewordedLoss: 0.01, extraCost: 0.1 };
+
+/** The contexts in which a file's questions are answered worse or at a higher cost than alone, as sentences. */
+export function missedByContexts(file: string, rows: readonly ContextRow[]): string[] {
+  return rows.flatMap(({ context, gain, extra_cost }) => {
+    const loss = context.startsWith("reworded") ? CONTEXT.rewordedLoss : CONTEXT.loss;
+    if (-gain <= loss && extra_cost <= CONTEXT.extraCost) return [];
+    const expected = `expected at most ${100 * loss} points of loss and ${100 * CONTEXT.extraCost} % of extra cost`;
+    return [`${file} misses a gate. ${context}: ${expected}.`];
   });
 }
 

@@ -4,11 +4,12 @@ import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { CARDS, cardPart, cardSection, readCard } from "./card.ts";
 import { cascadePart } from "./cascade.ts";
 import { cataloguesPart } from "./catalogues.ts";
+import { contextsPart } from "./contexts.ts";
 import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
 import { difficultyPart, type Routed, routed } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
-import { missedByCatalogues, missedByPanels, missedGates } from "./gates.ts";
+import { missedByCatalogues, missedByContexts, missedByPanels, missedGates } from "./gates.ts";
 import { raterOf } from "./held-out-rater.ts";
 import { mathsShare } from "./maths-share.ts";
 import { otherAccuracies, panelsPart, votersOf } from "./panels.ts";
@@ -58,16 +59,16 @@ async function main(): Promise<void> {
   const sections: string[] = [];
   const missed: string[] = [];
   for (const file of files) {
-    const { parts, notes, served, panels, catalogues } = await measure(file, {
-      requested,
-      files,
-      sets,
-      shipped: values.shipped,
-    });
+    const run = { requested, files, sets, shipped: values.shipped };
+    const { parts, notes, served, contexts, panels, catalogues } = await measure(file, run);
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
-    missed.push(...missedGates(file.name, served), ...missedByPanels(file.name, panels));
-    missed.push(...missedByCatalogues(file.name, catalogues));
+    missed.push(
+      ...missedGates(file.name, served),
+      ...missedByContexts(file.name, contexts),
+      ...missedByPanels(file.name, panels),
+      ...missedByCatalogues(file.name, catalogues),
+    );
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
   }
@@ -120,7 +121,7 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   };
   if (file.raw.length > 0) {
     keep("repair", repairPart(file.raw, originOf(file, files)));
-    return { parts, notes, served: [], panels: [], catalogues: [] };
+    return { parts, notes, served: [], contexts: [], panels: [], catalogues: [] };
   }
   const set = sets.get(file) ?? "";
   const others = new Map(
@@ -140,17 +141,20 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
     panel: typeof panel === "string" ? [] : panel,
     ...(typeof rated !== "string" && { difficulty: rated.difficulty }),
   };
-  const served = await servedPart(file.rows, choice, shipped ? loadDifficultyRater() : raterOf([...others.values()]));
+  const rater = shipped ? loadDifficultyRater() : raterOf([...others.values()]);
+  const served = await servedPart(file.rows, choice, rater);
   keep("served", served);
   const catalogues = await cataloguesPart(file.rows, loadDifficultyRater());
   keep("catalogues", catalogues);
+  const contexts = await contextsPart(file.name, file.rows, choice, rater);
+  keep("contexts", contexts);
   keep("cascade", await cascadePart(file.rows, choice));
   const panels = panelsPart(votersOf(file.rows), otherAccuracies(file, files));
   keep("panels", panels.length > 0 ? panels : undefined);
   keep("vote", await votePart(file.rows, choice));
   keep("field_vote", await fieldVotePart(file.rows, choice));
   keep("cost", await costPart(file.rows, choice));
-  return { parts, notes, served: served ?? [], panels, catalogues: catalogues ?? [] };
+  return { parts, notes, served: served ?? [], contexts: contexts ?? [], panels, catalogues: catalogues ?? [] };
 }
 
 function names(list: string | undefined): string[] {

@@ -3,6 +3,7 @@ import type { RecordedFile } from "./data.ts";
 const TITLES: Record<string, string> = {
   difficulty: "Difficulty",
   served: "As served",
+  contexts: "As callers put the questions",
   cascade: "Cascade",
   catalogues: "Random catalogues of six",
   panels: "Random panels of five",

@@ -64,14 +64,16 @@ export async function servedPart(
   return served;
 }
 
-interface Answered {
+/** A question as it was answered. */
+export interface Answered {
   row: Row;
   score: number;
   /** Name of the model of each call. */
   calls: string[];
 }
 
-async function serve(
+/** Answers a question as the service does after its level and kind are chosen. */
+export async function serve(
   row: Row,
   weak: readonly string[],
   strong: string,
