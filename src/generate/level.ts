@@ -1,5 +1,6 @@
 import type { Level } from "../contract/terms.ts";
-import type { DifficultyRater, Kind } from "../engine/difficulty/difficulty.ts";
+import type { Context, DifficultyRater, Kind } from "../engine/difficulty/difficulty.ts";
+import { EARLIER } from "../engine/difficulty/follow-up.ts";
 import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { CheckedRequest } from "./validate-request.ts";
@@ -19,7 +20,8 @@ export function chooseLevel(
   thresholds: LevelThresholds,
   { effort, conversation, trace }: Pick<CheckedRequest, "effort" | "conversation" | "trace">,
 ): Choice {
-  const rating = rater.rate(ratedText(conversation));
+  const { text, context } = asked(conversation);
+  const rating = rater.rate(text, context);
   const level = levelOf(effort, rating, thresholds);
   const explain = () => (effort === "auto" ? rating.explain() : [`the request asks for effort ${effort}`]);
   return {
@@ -30,10 +32,18 @@ export function chooseLevel(
   };
 }
 
-/** The caller's instructions and last message, without files, search results and earlier answers. */
-function ratedText({ system, messages }: Conversation): string {
-  const last = messages.findLastIndex(({ role }) => role === "user");
-  const before = messages.findLastIndex(({ role }, i) => role === "assistant" && i < last);
-  const texts = messages.slice(before + 1, last + 1).map(({ text }) => text);
-  return [...system, ...texts].filter((part) => part !== "").join("\n\n");
+/** What the user says after the last answer and, for a follow-up, before it; without files and search results. */
+function asked({ system, messages }: Conversation): { text: string; context: Context } {
+  const texts: string[] = [];
+  let isAfterAnswer = true;
+  for (let at = messages.length - 1; at >= 0 && texts.length <= EARLIER; at--) {
+    const message = messages[at];
+    if (message?.role !== "user") isAfterAnswer = true;
+    else if (isAfterAnswer) [texts[texts.length], isAfterAnswer] = [message.text, false];
+    else texts[texts.length - 1] = `${message.text}\n\n${texts.at(-1)}`;
+  }
+  const [text = "", ...earlier] = texts;
+  // Without a text of the user, the instructions are the task.
+  if (text.trim() === "") return { text: system.join("\n\n"), context: { earlier: [], instructions: [] } };
+  return { text, context: { earlier, instructions: system } };
 }

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { DifficultyRater } from "../../src/engine/difficulty/difficulty.ts";
+import type { Context, DifficultyRating } from "../../src/engine/difficulty/difficulty.ts";
 import type { Conversation } from "../../src/engine/prompt.ts";
 import { chooseLevel } from "../../src/generate/level.ts";
 
 const THRESHOLDS = { medium: 0.4, high: 0.8 };
 
-/** A rater that gives one difficulty, and the texts that it was given. */
-function raterOf(difficulty: number): DifficultyRater & { read: string[] } {
-  const read: string[] = [];
+/** A rater that gives one difficulty, and what it was given. */
+function raterOf(difficulty: number) {
+  const read: Array<{ text: string; context: Context | undefined }> = [];
   return {
     read,
-    rate(text) {
-      read.push(text);
+    rate(text: string, context?: Context): DifficultyRating {
+      read.push({ text, context });
       return { difficulty, kind: "prose", explain: () => ["it is long"] };
     },
   };
@@ -44,16 +44,32 @@ test("follows the difficulty with auto, and applies an effort that the caller na
   }
 });
 
-test("rates the caller's instructions and the user's last text", () => {
-  for (const [asked, expected] of [
-    [said(["user", "First."], ["assistant", "Yes."], ["user", "a"], ["user", "b"]), "Be brief.\n\na\n\nb"],
-    [said(["user", "First."], ["assistant", "It is"]), "Be brief.\n\nFirst."],
-    [said(["assistant", "So"]), "Be brief."],
-    [said(), "Be brief."],
+test("rates the user's last text, with earlier ones and the caller's instructions as its context", () => {
+  for (const [conversation, text, earlier] of [
+    [said(["user", "First."], ["assistant", "Yes."], ["user", "a"], ["user", "b"]), "a\n\nb", ["First."]],
+    [said(["user", "First."], ["assistant", "It is"]), "First.", []],
   ] as const) {
     const rater = raterOf(0);
-    const { reasons } = chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation: asked, trace: false });
+    const { reasons } = chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation, trace: false });
     assert.deepEqual(reasons, []);
-    assert.deepEqual(rater.read, [expected]);
+    assert.deepEqual(rater.read, [{ text, context: { earlier, instructions: ["Be brief.", ""] } }]);
   }
+});
+
+test("rates the caller's instructions where the user says nothing", () => {
+  for (const conversation of [said(["assistant", "So"]), said(["user", " "]), said()]) {
+    const rater = raterOf(0);
+    chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation, trace: false });
+    assert.deepEqual(rater.read, [{ text: "Be brief.\n\n", context: { earlier: [], instructions: [] } }]);
+  }
+});
+
+test("reads a bounded number of earlier texts", () => {
+  const turns = Array.from({ length: 2_000 }, (_, at): ["user" | "assistant", string] => [
+    at % 2 === 0 ? "user" : "assistant",
+    String(at),
+  ]);
+  const rater = raterOf(0);
+  chooseLevel(rater, THRESHOLDS, { effort: "auto", conversation: said(...turns), trace: false });
+  assert.deepEqual(rater.read[0]?.context?.earlier, ["1996", "1994", "1992", "1990"]);
 });

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { readInContext } from "./follow-up.ts";
 import { type Kind, kindOf } from "./kind.ts";
-import { type Reading, read } from "./reading.ts";
-import { DEMANDS, FEATURES } from "./signals.ts";
+import type { Reading } from "./reading.ts";
+import { DEMANDS, FEATURES, STRUCTURE } from "./signals.ts";
 
 export type { Kind } from "./kind.ts";
 
@@ -26,8 +27,18 @@ export interface DifficultyRater {
    * Returns at once: the prompt is read when a member of the rating is first used. That takes microseconds for a usual
    * prompt and under 0.3 ms for any, because only a sample of a long one is read. Never throws.
    */
-  rate(text: string): DifficultyRating;
+  rate(text: string, context?: Context): DifficultyRating;
 }
+
+/** What a prompt is read with. */
+export interface Context {
+  /** The user's earlier texts, the latest first. A follow-up such as "And its minimum?" is rated with its task. */
+  earlier: readonly string[];
+  /** Texts that count only for the form that they demand of the answer. */
+  instructions: readonly string[];
+}
+
+const ALONE: Context = { earlier: [], instructions: [] };
 
 const KINDS: Record<Kind, string> = {
   closed: "a closed question",
@@ -56,7 +67,7 @@ export function createDifficultyRater(weights: Weights): DifficultyRater {
     throw new Error(
       "The difficulty weights do not fit this version's features. Train them again with npm run train:difficulty.",
     );
-  return { rate: (text) => new LazyRating(text, weights) };
+  return { rate: (text, context = ALONE) => new LazyRating(text, context, weights) };
 }
 
 /**
@@ -65,22 +76,24 @@ export function createDifficultyRater(weights: Weights): DifficultyRater {
  */
 class LazyRating implements DifficultyRating {
   readonly #text: string;
+  readonly #context: Context;
   readonly #weights: Weights;
   #reading: Reading | undefined;
   #kind: Kind | undefined;
 
-  constructor(text: string, weights: Weights) {
+  constructor(text: string, context: Context, weights: Weights) {
     this.#text = text;
+    this.#context = context;
     this.#weights = weights;
   }
 
   get #read(): Reading {
-    this.#reading ??= read(this.#text);
+    this.#reading ??= readInContext(this.#text, this.#context.earlier);
     return this.#reading;
   }
 
   get kind(): Kind {
-    this.#kind ??= kindOf(this.#read);
+    this.#kind ??= kindOf(this.#read, this.#context.instructions);
     return this.#kind;
   }
 
@@ -124,6 +137,7 @@ function score(
   }
   // A question with options needs one short answer, even when it contains words such as "compare".
   if (reading.options > 0) return;
+  for (const { high, logits, holds } of STRUCTURE) if (holds(reading)) add(logits, high);
   for (const { topic, high, first, further, most } of DEMANDS) {
     const marks = reading.marks[topic] ?? 0;
     if (marks > 0) add(first + further * Math.min(most, marks - 1), high);

@@ -1,3 +1,4 @@
+import { formOf } from "./form.ts";
 import { count, type Reading } from "./reading.ts";
 import type { Topic } from "./topics.ts";
 
@@ -8,21 +9,35 @@ import type { Topic } from "./topics.ts";
  */
 export type Kind = "closed" | "code" | "output" | "maths" | "prose" | "extraction" | "conversation";
 
-/** Longest question for a fact and longest remark, in words or characters of a script without spaces. */
-const LONGEST = { lookup: 30, remark: 25 };
+/** Longest question for a fact, longest case with one, longest remark and calculation: words, or characters of a run. */
+const LONGEST = { lookup: 30, fact: 120, remark: 25, calculation: 12, term: 4 };
 
 type Has = (...topics: readonly Topic[]) => boolean;
 
-/** The kind of a prompt by fixed rules, the more certain ones first. */
-export function kindOf(reading: Reading): Kind {
+/**
+ * The kind of a prompt by fixed rules, the more certain ones first.
+ * @param instructions texts that count only for the form that they demand of the answer
+ */
+export function kindOf(reading: Reading, instructions: readonly string[] = []): Kind {
+  const kind = kindOfTask(reading);
+  const form = instructions.length > 0 || reading.around !== "" ? formOf([...instructions, reading.around]) : undefined;
+  if (form === "translation") return "prose";
+  if (form === undefined || (kind !== "prose" && kind !== "conversation")) return kind;
+  return form === "choice" ? "closed" : "extraction";
+}
+
+function kindOfTask(reading: Reading): Kind {
   const has: Has = (...topics) => topics.some((topic) => count(reading, topic) > 0);
-  if (reading.options > 0 || has("choice")) return "closed";
-  if (has("result") && has("source", "program")) return "output";
-  if (has("translation")) return "prose";
+  if (reading.options > 0) return "closed";
+  if (isOutput(reading, has)) return "output";
+  if (has("choice")) return "closed";
+  const isOfCode = isCode(reading, has);
+  if (has("translation")) return isOfCode && reading.code > 0 ? "code" : "prose";
   if (isWordProblem(reading, has)) return "maths";
-  if (isCode(reading, has)) return "code";
+  if (isOfCode) return "code";
   if (has("extraction") && !has("proof")) return "extraction";
-  if (has("proof", "compare", "essay", "design", "role") || count(reading, "law") > 1) return "prose";
+  if (has("proof", "compare", "essay", "design", "role")) return "prose";
+  if (count(reading, "law") > 1) return "prose";
   if (has("text") && !has("calculus", "ode")) return "prose";
   if (isMaths(reading, has)) return "maths";
   if (isLookup(reading, has)) return "closed";
@@ -30,34 +45,55 @@ export function kindOf(reading: Reading): Kind {
   return has("greeting") || isRemark(reading) ? "conversation" : "prose";
 }
 
+/** A question about the result of code: code and words or a call that ask for it, or a call whose result is left out. */
+function isOutput({ code, calls, holes, isQuestion, first }: Reading, has: Has): boolean {
+  const hasCode = code > 0 || has("source");
+  if (holes > 0 && (hasCode || calls > 0)) return true;
+  if (!hasCode || has("debug", "translation") || first === "explain") return false;
+  return has("result") ? !has("make") : calls > 0 && isQuestion && !has("make", "explain");
+}
+
 /** A question or calculation about what a story tells: it counts or sums, or states at least three quantities. */
 function isWordProblem(reading: Reading, has: Has): boolean {
   if (!reading.isQuestion && !has("calculate")) return false;
-  if (has("source", "explain", "essay", "proof")) return false;
+  if (reading.code > 0 || has("source", "essay", "proof")) return false;
   const stated = reading.numbers + count(reading, "numbers");
   const isCount = has("quantity", "amounts");
-  if (stated > 2) return isCount || !has("design", "law");
+  if (has("explain") && (stated < 3 || !has("quantity"))) return false;
+  if (stated > 2) return isCount || !has("design", "law", "medicine");
   // "Twice", "half" and "each day" state numbers, too.
   if (has("quantity") && count(reading, "amounts") > 2) return !has("compare");
   return stated > 1 && isCount && !has("compare");
 }
 
 function isCode(reading: Reading, has: Has): boolean {
-  const isAbout = has("source") || count(reading, "program") > count(reading, "text") + count(reading, "essay");
-  return isAbout && has("source", "make", "debug");
+  const { code } = reading;
+  const isAbout =
+    code > 0 || has("source") || count(reading, "program") > count(reading, "text") + count(reading, "essay");
+  return isAbout && (code > 0 || has("source", "make", "debug"));
 }
 
-function isMaths({ numbers, operators, singles }: Reading, has: Has): boolean {
+function isMaths(reading: Reading, has: Has): boolean {
+  const { numbers, operators, singles, calls, words, runs, isQuestion, asks } = reading;
   if (has("ode", "calculus") && numbers + operators + singles > 0) return true;
   if (numbers > 0 && has("quantity", "calculate", "mechanics", "geometry", "probability", "finance")) return true;
   if (numbers > 1 && operators > 0) return true;
-  return has("calculate") && operators + singles > 0;
+  if (has("calculate") && operators + singles > 0) return true;
+  if (numbers === 0 || words + runs > LONGEST.calculation || has("explain", "make", "greeting")) return false;
+  return (isQuestion && asks !== "lookup") || calls > 0 || words + runs <= LONGEST.term;
 }
 
+/** A question for a fact: what asks, or a short question without a sign that many answers are right. */
 function isLookup(reading: Reading, has: Has): boolean {
-  const { words, runs, first } = reading;
-  if (words + runs > LONGEST.lookup || has("explain", "greeting", "depth")) return false;
-  return first === "lookup" || first === "quantity" || (runs > 0 && has("lookup", "quantity"));
+  const { words, runs, first, asks, isQuestion } = reading;
+  const size = words + runs;
+  if (size > LONGEST.fact || first === "make" || has("depth", "greeting")) return false;
+  const opens = (topic: Topic | undefined) => topic === "lookup" || topic === "quantity";
+  if (isQuestion && opens(asks) && !has("explain", "address")) return true;
+  if (size > LONGEST.lookup || has("explain", "address", "make")) return false;
+  // "What is recursion?" asks for an explanation, "What is 2 hours in seconds?" does not.
+  if (first === "definition" && size <= LONGEST.term) return false;
+  return isQuestion || opens(first) || (runs > 0 && has("lookup", "quantity"));
 }
 
 function isRemark({ words, runs }: Reading): boolean {

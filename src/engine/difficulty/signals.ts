@@ -1,4 +1,4 @@
-import type { Reading } from "./reading.ts";
+import { count, type Reading } from "./reading.ts";
 import { TOPIC_NUMBERS, type Topic } from "./topics.ts";
 
 /** A feature of a prompt whose weight is fitted on recorded answers. */
@@ -74,12 +74,37 @@ export const DEMANDS: readonly Demand[] = demands([
   { topic: "design", high: "a design or a plan", first: 1 },
   { topic: "scale", high: "a system under load or failure", first: 0.6, further: 0.5, most: 4 },
   { topic: "puzzle", high: "a puzzle", first: 0.1, further: 0.4, most: 5 },
+  { topic: "quantifiers", high: "statements about all or some", first: 0.4, further: 0.5, most: 2 },
+  { topic: "inference", high: "a conclusion", first: 0.7 },
   { topic: "debug", high: "a bug", first: 0.4 },
   { topic: "essay", high: "an essay", first: 1.2 },
   { topic: "translation", high: "a translation", first: -0.3 },
   { topic: "brevity", high: "a short text", first: -0.6 },
   { topic: "greeting", high: "small talk", first: -0.5 },
 ]);
+
+/** Least number of stated quantities of a calculation with several steps, and of words of a text to be judged. */
+const LEAST = { quantities: 5, words: 12 };
+/** Words for each mark in a text of a language of the lexicon, at most. */
+const SPARSE = 16;
+
+/** What shows without any mark of a task that a prompt has several steps, or may have. Weights like those of `DEMANDS`. */
+export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(reading: Reading): boolean }> = [
+  {
+    high: "several quantities",
+    logits: 0.25,
+    holds: (reading) =>
+      reading.isQuestion &&
+      reading.code === 0 &&
+      reading.numbers + count(reading, "numbers") + count(reading, "amounts") >= LEAST.quantities,
+  },
+  {
+    high: "a language that is not known",
+    logits: 0.6,
+    holds: ({ words, code, marks }) =>
+      words >= LEAST.words && code === 0 && marks.reduce((all, each) => all + each, 0) * SPARSE <= words,
+  },
+];
 
 /** The values of `FEATURES` in a prompt, in their order. */
 export function featureValues(reading: Reading): Float64Array {

@@ -1,6 +1,13 @@
 import { regex } from "../text/regex.ts";
 
-/** Introductions that say nothing about the task: "Please answer the following question:", "Q:", "### Instruction". */
+/** A prompt without what callers and libraries put around the task. */
+export interface Unwrapped {
+  task: string;
+  /** What was before and after the task, without passages to read: it may demand a form of the answer. */
+  around: string;
+}
+
+/** Introductions that say nothing about the task: "Please answer the following question:", "Q:", "Tell me". */
 const HEAD = regex("i")`
   ^[\s#*"]*(?:
   (?:please |kindly |bitte |por favor,? |s'il vous plaît,? )?
@@ -8,7 +15,9 @@ const HEAD = regex("i")`
   (?: to)? (?:the|this|die|diese|la|cette|a|esta)(?: following| below| folgende| next)?
   (?: question| problem| task| prompt| frage| aufgabe| pregunta| pergunta)(?: suivante| siguiente| seguinte)?
   (?: carefully| below)?(?: and answer it)?[.:：]
-  |you are an? (?:helpful|useful|friendly)(?: ai)? assistant\.
+  |(?:based|relying|drawing) (?:only |solely )?(?:on|upon) (?:the|this|these) (?:[a-z]{1,20} ){0,3}[a-z]{1,20},
+  |(?:(?:can|could|would) you |please )?(?:please )?tell me(?=,? (?:who|what|when|where|which|how|if|whether)\b)
+  |do you (?:happen to )?know(?= (?:who|what|when|where|which|how)\b)
   |(?:q|question|instruction|task|prompt|user|human|problem|frage|aufgabe|pregunta|pergunta)\s?[:：]
   |(?:问题|問題|質問|سؤال)\s?[:：]
   |(?:请|請)?回答(?:以下|下面的?|下列)?(?:的)?问题\s?[:：]
@@ -20,33 +29,107 @@ const HEAD = regex("i")`
 /** Endings that say nothing about the task: "Answer:", "Let's think step by step." */
 const TAIL = regex("i")`
   (?:\s|^)[#* ]{0,6}(?:
-  (?:the )?(?:final )?
+  (?:the |your )?(?:final |helpful )?
   (?:answer|a|response|assistant|solution|antwort|réponse|respuesta|resposta|答案|回答)\s?[:：]
   |(?:let's |let us |please )?(?:think|reason|work)(?: it| this)?(?: through)? step[- ]by[- ]step\.?
   )[\s*"]*$
 `;
 
+/** The start of a line that says that the task follows: "### Task", "<question>", "[INST]", "Question:". */
+const LABEL = regex("gim")`
+  ^[ \t]{0,3}(?:
+  (?:#{1,6}|\*\*|<|\[)[ ]?(?:(?:user|current|new|math)(?:'s)? )?
+  (?:question|query|problem|task|instruction|exercise|request|prompt|user|human|inst|frage|aufgabe|pregunta|问题|質問)
+  s?[ \t]*(?:[:：\]>*]{1,4}|$)
+  |(?:user'?s? |current |new )?(?:question|query|request|instruction|frage|pregunta|pergunta|domanda|вопрос|问题|質問|q)
+  ?[:：]
+  |<<\/SYS>>
+  )
+`;
+
+/** The start of a line that says that the answer follows, and a closing tag. */
+const ANSWER = regex("im")`
+  ^[ \t]{0,3}[#*<\[]{1,6}[ ]?(?:your |final |the |model )?
+  (?:answer|response|solution|assistant|reasoning|format|antwort|réponse|respuesta|答案|回答)
+  |<\/(?:question|query|problem|task|instruction|request|prompt|user|human)|\[\/INST\]
+`;
+
+/** A passage to read, as libraries for retrieval mark it. */
+const PASSAGE = /<(documents?|context|passages?|sources?|article|results|search_results|background)\b[^<>\n]{0,80}>/i;
+
+/** A sentence about the answer or the task as such, or about who answers. */
+const ABOUT = regex("i")`
+  \b(?:(?:the|this|these|one|an?|each|following|choice|word|maths?) (?:questions?|problems?|tasks?|exercises?)
+  |your (?:answer|reasoning|thinking|thoughts?|work)|final answer|the answer|step[- ]by[- ]step|think carefully
+  |be (?:brief|concise)|describes a task|completes the request)\b|^\W{0,3}you are an? 
+`;
+/** What such a sentence does not have: it would be the task, or demand a form of the answer. */
+const TASK = regex("i")`
+  [?\d"]|\b(?:my|our|yes|no|true|false|letter|options?|choices?|choose|e?mails?|customers?|essay|story|stories|code
+  |function|programs?|list|extract|classify|translate|summari[sz]e)\b
+`;
+
 /** Most templates that are removed from each end. */
 const MOST = 4;
-/** Characters of an end in which a template is sought. */
-const REACH = 160;
+/** Characters of an end in which a template is sought, and of what is around the task that are kept. */
+const REACH = { end: 160, sentence: 240, around: 800 };
 
 /**
- * A prompt without the templates that benchmarks and libraries put before and after it, and without white space at its
- * ends.
+ * Finds the task in a prompt: without passages to read, what precedes the last label such as "Question:", and
+ * templates and sentences about the answer at its ends. A prompt that has nothing else is the task.
  */
-export function stripTemplates(prompt: string): string {
-  let text = prompt.trim();
+export function unwrap(prompt: string): Unwrapped {
+  const whole = prompt.trim();
+  const { task, around } = labelled(withoutPassage(whole));
+  const text = stripEnds(task);
+  return { task: text, around: around + task.slice(0, Math.max(0, task.indexOf(text))) };
+}
+
+/** Leaves out passages if a question remains. Takes from the first opening tag to the last closing one. */
+function withoutPassage(text: string): string {
+  const fence = text.indexOf('\n"""\n');
+  const open = PASSAGE.exec(text);
+  const [start, end, mark] = open
+    ? [open.index, text.lastIndexOf(`</${open[1]}>`), `</${open[1]}>`]
+    : [fence, text.lastIndexOf('\n"""\n'), '\n"""\n'];
+  if (start < 0 || end <= start) return text;
+  const rest = `${text.slice(0, start)}\n${text.slice(end + mark.length)}`.trim();
+  return /[?？؟]/.test(rest) ? rest : text;
+}
+
+/** The part between the last label of a task and that of the answer. */
+function labelled(text: string): Unwrapped {
+  const isWhole = { task: text, around: "" };
+  if (!text.includes("\n") && !/^[<[]/.test(text)) return isWhole;
+  let [start, label] = [-1, 0];
+  for (const found of text.matchAll(LABEL)) [start, label] = [found.index, found[0].length];
+  if (start < 0) return isWhole;
+  const rest = text.slice(start + label).replace(/^[\s>]{1,9}/, "");
+  const between = rest.slice(0, ANSWER.exec(rest)?.index).trimEnd();
+  const task = between.startsWith('"""') ? between.replaceAll('"""', "").trim() : between;
+  return task === "" ? isWhole : { task, around: text.slice(0, Math.min(start, REACH.around)) };
+}
+
+function stripEnds(whole: string): string {
+  let text = whole;
   for (let removed = 0; removed < MOST; removed++) {
-    const head = HEAD.exec(text.slice(0, REACH))?.[0].length ?? 0;
-    if (head === 0 || head === text.length) break;
-    text = text.slice(head);
+    const head = (HEAD.exec(text.slice(0, REACH.end))?.[0].length ?? 0) || sentenceAbout(text);
+    if (head === 0 || head >= text.length) break;
+    text = text.slice(head).trimStart();
   }
   for (let removed = 0; removed < MOST; removed++) {
-    const end = text.slice(-REACH);
+    const end = text.slice(-REACH.end);
     const tail = TAIL.exec(end);
     if (!tail || tail[0].length === text.length) break;
     text = text.slice(0, text.length - end.length + tail.index).trimEnd();
   }
   return text;
+}
+
+/** Length of a first sentence that is about the answer only; 0 for none. */
+function sentenceAbout(text: string): number {
+  const end = text.slice(0, REACH.sentence).search(/[.!:](?:\s|$)|\n/);
+  if (end < 0 || end + 1 >= text.length) return 0;
+  const sentence = text.slice(0, end);
+  return ABOUT.test(sentence) && !TASK.test(sentence) ? end + 1 : 0;
 }

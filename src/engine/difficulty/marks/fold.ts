@@ -44,7 +44,7 @@ const FORMS: Readonly<Record<string, string>> = {
   ".": "。",
   ";": "；",
   ":": "：",
-  "?": "？؟",
+  "?": "？؟՞፧",
   "!": "！",
   "(": "（",
   ")": "）",
@@ -56,8 +56,16 @@ const FORMS: Readonly<Record<string, string>> = {
 };
 const OPERATORS = "=^<>+*/\\×÷±·π≤≥≠∞∂∇∈";
 const SIGNS = "√∑∫§#`";
-/** First and last unit of scripts without spaces, or with prefixes: Arabic, Thai, kana, Han. */
-const RUNS = ["\u0620\u064a", "\u0e01\u0e4e", "\u3041\u30ff", "\u3400\u9fff"];
+/** First and last unit of scripts without spaces, or with prefixes: Arabic, Thai, Lao, Burmese, Khmer, kana, Han. */
+const RUNS = [
+  "\u0620\u064a",
+  "\u0e01\u0e4e",
+  "\u0e81\u0ecd",
+  "\u1000\u103f",
+  "\u1780\u17d3",
+  "\u3041\u30ff",
+  "\u3400\u9fff",
+];
 
 for (let unit = 0; unit < folded.length; unit++) folded[unit] = unit;
 for (let unit = 0; unit < FOLDED; unit++) {
@@ -69,12 +77,19 @@ for (let unit = 0xff01; unit <= 0xff5e; unit++)
   folded[unit] = String.fromCharCode(unit - 0xfee0)
     .toLowerCase()
     .charCodeAt(0);
-for (const zero of [0x0660, 0x06f0, 0x0966]) for (let digit = 0; digit < 10; digit++) folded[zero + digit] = 48 + digit;
+// Each script has its ten digits in a row.
+for (let unit = 0x0660, digit = 0; unit < 0x2000; unit++) {
+  if (!/\p{Nd}/u.test(String.fromCharCode(unit))) continue;
+  folded[unit] = 48 + digit;
+  digit = (digit + 1) % 10;
+}
 for (const [form, same] of Object.entries(FORMS))
   for (const unit of same) folded[unit.charCodeAt(0)] = form.charCodeAt(0);
 
 for (let unit = 0x61; unit < 0x2000; unit++) {
-  if (unit < 0x7b || (unit >= 0xaa && /\p{L}/u.test(String.fromCharCode(unit)))) classes[unit] = LETTER;
+  // The vowel signs of Indian scripts are marks.
+  const letters = unit < 0x0900 ? /\p{L}/u : /[\p{L}\p{M}]/u;
+  if (unit < 0x7b || (unit >= 0xaa && letters.test(String.fromCharCode(unit)))) classes[unit] = LETTER;
 }
 for (let unit = 0xac00; unit <= 0xd7a3; unit++) classes[unit] = LETTER;
 for (let unit = 0x30; unit <= 0x39; unit++) classes[unit] = DIGIT;

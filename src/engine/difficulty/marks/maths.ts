@@ -139,7 +139,7 @@ export const MATHS = {
     مثلث, دائرة, مساحة, نصف قطر, محيط, زاوية, زوايا, وتره, 삼각형, 넓이
     반지름`,
   calculate: `
-    calculate, compute, solve, evaluate the, evaluate it, find the value, find the, find all, determine, simplify
+    calculate, compute, convert, umrechn*, rechne, konvertier*, converti*, convierte*, 换算, 変換, solve, evaluate the, evaluate it, find the value, find the, find all, determine, simplify
     factor*
     what is the value, how far, how long, how fast, at what time, express, equation*, remainder, integers, modulo
     percentage of, round to, rounded to, mean of, average of, mean score*, average score*

@@ -15,10 +15,9 @@ export const QUESTIONS = {
     以下哪, 下列哪, 对还是错, 正确的是, 是非, 次のうち, 正しいもの, どれか
     أي مما يلي, صح أم خطأ, نعم أو لا, 다음 중, 옳은 것`,
   lookup: `
-    who, when, where, which, whose, whom, is, are, was, were, does, did, do, can, has, have, what's the capital
-    what is the capital
-    what is the name, what year, what is the largest, what is the smallest, what is the currency
-    what is the population, capital of
+    who, when, where, which, whose, whom, is, are, was, were, does, did, do, can, has, have, what is the, what's the
+    what was the, what year, what does, capital of, name, state the, spell, nenne, nomme, nommez, nombra, nomeie, назови
+    was ist der, was ist die, was ist das, wie lautet
     wer, wann, wo, welche, welcher, welches, wem, wen, in welchem, ist, hat, war, wie heisst, hauptstadt
     qui, quand, ou, quel est, quelle est, quels, quelle, en quelle annee, est-ce que, capitale
     quien, cuando, donde, cual es, en que ano, es, capital de, cual, quienes
@@ -87,4 +86,28 @@ export const QUESTIONS = {
     persona of, stell dir vor
     imagine que, imagina que, tu es un, tu es une, eres un, eres una, voce e um, 扮演, あなたは, تخيل
     역할`,
+  definition: `
+    what is, what's, was ist, qu'est-ce que, qu'est-ce qu', que es, o que e, cos'e, что такое, 什么是, とは何, 무엇인가`,
+  quantifiers: `
+    all, some, no, none, most, alle, einige, manche, kein, keine, tous, toutes, certains
+    certaines, aucun, aucune, todos, todas, algunos, algunas, ningun, alguns, nenhum, tutti, tutte, alcuni, nessun
+    все, некоторые, 所有, 有些, すべての, 全ての, 모든, 어떤, كل`,
+  inference: `
+    does it follow, it follows that, can we conclude, we conclude, premise*, syllogism*, conclusion*, logically
+    folgt daraus, schluss, il s'ensuit, peut-on conclure, premisa*, premissa*, se sigue, podemos concluir, segue-se
+    следует ли, посылк*, 推出, 结论, 前提, 結論, 결론, 전제`,
+  resumes: `
+    yes, ok, okay, sure, please, continue, go ahead, go on, proceed, and, but, so, also, now, what about, how about
+    what if, another, again, are you sure, are you certain, bist du sicher, ja, gerne, bitte, weiter, mach weiter, und, aber, also, jetzt, nochmal, oui
+    d'accord, vas-y, continuez, et, mais, maintenant, encore, claro, adelante, sigue, continua, y, pero, ahora, otra
+    sim, pode, e, mas, agora, va bene, avanti, ancora, да, давай, продолжай, хорошо, а, и, еще
+    是的, 好的, 继续, 再, はい, お願いします, 続けて, では, もう一度, 계속, 그리고, نعم, تابع, حسنا`,
+  refers: `
+    it, its, them, these, those, he, she, his, her, their, do that, that's, is that, this one, the same, same, instead
+    the first, the second, the other, the last, above, previous, das, dasselbe, stattdessen, davon, cela, ca, celle-ci
+    celui-ci, pareil, eso, esto, lo mismo, ese, isso, isto, o mesmo, это, то же, 这个, 那个, 同样, それ, これ, 그것, 이것, ذلك`,
+  address: `
+    you, your, yourself, should i, should we, shall i, shall we, recommend*, best way, dir, dich, deine, ihnen, kannst du
+    hast du, magst du, denkst du, findest du, sollte ich, soll ich, sollten wir, toi, tu, te, vous, devrais-je, debo, deberia, deberiamos, te, usted, voce, devo, ты, вы
+    тебя, тебе, 你, 您, あなた, 너, 당신, أنت`,
 } satisfies Marks;

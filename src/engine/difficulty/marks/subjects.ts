@@ -51,7 +51,7 @@ export const SUBJECTS = {
     미성년`,
   medicine: `
     diagnos*, differential, patient*, symptom*, treatment*, therap*, dose, dosage, mg, syndrome*, warfarin
-    interactions, tsh, ecg
+    interactions, tsh, ecg, presents with, presented with, complains of, chest pain, cough, vomiting, infarct*, mg/dl
     fever, anemia, anaemia, chronic, acute, diabet*, hypertens*, antibiotic*, contraindicat*, prognos*
     patientin, behandl*, fieber, beschwerden, medikament*, blutdruck*, krankheit*
     fievre, traitement*, souffle cardiaque, hemoculture*, anemie, bilan, therapeutique*

@@ -28,7 +28,8 @@ export const TASKS = {
     select distinct
     const, useeffect, async function`,
   make: `
-    write, implement, develop, create, build, make, draft, compose, craft, generate, add
+    write, implement, develop, create, build, make, draft, compose, craft, generate, add, complete the, convert this
+    so that it, that returns, which returns, should return, to return
     schreib*, implementier*, erstell*, entwickl*, verfass*, ecris, ecrivez, ecrire, implemente*, cree, creez
     developpe*, redige*
     escrib*, implementa*, crea, desarrolla*, redacta*, escrev*, crie, desenvolva, redija
@@ -52,21 +53,12 @@ export const TASKS = {
     por que minha, perche il mio, почему мой, почему моя
     为什么我的, なぜ私の, لماذا لا, 왜 제`,
   result: `
-    what does this print, what does this code print, what does it print, what will this print, what is printed
-    what is the output
-    what will be the output, what does this output, what does this return, what does this function return
-    what does f, what is returned
-    complete the assertion, predict the output, output of this, output of the following, what does the following
-    what will be printed
-    evaluates to, result of this code, what does this program print, what does this code return
-    what does this code output
-    was gibt dieser, was gibt dieses, was gibt das programm, was gibt der code, welche ausgabe, ausgabe dieses
-    was ist die ausgabe
-    qu'affiche, que renvoie, que retourne, quelle est la sortie, que imprime, cual es la salida, que devuelve
-    o que imprime, qual e a saida, o que retorna, cosa stampa, qual e l'output, что выведет
-    что напечатает
-    输出什么, 输出结果, 运行结果, 返回什么, 何を出力, 出力は何, 出力結果, 実行結果
-    何が表示, ما ناتج, ماذا يطبع, ما مخرجات, 출력은, 출력 결과, 실행 결과`,
+    return, returns, returned, print, prints, printed, output, outputs, result, results, resulting, evaluate, evaluates to
+    evaluating, value, yield, yields, comes out, come out, appears, screen, assertion, the test passes, test pass, blank
+    missing value, write down, write the output, write the result, write the value, write the literal, write only, question marks, give for, function give, code give, literal, what does f
+    ausgabe, gibt, ergibt, zuruck, heraus, ergebnis, wert, affiche, renvoie, retourne, sortie, resultat, vaut, imprime
+    salida, devuelve, retorna, saida, stampa, restituisce, вывед*, верн*, напечата*, результат*
+    输出, 返回, 运行结果, 结果, 出力, 返す, 戻り値, 実行結果, 何が表示, 結果, ناتج, يطبع, مخرجات, يرجع, 출력, 반환, 실행 결과, 결과`,
   extraction: `
     extract*, pick out, pull out, list all the, list every, classify, categoriz*, categoris*, named entities
     fill in the fields, as json
@@ -123,7 +115,7 @@ export const TASKS = {
     المناعة, 신경망, 양자, 상대성, 열역학`,
   explain: `
     explain*, describe*, what are the, why, how does, how do, how can, suggest*, outline, propose*, tips, ideas
-    insights, what does, what happens
+    insights, what happens, mean for, does this mean
     meaning of, what risks, advise, advice, elaborate, give an overview
     erklar*, beschreib*, warum, wieso, weshalb, wie funktioniert, schlage*, was bedeutet, was macht, woran liegt
     expliqu*, decri*, pourquoi, comment fonctionne, que signifie, proposez, quels sont les
