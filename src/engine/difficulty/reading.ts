@@ -5,6 +5,8 @@ import { LEXICON, TOPIC_NUMBERS, TOPICS, type Topic } from "./topics.ts";
 
 /** What one pass over a prompt finds. Letter case, accents and usual templates change nothing. */
 export interface Reading {
+  /** Units of the task. */
+  end: number;
   /** Characters before the options; of a script without spaces each counts three. */
   length: number;
   words: number;
@@ -19,7 +21,6 @@ export interface Reading {
   commas: number;
   /** Characters of scripts without spaces. */
   runs: number;
-  lines: number;
   /** Lines that are options of a closed question: "A. Rome", "B. Paris" and so on. */
   options: number;
   /** Lines of program code. */
@@ -28,6 +29,9 @@ export interface Reading {
   calls: number;
   /** Places to fill in: "== ?", "= ____". */
   holes: number;
+  equations: number;
+  /** Letters with a coefficient or a power. */
+  variables: number;
   isQuestion: boolean;
   /** The topic of a mark at the start of the prompt, and at the start of the last question. */
   first: Topic | undefined;
@@ -50,6 +54,8 @@ const SHORT = 3;
 /** A character of a script without spaces says as much as this many Latin ones. */
 const RUN_LENGTH = 3;
 
+const { source: SOURCE, program: PROGRAM, quantifiers: QUANTIFIERS } = TOPIC_NUMBERS;
+
 /** The number of the last reading in which a word with a hash occurred. Two words rarely share a hash. */
 const seen = new Int32Array(1 << 13);
 let readings = 0;
@@ -64,105 +70,120 @@ export function read(prompt: string): Reading {
   const { length } = text;
   if (units.length < length) units = new Uint16Array(length);
   for (let at = 0; at < length; at++) units[at] = fold(text.charCodeAt(at));
-  const lines = linesOf(text);
-  const reading = scan(length, lines);
-  readOptions(lines, reading);
-  reading.around = around;
+  const reading = blank(length, around);
+  readings++;
+  readLines(text, reading);
+  if (reading.options < 2) [reading.length, reading.options] = [length, 0];
   reading.length += (RUN_LENGTH - 1) * Math.min(reading.runs, reading.length) + prompt.length - sampled.length;
   return reading;
 }
 
-/** Counts what the folded text of a length has, without its options. */
-function scan(length: number, lines: readonly Line[]): Reading {
+function blank(length: number, around: string): Reading {
   const marks = new Uint8Array(TOPICS.length);
-  let [first, asks, opening]: Array<Topic | undefined> = [];
-  let [words, repeats, shortWords, singles, numbers, operators, commas, runs] = [0, 0, 0, 0, 0, 0, 0, 0];
-  let [code, calls, holes, equations, powers] = [0, 0, 0, 0, 0];
-  let [previous, hash, start, solid, line] = [SPACE, 0, 0, 0, 0];
-  let [isStart, isQuestion, isCode] = [true, false, false];
-  readings++;
-  // One step past the end ends the last word.
-  for (let at = 0; at <= length; at++) {
-    const unit = at < length ? (units[at] ?? 0) : SPACE_UNIT;
-    const kind = classOf(unit);
-    if (at === lines[line]?.start) {
-      isCode = lines[line]?.isCode ?? false;
-      if (isCode) code++;
-      [isStart, opening] = [true, undefined];
-      line++;
-    }
-    const isWordStart = kind === LETTER && previous !== LETTER;
-    if ((isWordStart && previous !== DIGIT) || kind === RUN || kind === SIGN) {
-      const topic = LEXICON.at(units, at, length);
-      if (topic >= 0 && !(isCode ? !IN_CODE.has(topic) : topic === QUANTIFIER && !isStart)) {
-        marks[topic] = Math.min(255, (marks[topic] ?? 0) + 1);
-        if (words + runs + numbers === 0) first = TOPICS[topic];
-        if (isStart) opening = TOPICS[topic];
-      }
-    }
-    if (kind === LETTER) {
-      if (isWordStart) [hash, start, isStart] = [0, at, false];
-      hash = (Math.imul(hash, 31) + unit) | 0;
-      if (unit === LOW_LINE && solid === EQUALS) holes++;
-    } else if (previous === LETTER) {
-      words++;
-      if (at - start === 1) {
-        singles++;
-        // A coefficient or a power makes a letter a variable.
-        if (unit === POWER || classOf(units[start - 1] ?? 0) === DIGIT) powers++;
-      }
-      if (at - start <= SHORT) shortWords++;
-      const bucket = Math.imul(hash, 0x9e3779b1) >>> 19;
-      if (seen[bucket] === readings) repeats++;
-      seen[bucket] = readings;
-    }
-    if (kind === RUN) {
-      runs++;
-      isStart = false;
-    } else if (kind === DIGIT) {
-      if (previous !== DIGIT && previous !== LETTER && !isFraction(at)) numbers++;
-      isStart = false;
-    } else if (kind === OPERATOR || kind === SIGN) operators++;
-    else if (unit === COMMA) commas++;
-    if (unit === QUESTION && solid === EQUALS) holes++;
-    else if (kind === 0 && !isCode) {
-      const isAsking = unit === QUESTION || (unit === SEMICOLON && isGreek(units[at - 1] ?? 0));
-      if (isAsking) [isQuestion, asks] = [true, opening];
-      else if (unit === BRACKET && (previous === LETTER || previous === DIGIT)) calls++;
-      if (isAsking || unit === POINT || unit === EXCLAMATION || unit === COLON) [isStart, opening] = [true, undefined];
-    }
-    if (unit === EQUALS && solid !== EQUALS && !isCode) equations++;
-    if (kind !== SPACE && unit !== LOW_LINE) solid = unit;
-    previous = kind;
-  }
-  if (equations > 0 && powers > 0 && !marks[TOPIC_NUMBERS.calculus] && !marks[TOPIC_NUMBERS.ode])
-    marks[TOPIC_NUMBERS.algebra] ||= 1;
+  const counts = { words: 0, repeats: 0, shortWords: 0, singles: 0, numbers: 0, operators: 0, commas: 0, runs: 0 };
+  const found = { options: 0, code: 0, calls: 0, holes: 0, equations: 0, variables: 0 };
   return {
+    end: length,
     length,
-    words,
-    repeats,
-    shortWords,
-    singles,
-    numbers,
-    operators,
-    commas,
-    runs,
-    lines: lines.length,
-    options: 0,
-    code,
-    calls,
-    holes,
-    isQuestion,
-    first,
-    asks,
-    around: "",
+    ...counts,
+    ...found,
+    isQuestion: false,
+    first: undefined,
+    asks: undefined,
+    around,
     marks,
   };
 }
 
-/** Topics whose marks count in code, and those that the reading itself needs. */
-const IN_CODE: ReadonlySet<number> = new Set([TOPIC_NUMBERS.source, TOPIC_NUMBERS.program]);
-const QUANTIFIER = TOPIC_NUMBERS.quantifiers;
+/**
+ * Reads a text line by line. A line of code ends with a bracket or a semicolon, or is a part of an indented block. The
+ * length of a prompt ends before its options.
+ */
+function readLines(text: string, reading: Reading): void {
+  let [opens, isCode] = [-1, false];
+  for (let start = 0, end = 0; end >= 0; start = end + 1) {
+    end = text.indexOf("\n", start);
+    const stop = end < 0 ? text.length : end;
+    let last = stop - 1;
+    while (last > start && units[last] === SPACE_UNIT) last--;
+    const isIndented = last > start + 1 && units[start] === SPACE_UNIT && units[start + 1] === SPACE_UNIT;
+    if (isIndented && opens >= 0 && !isCode) reading.code++;
+    isCode =
+      (isCode && last <= start) ||
+      (isIndented && (isCode || opens >= 0)) ||
+      isCodeEnd(last) ||
+      LEXICON.at(units, start, text.length) === TOPIC_NUMBERS.source;
+    if (isCode) reading.code++;
+    opens = units[last] === COLON ? start : -1;
+    if (isOption(start, text.length, A + reading.options) && reading.options++ === 0) reading.length = start;
+    readLine(reading, start, stop, isCode);
+  }
+}
+
+/** Counts what a line of the folded text has. Of code, only marks of code count. */
+function readLine(reading: Reading, from: number, to: number, isCode: boolean): void {
+  const { marks } = reading;
+  let [previous, start, hash, solid] = [SPACE, from, 0, 0];
+  let opening = -1;
+  let isStart = true;
+  // One step past the end ends the last word.
+  for (let at = from; at <= to; at++) {
+    const unit = at < to ? (units[at] ?? 0) : SPACE_UNIT;
+    const kind = classOf(unit);
+    const isWordStart = kind === LETTER && previous !== LETTER;
+    if (previous === LETTER && kind !== LETTER) endWord(reading, start, at, hash);
+    if ((isWordStart && previous !== DIGIT) || kind === RUN || kind === SIGN) {
+      const topic = LEXICON.at(units, at, reading.end);
+      if (topic >= 0 && (isCode ? topic === SOURCE || topic === PROGRAM : isStart || topic !== QUANTIFIERS)) {
+        marks[topic] = Math.min(255, (marks[topic] ?? 0) + 1);
+        if (reading.words + reading.runs + reading.numbers === 0) reading.first = TOPICS[topic];
+        if (isStart) opening = topic;
+      }
+    }
+    if (isWordStart) {
+      [start, hash] = [at, 0];
+      if (unit === LOW_LINE && solid === EQUALS) reading.holes++;
+    }
+    if (kind === LETTER) hash = (Math.imul(hash, 31) + unit) | 0;
+    else if (kind === RUN) reading.runs++;
+    else if (kind === DIGIT) {
+      if (previous !== DIGIT && previous !== LETTER && !isFraction(at)) reading.numbers++;
+    } else if (kind === OPERATOR || kind === SIGN) {
+      reading.operators++;
+      if (unit === EQUALS && !isCode) reading.equations++;
+    } else if (unit === COMMA) reading.commas++;
+    else if (unit === QUESTION && solid === EQUALS) reading.holes++;
+    else if (kind === 0 && !isCode) {
+      if (unit === BRACKET && (previous === LETTER || previous === DIGIT)) reading.calls++;
+      else if (isEnd(unit, at)) {
+        if (unit === QUESTION || unit === SEMICOLON) [reading.isQuestion, reading.asks] = [true, TOPICS[opening]];
+        [isStart, opening] = [true, -1];
+      }
+    }
+    if (kind >= DIGIT && kind <= RUN) isStart = false;
+    if (kind !== SPACE) solid = unit;
+    previous = kind;
+  }
+}
+
+function endWord(reading: Reading, start: number, end: number, hash: number): void {
+  reading.words++;
+  if (end - start <= SHORT) reading.shortWords++;
+  if (end - start === 1) {
+    reading.singles++;
+    // A coefficient or a power makes a letter a variable.
+    if (units[end] === POWER || classOf(units[start - 1] ?? 0) === DIGIT) reading.variables++;
+  }
+  const bucket = Math.imul(hash, 0x9e3779b1) >>> 19;
+  if (seen[bucket] === readings) reading.repeats++;
+  seen[bucket] = readings;
+}
+
+/** Whether a unit ends a sentence or what introduces one. In Greek, a semicolon asks. */
+function isEnd(unit: number, at: number): boolean {
+  if (unit === SEMICOLON) return isGreek(units[at - 1] ?? 0);
+  return unit === QUESTION || unit === POINT || unit === EXCLAMATION || unit === COLON;
+}
 
 /** Whether a line that ends at a place ends like code: "{", "}", or ";" after what is not a letter of Greek. */
 function isCodeEnd(at: number): boolean {
@@ -179,45 +200,6 @@ function isGreek(unit: number): boolean {
 function isFraction(at: number): boolean {
   const point = units[at - 1];
   return (point === POINT || point === COMMA) && classOf(units[at - 2] ?? 0) === DIGIT;
-}
-
-interface Line {
-  start: number;
-  isCode: boolean;
-  /** Whether it ends with a colon, so that an indented block may follow. */
-  opens: boolean;
-}
-
-/** The lines of a text. A line of code ends with a bracket or a semicolon, or is a part of an indented block. */
-function linesOf(text: string): Line[] {
-  const lines: Line[] = [];
-  for (let start = 0, end = 0; end >= 0; start = end + 1) {
-    end = text.indexOf("\n", start);
-    let last = (end < 0 ? text.length : end) - 1;
-    while (last > start && classOf(units[last] ?? 0) === SPACE) last--;
-    const before = lines.at(-1);
-    const isIndented = classOf(units[start] ?? 0) === SPACE && classOf(units[start + 1] ?? 0) === SPACE && last > start;
-    const isBlock = isIndented && before !== undefined && (before.isCode || before.opens);
-    if (isBlock) before.isCode = true;
-    const isBlank = last <= start && before?.isCode === true;
-    const isCode = isBlank || isBlock || isCodeEnd(last) || TOPICS[LEXICON.at(units, start, text.length)] === "source";
-    lines.push({ start, isCode, opens: units[last] === COLON });
-  }
-  return lines;
-}
-
-/** Counts options, and shortens the length to what comes before them. Options need at least A and B. */
-function readOptions(lines: readonly Line[], reading: Reading): void {
-  const { length } = reading;
-  let [options, stem] = [0, length];
-  for (const { start } of lines) {
-    if (!isOption(start, length, A + options)) continue;
-    if (options === 0) stem = start;
-    options++;
-  }
-  if (options < 2) return;
-  reading.options = options;
-  reading.length = stem;
 }
 
 /** Whether a line starts with a letter as an option: "B. ", "(b) " or "b: ". */

@@ -88,6 +88,9 @@ const LEAST = { quantities: 5, words: 12 };
 /** Words for each mark in a text of a language of the lexicon, at most. */
 const SPARSE = 16;
 
+/** Topics that have weights of their own for equations. */
+const ALGEBRA: readonly Topic[] = ["algebra", "calculus", "ode"];
+
 /** What shows without any mark of a task that a prompt has several steps, or may have. Weights like those of `DEMANDS`. */
 export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(reading: Reading): boolean }> = [
   {
@@ -97,6 +100,12 @@ export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(read
       reading.isQuestion &&
       reading.code === 0 &&
       reading.numbers + count(reading, "numbers") + count(reading, "amounts") >= LEAST.quantities,
+  },
+  {
+    high: "an equation",
+    logits: 0.9,
+    holds: (reading) =>
+      reading.equations > 0 && reading.variables > 0 && ALGEBRA.every((topic) => count(reading, topic) === 0),
   },
   {
     high: "a language that is not known",

@@ -36,11 +36,11 @@ const TAIL = regex("i")`
 `;
 
 /** The start of a line that says that the task follows: "### Task", "<question>", "[INST]", "Question:". */
-const LABEL = regex("gim")`
-  ^[ \t]{0,3}(?:
+const LABEL = regex("iy")`
+  [ \t]{0,3}(?:
   (?:#{1,6}|\*\*|<|\[)[ ]?(?:(?:user|current|new|math)(?:'s)? )?
   (?:question|query|problem|task|instruction|exercise|request|prompt|user|human|inst|frage|aufgabe|pregunta|问题|質問)
-  s?[ \t]*(?:[:：\]>*]{1,4}|$)
+  s?[ \t]*(?:[:：\]>*]{1,4}|(?=\n|$))
   |(?:user'?s? |current |new )?(?:question|query|request|instruction|frage|pregunta|pergunta|domanda|вопрос|问题|質問|q)
   ?[:：]
   |<<\/SYS>>
@@ -87,11 +87,9 @@ export function unwrap(prompt: string): Unwrapped {
 
 /** Leaves out passages if a question remains. Takes from the first opening tag to the last closing one. */
 function withoutPassage(text: string): string {
-  const fence = text.indexOf('\n"""\n');
-  const open = PASSAGE.exec(text);
-  const [start, end, mark] = open
-    ? [open.index, text.lastIndexOf(`</${open[1]}>`), `</${open[1]}>`]
-    : [fence, text.lastIndexOf('\n"""\n'), '\n"""\n'];
+  const open = text.includes("</") ? PASSAGE.exec(text) : null;
+  const mark = open ? `</${open[1]}>` : '\n"""\n';
+  const [start, end] = [open ? open.index : text.indexOf(mark), text.lastIndexOf(mark)];
   if (start < 0 || end <= start) return text;
   const rest = `${text.slice(0, start)}\n${text.slice(end + mark.length)}`.trim();
   return /[?？؟]/.test(rest) ? rest : text;
@@ -101,10 +99,13 @@ function withoutPassage(text: string): string {
 function labelled(text: string): Unwrapped {
   const isWhole = { task: text, around: "" };
   if (!text.includes("\n") && !/^[<[]/.test(text)) return isWhole;
-  let [start, label] = [-1, 0];
-  for (const found of text.matchAll(LABEL)) [start, label] = [found.index, found[0].length];
+  let [start, after] = [-1, 0];
+  for (let at = 0; at >= 0; at = text.indexOf("\n", at) + 1 || -1) {
+    LABEL.lastIndex = at;
+    if (LABEL.test(text)) [start, after] = [at, LABEL.lastIndex];
+  }
   if (start < 0) return isWhole;
-  const rest = text.slice(start + label).replace(/^[\s>]{1,9}/, "");
+  const rest = text.slice(after).replace(/^[\s>]{1,9}/, "");
   const between = rest.slice(0, ANSWER.exec(rest)?.index).trimEnd();
   const task = between.startsWith('"""') ? between.replaceAll('"""', "").trim() : between;
   return task === "" ? isWhole : { task, around: text.slice(0, Math.min(start, REACH.around)) };
