@@ -78,7 +78,7 @@ export function missedByCatalogues(file: string, rows: readonly CataloguesRow[])
   });
 }
 
-/** What the contexts of a file's questions may cost at most: accuracy, and calls as a share of those of bare prompts. */
+/** What a context may cost at most: accuracy, and calls as a share of those of bare prompts. */
 const CONTEXT = { loss: 0.005, rewordedLoss: 0.01, extraCost: 0.1 };
 
 /** The contexts in which a file's questions are answered worse or at a higher cost than alone, as sentences. */

@@ -9,7 +9,7 @@ import type { Topic } from "./topics.ts";
  */
 export type Kind = "closed" | "code" | "output" | "maths" | "prose" | "extraction" | "conversation";
 
-/** Longest question for a fact, longest case with one, longest remark and calculation: words, or characters of a run. */
+/** Most words, or characters of a script without spaces, of a question for a fact, of a case with one and so on. */
 const LONGEST = { lookup: 30, fact: 120, remark: 25, calculation: 12, term: 4 };
 
 type Has = (...topics: readonly Topic[]) => boolean;
@@ -42,10 +42,10 @@ function kindOfTask(reading: Reading): Kind {
   if (isMaths(reading, has)) return "maths";
   if (isLookup(reading, has)) return "closed";
   if (has("explain", "depth", "make", "law", "medicine", "scale")) return "prose";
-  return has("greeting") || isRemark(reading) ? "conversation" : "prose";
+  return has("greeting") || reading.words + reading.runs <= LONGEST.remark ? "conversation" : "prose";
 }
 
-/** A question about the result of code: code and words or a call that ask for it, or a call whose result is left out. */
+/** A question about the result of code: words or a call ask for it, or it is left out of a comparison. */
 function isOutput({ code, calls, holes, isQuestion, first }: Reading, has: Has): boolean {
   const hasCode = code > 0 || has("source");
   if (holes > 0 && (hasCode || calls > 0)) return true;
@@ -89,13 +89,9 @@ function isLookup(reading: Reading, has: Has): boolean {
   const size = words + runs;
   if (size > LONGEST.fact || first === "make" || has("depth", "greeting")) return false;
   const opens = (topic: Topic | undefined) => topic === "lookup" || topic === "quantity";
-  if (isQuestion && opens(asks) && !has("explain", "address")) return true;
-  if (size > LONGEST.lookup || has("explain", "address", "make")) return false;
+  if (isQuestion && opens(asks) && !has("explain", "advice")) return true;
+  if (size > LONGEST.lookup || has("explain", "advice", "make")) return false;
   // "What is recursion?" asks for an explanation, "What is 2 hours in seconds?" does not.
   if (first === "definition" && size <= LONGEST.term) return false;
   return isQuestion || opens(first) || (runs > 0 && has("lookup", "quantity"));
-}
-
-function isRemark({ words, runs }: Reading): boolean {
-  return words + runs <= LONGEST.remark;
 }

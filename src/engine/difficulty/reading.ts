@@ -111,7 +111,7 @@ function readLines(text: string, reading: Reading): void {
     isCode =
       (isCode && last <= start) ||
       (isIndented && (isCode || opens >= 0)) ||
-      isCodeEnd(last) ||
+      isCodeEnd(start, last) ||
       LEXICON.at(units, start, text.length) === TOPIC_NUMBERS.source;
     if (isCode) reading.code++;
     opens = units[last] === COLON ? start : -1;
@@ -155,7 +155,7 @@ function readLine(reading: Reading, from: number, to: number, isCode: boolean): 
     else if (unit === QUESTION && solid === EQUALS) reading.holes++;
     else if (kind === 0 && !isCode) {
       if (unit === BRACKET && (previous === LETTER || previous === DIGIT)) reading.calls++;
-      else if (isEnd(unit, at)) {
+      else if (isEnd(unit) || (unit === SEMICOLON && isGreek(from))) {
         if (unit === QUESTION || unit === SEMICOLON) [reading.isQuestion, reading.asks] = [true, TOPICS[opening]];
         [isStart, opening] = [true, -1];
       }
@@ -179,20 +179,20 @@ function endWord(reading: Reading, start: number, end: number, hash: number): vo
   seen[bucket] = readings;
 }
 
-/** Whether a unit ends a sentence or what introduces one. In Greek, a semicolon asks. */
-function isEnd(unit: number, at: number): boolean {
-  if (unit === SEMICOLON) return isGreek(units[at - 1] ?? 0);
+/** Whether a unit ends a sentence or what introduces one. */
+function isEnd(unit: number): boolean {
   return unit === QUESTION || unit === POINT || unit === EXCLAMATION || unit === COLON;
 }
 
-/** Whether a line that ends at a place ends like code: "{", "}", or ";" after what is not a letter of Greek. */
-function isCodeEnd(at: number): boolean {
-  const unit = units[at];
-  return unit === 123 || unit === 125 || (unit === SEMICOLON && !isGreek(units[at - 1] ?? 0));
+/** Whether a line ends like code: "{", "}" or ";". */
+function isCodeEnd(start: number, last: number): boolean {
+  const unit = units[last];
+  return unit === 123 || unit === 125 || (unit === SEMICOLON && !isGreek(start));
 }
 
-/** Whether a unit is a letter of Greek, in which a semicolon asks. */
-function isGreek(unit: number): boolean {
+/** Whether a line begins with a letter of Greek, in which a semicolon asks. */
+function isGreek(start: number): boolean {
+  const unit = units[start] ?? 0;
   return unit >= 0x370 && unit < 0x400;
 }
 

@@ -74,8 +74,8 @@ export const DEMANDS: readonly Demand[] = demands([
   { topic: "design", high: "a design or a plan", first: 1 },
   { topic: "scale", high: "a system under load or failure", first: 0.6, further: 0.5, most: 4 },
   { topic: "puzzle", high: "a puzzle", first: 0.1, further: 0.4, most: 5 },
-  { topic: "quantifiers", high: "statements about all or some", first: 0.4, further: 0.5, most: 2 },
-  { topic: "inference", high: "a conclusion", first: 0.7 },
+  { topic: "quantifiers", high: "statements about all or some", first: 0.4, further: 0.25, most: 2 },
+  { topic: "inference", high: "a conclusion", first: 0.5 },
   { topic: "debug", high: "a bug", first: 0.4 },
   { topic: "essay", high: "an essay", first: 1.2 },
   { topic: "translation", high: "a translation", first: -0.3 },
@@ -88,10 +88,14 @@ const LEAST = { quantities: 5, words: 12 };
 /** Words for each mark in a text of a language of the lexicon, at most. */
 const SPARSE = 16;
 
-/** Topics that have weights of their own for equations. */
-const ALGEBRA: readonly Topic[] = ["algebra", "calculus", "ode"];
+/** Subjects whose marks already stand for equations and quantities. */
+const CALCULATING: readonly Topic[] = [
+  ...(["algebra", "calculus", "ode", "advanced", "probability", "mechanics", "geometry", "finance"] as const),
+];
+const isPlain = (reading: Reading) => CALCULATING.every((topic) => count(reading, topic) === 0);
+const hasEquation = ({ equations, variables }: Reading) => equations > 0 && variables > 0;
 
-/** What shows without any mark of a task that a prompt has several steps, or may have. Weights like those of `DEMANDS`. */
+/** What shows without a mark that a prompt has several steps, or may have. Weights like those of `DEMANDS`. */
 export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(reading: Reading): boolean }> = [
   {
     high: "several quantities",
@@ -99,13 +103,14 @@ export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(read
     holds: (reading) =>
       reading.isQuestion &&
       reading.code === 0 &&
+      !hasEquation(reading) &&
+      isPlain(reading) &&
       reading.numbers + count(reading, "numbers") + count(reading, "amounts") >= LEAST.quantities,
   },
   {
     high: "an equation",
     logits: 0.9,
-    holds: (reading) =>
-      reading.equations > 0 && reading.variables > 0 && ALGEBRA.every((topic) => count(reading, topic) === 0),
+    holds: (reading) => hasEquation(reading) && isPlain(reading),
   },
   {
     high: "a language that is not known",

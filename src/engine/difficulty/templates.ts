@@ -17,6 +17,7 @@ const HEAD = regex("i")`
   (?: carefully| below)?(?: and answer it)?[.:：]
   |(?:based|relying|drawing) (?:only |solely )?(?:on|upon) (?:the|this|these) (?:[a-z]{1,20} ){0,3}[a-z]{1,20},
   |(?:(?:can|could|would) you |please )?(?:please )?tell me(?=,? (?:who|what|when|where|which|how|if|whether)\b)
+  |(?:hi|hello|hey)(?: there)?[,!.] (?=(?:what|who|when|where|which|how (?:many|much))\b)
   |do you (?:happen to )?know(?= (?:who|what|when|where|which|how)\b)
   |(?:q|question|instruction|task|prompt|user|human|problem|frage|aufgabe|pregunta|pergunta)\s?[:：]
   |(?:问题|問題|質問|سؤال)\s?[:：]
@@ -38,14 +39,16 @@ const TAIL = regex("i")`
 /** The start of a line that says that the task follows: "### Task", "<question>", "[INST]", "Question:". */
 const LABEL = regex("iy")`
   [ \t]{0,3}(?:
-  (?:#{1,6}|\*\*|<|\[)[ ]?(?:(?:user|current|new|math)(?:'s)? )?
-  (?:question|query|problem|task|instruction|exercise|request|prompt|user|human|inst|frage|aufgabe|pregunta|问题|質問)
-  s?[ \t]*(?:[:：\]>*]{1,4}|(?=\n|$))
-  |(?:user'?s? |current |new )?(?:question|query|request|instruction|frage|pregunta|pergunta|domanda|вопрос|问题|質問|q)
-  ?[:：]
-  |<<\/SYS>>
+  (#{1,6}|\*\*|<|\[)[ ]?(?:(?:user|current|new|math)(?:'s)? )?
+  (?:question|query|problem|task|instruction|exercise|request|prompt|user|human|inst|frage|aufgabe|pregunta|问题
+  |質問)s?[ \t]*(?:[:：\]>*]{1,4}|(?=\n|$))
+  |(?:user'?s? |current |new )?(?:question|query|instruction|frage|pregunta|pergunta|domanda|вопрос|问题
+  |質問|q)[ ]?[:：]
+  |(<<\/SYS>>)
   )
 `;
+/** The start of a line with an answer that is already given. */
+const ANSWERED = /^[ \t]{0,3}(?:a|answer|antwort|réponse|respuesta)[ ]?[:：][ \t]{1,4}(?!let)\S/im;
 
 /** The start of a line that says that the answer follows, and a closing tag. */
 const ANSWER = regex("im")`
@@ -55,7 +58,7 @@ const ANSWER = regex("im")`
 `;
 
 /** A passage to read, as libraries for retrieval mark it. */
-const PASSAGE = /<(documents?|context|passages?|sources?|article|results|search_results|background)\b[^<>\n]{0,80}>/i;
+const PASSAGE = /<(documents?|context|passages?|sources|search_results|background)\b[^<>\n]{0,80}>/i;
 
 /** A sentence about the answer or the task as such, or about who answers. */
 const ABOUT = regex("i")`
@@ -99,16 +102,22 @@ function withoutPassage(text: string): string {
 function labelled(text: string): Unwrapped {
   const isWhole = { task: text, around: "" };
   if (!text.includes("\n") && !/^[<[]/.test(text)) return isWhole;
-  let [start, after] = [-1, 0];
+  let [start, after, isPlain] = [-1, 0, false];
   for (let at = 0; at >= 0; at = text.indexOf("\n", at) + 1 || -1) {
     LABEL.lastIndex = at;
-    if (LABEL.test(text)) [start, after] = [at, LABEL.lastIndex];
+    const found = LABEL.exec(text);
+    if (found) [start, after, isPlain] = [at, LABEL.lastIndex, (found[1] ?? found[2]) === undefined];
   }
-  if (start < 0) return isWhole;
+  if (start < 0 || (isPlain && !isOpen(text.slice(after)))) return isWhole;
   const rest = text.slice(after).replace(/^[\s>]{1,9}/, "");
   const between = rest.slice(0, ANSWER.exec(rest)?.index).trimEnd();
   const task = between.startsWith('"""') ? between.replaceAll('"""', "").trim() : between;
   return task === "" ? isWhole : { task, around: text.slice(0, Math.min(start, REACH.around)) };
+}
+
+/** Whether what follows "Question:" asks, and has no answer yet: it may also be a part of an interview. */
+function isOpen(text: string): boolean {
+  return /[?？؟]/.test(text) ? !ANSWERED.test(text) : TAIL.test(text.slice(-REACH.end));
 }
 
 function stripEnds(whole: string): string {

@@ -60,12 +60,13 @@ export const QUESTIONS = {
     em duas frases, semplice, in una frase, коротк*, кратк*, прост*, 简短, 简单, 一句话, 短い
     簡単, 一言, قصيرة, قصير, باختصار, بسيط, 짧은, 간단`,
   greeting: `
-    hi, hello, hey, good morning, good evening, good afternoon, thanks, thank you, how are you, hallo, guten morgen
-    guten abend, guten tag, danke, salut, bonjour, bonsoir, merci, bonne soiree, hola, buenos dias, gracias, que tal
-    ola, bom dia, boa tarde, obrigad*, tudo bem, ciao, buongiorno, grazie, привет*, здравствуй*
-    спасибо, 你好, 早上好, 谢谢, 晚上好, こんにちは, おはよう, ありがとう
-    こんばんは, مرحبا, صباح الخير, شكرا, كيف حالك, السلام عليكم, 안녕
-    감사`,
+    wie geht, comment ca va, ca va, como estas, como vai, come stai, как дела, 元気ですか, 잘 지내
+    what's up, hi, hello, hey, good morning, good evening, good afternoon, thanks, thank you, how are you, hallo
+    guten morgen, guten abend, guten tag, danke, salut, bonjour, bonsoir, merci, bonne soiree, hola, buenos dias
+    gracias, que tal, ola, bom dia, boa tarde, obrigad*, tudo bem, ciao, buongiorno, grazie, привет*
+    здравствуй*, спасибо, 你好, 早上好, 谢谢, 晚上好, こんにちは, おはよう
+    ありがとう, こんばんは, مرحبا, صباح الخير, شكرا, كيف حالك
+    السلام عليكم, 안녕, 감사`,
   role: `
     pretend, act as, role-play, roleplay, the role of, imagine, picture yourself, embody, you are a, you are an
     persona of, stell dir vor, imagine que, imagina que, tu es un, tu es une, eres un, eres una, voce e um, 扮演
@@ -78,8 +79,8 @@ export const QUESTIONS = {
     ningun, alguns, nenhum, tutti, alcuni, nessun, все, некоторые, 所有, 有些, すべての, 모든
     كل`,
   inference: `
-    does it follow, it follows that, can we conclude, premise*, syllogism*, conclusion*, logically, folgt daraus
-    peut-on conclure, premisa*, premissa*, se sigue, следует ли, посылк*, 推出, 结论, 前提, 結論
+    does it follow, it follows that, can we conclude, premise*, syllogism*, folgt daraus
+    peut-on conclure, premisa*, premissa*, se sigue, следует ли, посылк*, 推出, 前提
     결론`,
   resumes: `
     yes, ok, okay, sure, please, continue, go ahead, go on, proceed, and, but, so, also, now, what about, how about
@@ -91,8 +92,8 @@ export const QUESTIONS = {
     it, its, them, these, those, he, she, his, her, their, do that, that's, is that, this one, the same, same, instead
     the first, the second, the other, above, previous, stattdessen, davon, cela, pareil, eso, isso, это, 这个
     那个, それ, これ, 그것, ذلك`,
-  address: `
-    you, your, should i, should we, shall i, shall we, recommend*, best way, dir, dich, kannst du, hast du, magst du
-    findest du, soll ich, sollten wir, toi, tu, te, vous, deberia, usted, voce, devo, ты, вы, 你, 您, あなた
-    너, أنت`,
+  advice: `
+    better, a way to, good idea, worth it, you, your, should i, should we, shall i, shall we, recommend*, best way, dir
+    dich, kannst du, hast du, magst du, findest du, soll ich, sollten wir, toi, tu, te, vous, deberia, usted, voce
+    devo, ты, вы, 你, 您, あなた, 너, أنت`,
 } satisfies Marks;
