@@ -20,9 +20,10 @@ type Has = (...topics: readonly Topic[]) => boolean;
  */
 export function kindOf(reading: Reading, instructions: readonly string[] = []): Kind {
   const kind = kindOfTask(reading);
-  const form = instructions.length > 0 || reading.around !== "" ? formOf([...instructions, reading.around]) : undefined;
+  const isLoose = kind === "prose" || kind === "conversation";
+  const form = formOf(isLoose && reading.around !== "" ? [...instructions, reading.around] : instructions);
   if (form === "translation") return "prose";
-  if (form === undefined || (kind !== "prose" && kind !== "conversation")) return kind;
+  if (form === undefined || !isLoose) return kind;
   return form === "choice" ? "closed" : "extraction";
 }
 

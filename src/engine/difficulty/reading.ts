@@ -38,6 +38,8 @@ export interface Reading {
   asks: Topic | undefined;
   /** What was around the task; see `Unwrapped`. */
   around: string;
+  /** Number of marks of all topics. */
+  found: number;
   /** Number of marks by number of topic, each at most 255. */
   marks: Uint8Array;
 }
@@ -81,7 +83,7 @@ export function read(prompt: string): Reading {
 function blank(length: number, around: string): Reading {
   const marks = new Uint8Array(TOPICS.length);
   const counts = { words: 0, repeats: 0, shortWords: 0, singles: 0, numbers: 0, operators: 0, commas: 0, runs: 0 };
-  const found = { options: 0, code: 0, calls: 0, holes: 0, equations: 0, variables: 0 };
+  const found = { found: 0, options: 0, code: 0, calls: 0, holes: 0, equations: 0, variables: 0 };
   return {
     end: length,
     length,
@@ -136,6 +138,7 @@ function readLine(reading: Reading, from: number, to: number, isCode: boolean): 
       const topic = LEXICON.at(units, at, reading.end);
       if (topic >= 0 && (isCode ? topic === SOURCE || topic === PROGRAM : isStart || topic !== QUANTIFIERS)) {
         marks[topic] = Math.min(255, (marks[topic] ?? 0) + 1);
+        reading.found++;
         if (reading.words + reading.runs + reading.numbers === 0) reading.first = TOPICS[topic];
         if (isStart) opening = topic;
       }

@@ -115,8 +115,7 @@ export const STRUCTURE: ReadonlyArray<{ high: string; logits: number; holds(read
   {
     high: "a language that is not known",
     logits: 0.6,
-    holds: ({ words, code, marks }) =>
-      words >= LEAST.words && code === 0 && marks.reduce((all, each) => all + each, 0) * SPARSE <= words,
+    holds: ({ words, code, found }) => words >= LEAST.words && code === 0 && found * SPARSE <= words,
   },
 ];
 

@@ -108,16 +108,17 @@ function labelled(text: string): Unwrapped {
     const found = LABEL.exec(text);
     if (found) [start, after, isPlain] = [at, LABEL.lastIndex, (found[1] ?? found[2]) === undefined];
   }
-  if (start < 0 || (isPlain && !isOpen(text.slice(after)))) return isWhole;
+  if (start < 0 || (isPlain && !isOpen(text.slice(start, after), text.slice(after)))) return isWhole;
   const rest = text.slice(after).replace(/^[\s>]{1,9}/, "");
   const between = rest.slice(0, ANSWER.exec(rest)?.index).trimEnd();
   const task = between.startsWith('"""') ? between.replaceAll('"""', "").trim() : between;
   return task === "" ? isWhole : { task, around: text.slice(0, Math.min(start, REACH.around)) };
 }
 
-/** Whether what follows "Question:" asks, and has no answer yet: it may also be a part of an interview. */
-function isOpen(text: string): boolean {
-  return /[?？؟]/.test(text) ? !ANSWERED.test(text) : TAIL.test(text.slice(-REACH.end));
+/** Whether a label's text has no answer yet, unlike that of an interview. "Query:" may also introduce SQL. */
+function isOpen(label: string, text: string): boolean {
+  if (ANSWERED.test(text)) return false;
+  return !/\bq(?:uery)?[ ]?[:：]$/i.test(label) || /[?？؟]/.test(text) || TAIL.test(text.slice(-REACH.end));
 }
 
 function stripEnds(whole: string): string {
