@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ROOT = import.meta.dirname;
 
@@ -48,22 +49,51 @@ const files = globSync("test/**/*.test.ts", { cwd: ROOT, exclude: (name) => name
 const slow = files.filter((file) => isSlow(resolve(ROOT, file)));
 const quick = files.filter((file) => !slow.includes(file));
 
+/** Files that take longest, by the processor time and the waits of an idle machine. */
+const LONGEST = new RegExp(
+  `/test/(${[
+    ...["packages", "guides", "operators-day", "readme", "process/(main|start|readiness|workers/workers)"],
+    ...["measure/event-loop", "store/embedded/embedded", "console/(pages|photos|playground|session)"],
+  ].join("|")})\\.`,
+);
+
+/** Starts the longest files of a group first, so that none runs alone at the end. Vitest knows them only after a run. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      2 * project.config.sequence.groupOrder + (LONGEST.test(moduleId) ? 0 : 1);
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 export default defineConfig({
   test: {
     ...common,
+    sequence: { sequencer: LongestFirst },
     // Vitest starts the projects of a group in the order of their names, and in each the files that took longest first.
     projects: [
       {
         extends: true,
         test: { name: "integration", include: slow, globalSetup, maxWorkers: 4, sequence: { groupOrder: 0 } },
       },
+      {
+        extends: true,
+        // Measures by processor time and the memory of a service, on which other tests have no influence.
+        test: {
+          name: "measure",
+          include: ["test/measure/event-loop.measure.ts"],
+          globalSetup,
+          maxWorkers: 4,
+          sequence: { groupOrder: 0 },
+        },
+      },
       { extends: true, test: { name: "quick", include: quick, maxWorkers: 4, sequence: { groupOrder: 0 } } },
       {
         extends: true,
         // One file at a time, when the tests are done: memory and start-up times are compared with bounds.
         test: {
-          name: "measure",
-          include: ["test/measure/*.measure.ts"],
+          name: "measure-alone",
+          include: ["test/measure/{memory,start-up}.measure.ts"],
           globalSetup,
           maxWorkers: 1,
           isolate: true,
