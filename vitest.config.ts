@@ -57,7 +57,7 @@ const LONGEST = new RegExp(
   ].join("|")})\\.`,
 );
 
-/** Starts the longest files of a group first, so that none runs alone at the end. Vitest knows them only after a run. */
+/** Starts the longest files of a group first, so that none runs alone at the end. Vitest learns them from a run. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ project, moduleId }: TestSpecification) =>

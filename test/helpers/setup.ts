@@ -14,7 +14,7 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
  * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, and
- * the loaded command line. Each starts at the first request for it. The processes of the test files inherit the address.
+ * the loaded command line. Each starts at the first request. The processes of the test files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
