@@ -42,7 +42,7 @@ export async function replay(crew: readonly Player[], { prompt, ...asked }: Requ
     const { name, tier, accuracy, vendor = name, price } = one;
     const model = replayed(one, () => calls.push(name));
     const stated = { ...(accuracy === undefined ? {} : { accuracy }), ...(price ? { price } : {}) };
-    return { name, vendor, tier, model, images: false, ...stated };
+    return { name, vendor, fingerprint: name, tier, model, images: false, ...stated };
   });
   const plan = choosePlan(
     { members, offline: false },

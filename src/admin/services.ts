@@ -5,7 +5,13 @@ import type { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import type { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import type { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import type { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import type { MetricsRequest, MetricsResponse, QuotasResponse } from "../../gen/chorus/v1/generation_pb.js";
+import type {
+  MetricsRequest,
+  MetricsResponse,
+  QuotasResponse,
+  RecordOutcomeRequest,
+  RecordOutcomeResponse,
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
 import { createShares } from "../overload/shares.ts";
@@ -17,6 +23,7 @@ import { createAlertAdmin } from "./alerts.ts";
 import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
 import { createOperationsAdmin } from "./operations.ts";
+import { recordOutcome } from "./outcomes.ts";
 import type { Admin } from "./shared/admin.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
@@ -33,6 +40,7 @@ import { createWorkspaceAdmin } from "./workspaces/service.ts";
 export interface AdminServices {
   /** Authenticates an operator or owner token and checks its rights. */
   readonly authorizeActor: Tokens["authenticate"];
+  recordOutcome(request: RecordOutcomeRequest, caller: Caller): Promise<RecordOutcomeResponse>;
   quotas(caller: Caller): Promise<QuotasResponse>;
   metrics(request: MetricsRequest, caller: Caller): Promise<MetricsResponse>;
   readonly workspaces: Admin<typeof WorkspaceService>;
@@ -83,6 +91,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
   return {
     authorizeActor: tokens.authenticate,
+    recordOutcome: (request, { workspaceId }) =>
+      shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
     quotas: (caller) => shares.run(caller.workspaceId, () => quotas(caller)),
     metrics: (request, { workspaceId }) =>
       shares.run(workspaceId, async () => {

@@ -1,5 +1,5 @@
 import { toFailure } from "../contract/failure.ts";
-import type { Effort, Level, Outcome, Shape } from "../contract/terms.ts";
+import type { Ability, Effort, Level, Outcome, Shape } from "../contract/terms.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Caller } from "./authenticate.ts";
@@ -54,6 +54,12 @@ export interface Settlement {
   latencyMs: number;
   /** Catalogue name of the model that answered; for operators only. */
   model?: string;
+  /** What the prompt needed of a model. */
+  ability?: Ability;
+  /** Identifies the catalogue's entry of `model`. */
+  fingerprint?: string;
+  /** Who drafted the answer: JSON for the table `outcomes`. */
+  drafts?: object;
   /** For operators only; no part of the charge. */
   cost?: ModelCost;
   /**
@@ -210,6 +216,9 @@ function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Dat
     finish_reason: actual.finishReason ?? null,
     latency_ms: Math.round(actual.latencyMs),
     model: actual.model ?? null,
+    ...(actual.ability ? { ability: actual.ability } : {}),
+    ...(actual.fingerprint ? { fingerprint: actual.fingerprint } : {}),
+    ...(actual.drafts ? { drafts: actual.drafts } : {}),
     ...(actual.cost ? costColumns(actual.cost) : {}),
     ...request.idempotency,
     ...(response ? { response: Buffer.from(response).toString("base64") } : {}),

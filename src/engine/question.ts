@@ -41,6 +41,8 @@ export interface Question {
   generation: string;
   /** Learns what each vendor call used, once it has ended. */
   onUsed?: (used: CallRecord) => void;
+  /** Learns what the members of a panel have answered, and whether one of them is the answer. */
+  onDrafts?: ModelCall["onDrafts"];
   /** Absent: a request of no workspace. */
   requester?: Requester;
   /** Whether the steps are read. Default true. */
@@ -103,7 +105,7 @@ export function planOf(
 
 /** The call that every model of a plan gets. */
 export function modelCall(question: Question, signal: Signal, prompt: Prompt): ModelCall {
-  const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, requester, cacheKey, level } = question;
+  const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, onDrafts, requester, cacheKey, level } = question;
   const { temperature } = question;
   const format = formatOf(question);
   return {
@@ -121,6 +123,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     ...(stops.length === 0 ? {} : { stops }),
     ...(format ? { format } : {}),
     ...(onUsed ? { onUsed } : {}),
+    ...(onDrafts ? { onDrafts } : {}),
     ...(requester ? { requester } : {}),
     ...(cacheKey === undefined ? {} : { cacheKey }),
   };

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { answer, type Engine, type EngineEvent } from "../engine/answer.ts";
+import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { Search } from "../search/search.ts";
@@ -39,11 +39,12 @@ export async function* search(
 /** Asks the engine for the answer. @returns its events, one by one for `callerEvent` */
 export function engineEvents(
   engine: Engine,
-  { id, checked, choice, context, input, running, streamed, cost }: Progress,
+  progress: Progress,
   conversation: Conversation,
 ): AsyncIterableIterator<EngineEvent, void, undefined> {
+  const { id, checked, choice, context, input, running, streamed, cost } = progress;
   const { kind, difficulty } = choice;
-  const question = {
+  const question: Question = {
     ...checked,
     conversation,
     level: choice.level,
@@ -54,6 +55,9 @@ export function engineEvents(
     deadlineMs: Math.max(1, running.endsAt - performance.now()),
     generation: id,
     onUsed: cost.add,
+    onDrafts(drafts, isSettled) {
+      progress.drafted = { drafts, isSettled };
+    },
     requester: { workspace: context.caller.workspaceId },
     ...cacheKey(context.caller.workspaceId, conversation),
   };

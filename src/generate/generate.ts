@@ -150,7 +150,7 @@ async function* generate(
       ending = failed(progress, error);
     } finally {
       // Without an ending, the caller has left the iteration.
-      settled = await settle(progress, lease, ending ?? left(progress), engine.tokenizer);
+      settled = await settle(progress, lease, ending ?? left(progress), engine);
     }
     if ("failure" in ending) throw ending.failure;
     yield { type: "done", done: doneMessage(progress, settled) };

@@ -1,7 +1,8 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
-import { randomHex } from "../contract/random-hex.ts";
+import { newGenerationId } from "../contract/generation-id.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { Trace } from "../engine/trace.ts";
+import type { Drafted } from "../outcomes/drafts.ts";
 import { Cost } from "./costs.ts";
 import type { Idempotency } from "./idempotency.ts";
 import type { Running } from "./in-flight.ts";
@@ -40,10 +41,20 @@ export interface Progress extends Found {
   finish: Finish | undefined;
   /** What the calls of models used. */
   readonly cost: Cost;
+  /** The drafts of the last panel; undefined without one. */
+  drafted: Drafted | undefined;
 }
 
 /** @param isOffline whether no model of a vendor can answer */
 export function startProgress(found: Found, isOffline: boolean): Progress {
   const notices = [...found.context.notices, ...(isOffline ? [OFFLINE] : []), ...found.input.notices];
-  return { ...found, id: `gen_${randomHex()}`, notices, delivered: "", finish: undefined, cost: new Cost() };
+  return {
+    ...found,
+    id: newGenerationId(),
+    notices,
+    delivered: "",
+    finish: undefined,
+    cost: new Cost(),
+    drafted: undefined,
+  };
 }

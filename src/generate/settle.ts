@@ -1,8 +1,10 @@
-import type { Lease } from "../admission/lease.ts";
+import type { Lease, Settlement } from "../admission/lease.ts";
 import { CallerGone, CutShort } from "../contract/endings.ts";
 import { toFailure } from "../contract/failure.ts";
 import type { Outcome } from "../contract/terms.ts";
-import type { Tokenizer } from "../engine/tokens/tokens.ts";
+import type { Engine } from "../engine/answer.ts";
+import { abilityOf } from "../engine/difficulty/difficulty.ts";
+import { draftsRecord } from "../outcomes/drafts.ts";
 import { traced } from "../telemetry/tracing.ts";
 import { abortedCalls, type TotalCost } from "./costs.ts";
 import { CONTENT_FILTERED, CUT_SHORT } from "./notices.ts";
@@ -52,16 +54,16 @@ export function settle(
   progress: Progress,
   lease: Lease,
   { outcome }: Ending,
-  tokenizer: Pick<Tokenizer, "count">,
+  engine: Pick<Engine, "tokenizer" | "models">,
 ): Promise<Settled> {
-  return traced("settlement", () => settleLease(progress, lease, outcome, tokenizer));
+  return traced("settlement", () => settleLease(progress, lease, outcome, engine));
 }
 
 async function settleLease(
   progress: Progress,
   lease: Lease,
   outcome: Outcome,
-  tokenizer: Pick<Tokenizer, "count">,
+  { tokenizer, models }: Pick<Engine, "tokenizer" | "models">,
 ): Promise<Settled> {
   const { context, input, idempotency, finish, delivered } = progress;
   try {
@@ -76,6 +78,7 @@ async function settleLease(
       latencyMs: Math.round(performance.now() - context.startedAt),
       ...(outcome === "ok" || outcome === "cut_short" ? { finishReason: finishWord(finish) } : {}),
       ...(finish?.model ? { model: finish.model } : {}),
+      ...(outcome === "ok" && finish?.model ? authorship(progress, finish.model, models) : {}),
       cost,
       ...(idempotency && outcome === "ok"
         ? { response: (credits) => idempotency.seal(fold(delivered, done(credits), context)) }
@@ -93,4 +96,17 @@ async function settleLease(
     await lease[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Who wrote the answer, as a later outcome needs to know. */
+function authorship(
+  { id, choice: { kind }, checked: { shape }, finish, delivered, drafted }: Progress,
+  model: string,
+  { members }: Engine["models"],
+): Pick<Settlement, "ability" | "fingerprint" | "drafts"> {
+  const fingerprintOf = (name: string) => members.find((member) => member.name === name)?.fingerprint;
+  const text = shape === "text" ? delivered : (finish?.structured ?? "");
+  const drafts = draftsRecord({ generation: id, kind, shape, text, model, drafted, fingerprintOf });
+  const fingerprint = fingerprintOf(model);
+  return { ability: abilityOf(kind), ...(fingerprint ? { fingerprint } : {}), ...(drafts ? { drafts } : {}) };
 }

@@ -5,6 +5,7 @@ import { lookupWith } from "../names/resolve.ts";
 import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
@@ -28,6 +29,8 @@ export interface Member {
   vendor: string;
   tier: Tier;
   model: Model;
+  /** Identifies what its entry asks; see `fingerprintOf`. */
+  fingerprint: string;
   /** Share of questions that it answers correctly, from 0 to 1, for all abilities or by ability. */
   accuracy?: number | Accuracies;
   /** Published shares of right answers of exactly this model. */
@@ -125,6 +128,7 @@ export function createCatalogue(
       name: entry.name,
       vendor: entry.vendor === "openai-compatible" ? `${entry.baseUrl} ${entry.model}` : entry.vendor,
       tier: entry.tier,
+      fingerprint: fingerprintOf(entry),
       model: resilient(tracedModel(createVendorModel(entry, http), entry), options),
       images: entry.images,
       ...(entry.thinks ? { thinks: true } : {}),

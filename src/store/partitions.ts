@@ -2,29 +2,37 @@ import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Pool, Query } from "./pool.ts";
 
 /**
- * A table that is partitioned by month. The partition of a month is named `generations_2026_11`, and `generations_rest`
- * holds the rows whose month has no partition.
+ * A table that is partitioned by month or day. The partition of a month is named `generations_2026_11`, that of a day
+ * `outcomes_2026_11_30`, and `generations_rest` holds the rows whose month has no partition.
  */
 interface PartitionedTable {
   table: string;
+  /** What one partition holds. */
+  unit: Unit;
   /** Beginning of the names of the partitions. */
   prefix: string;
   /** The column with the time. */
   column: string;
   /** The values of the columns before the time in the bounds of a partition, as SQL. */
   boundPrefix: string;
-  /** Whether old partitions are dropped. */
-  expires: boolean;
+  /** Age in days from which partitions are dropped, or whether it is the configured one. */
+  expires: boolean | number;
 }
 
+type Unit = "month" | "day";
+
+/** Days in which the outcome of an answer can be recorded; see `record_outcome.sql`. */
+const OUTCOME_DAYS = 7;
+
 const TABLES: readonly PartitionedTable[] = [
-  { table: "generations", prefix: "generations", column: "created_at", boundPrefix: "", expires: true },
-  { table: "usage", prefix: "usage_minute", column: "start", boundPrefix: "'minute', ", expires: true },
-  { table: "ledger", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
+  { table: "generations", unit: "month", prefix: "generations", column: "created_at", boundPrefix: "", expires: true },
+  { table: "usage", unit: "month", prefix: "usage_minute", column: "start", boundPrefix: "'minute', ", expires: true },
+  { table: "ledger", unit: "month", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
+  { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
 ];
 
-/** Months after the current one whose partitions are created in advance, before anything is written to them. */
-const MONTHS_AHEAD = 2;
+/** Months or days after the current one whose partitions are created in advance, before anything is written to them. */
+const AHEAD = 2;
 
 /** Time between two rounds of maintenance, and after a failed one, in milliseconds. */
 const ROUND_MS = 3_600_000;
@@ -46,7 +54,10 @@ const SETTLED_MS = 3_600_000;
 const PARTITIONS_LOCK = 4_207_849_485n;
 
 export interface PartitionsOptions {
-  /** Age in days from which generations and usage by minute are dropped, a month at a time. The ledger is kept. */
+  /**
+   * Age in days from which generations and usage by minute are dropped, a month at a time. The ledger is kept, outcomes
+   * for seven days.
+   */
   retentionDays: number;
   log: Log;
   /**
@@ -57,8 +68,7 @@ export interface PartitionsOptions {
 }
 
 /**
- * Creates the partitions of the current month and the next two, and drops those older than `retentionDays`: at once,
- * and then every hour until it is stopped. Safe with several replicas. A failure is logged and loses nothing: rows
+ * Creates the partitions of the current month or day and the next two, and drops old ones: at once, and then every hour until it is stopped. Safe with several replicas. A failure is logged and loses nothing: rows
  * without a partition go to the `…_rest` partition and are moved when their own is created.
  */
 export async function keepPartitions(pool: Pool, options: PartitionsOptions): Promise<{ stop(): Promise<void> }> {
@@ -101,70 +111,71 @@ async function earlierClock(pool: Pool): Promise<number> {
  * @throws Error when the database is unavailable, or a lock was not free within 200 ms
  */
 export async function arrangePartitions(pool: Pool, now: number, retentionDays: number): Promise<void> {
-  const oldest = new Date(now - retentionDays * 86_400_000);
-  const end = monthAfter(startOfMonth(new Date(now)), MONTHS_AHEAD + 1);
   for (const source of TABLES) {
-    const isOld = (month: Date) => source.expires && monthAfter(month, 1) <= oldest;
+    const { unit, expires } = source;
+    const oldest = now - (expires === true ? retentionDays : expires || Number.POSITIVE_INFINITY) * 86_400_000;
+    const isOld = (start: Date) => after(unit, start, 1).getTime() <= oldest;
+    const current = startOf(unit, new Date(now));
     const partitions = await partitionsOf(pool.query, source);
     for (const name of partitions) {
-      if (isOld(monthOf(name))) await change(pool, (query) => query(`drop table if exists ${name}`));
+      if (isOld(startOfNamed(source, name))) await change(pool, (query) => query(`drop table if exists ${name}`));
     }
-    for (const month of await monthsInRest(pool.query, source, end)) {
+    for (const start of await startsInRest(pool.query, source, after(unit, current, AHEAD + 1))) {
       await change(pool, (query) =>
-        isOld(month)
-          ? query(`delete from ${rowsInRest(source, month, monthAfter(month, 1))}`)
-          : createPartition(query, source, month, now),
+        isOld(start)
+          ? query(`delete from ${rowsInRest(source, start, after(unit, start, 1))}`)
+          : createPartition(query, source, start, now),
       );
     }
-    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
-      const month = monthAfter(startOfMonth(new Date(now)), ahead);
-      if (!partitions.includes(nameOf(source, month))) {
-        await change(pool, (query) => createPartition(query, source, month, now));
+    for (let ahead = 0; ahead <= AHEAD; ahead++) {
+      const start = after(unit, current, ahead);
+      if (!partitions.includes(nameOf(source, start))) {
+        await change(pool, (query) => createPartition(query, source, start, now));
       }
     }
   }
 }
 
-/** Names of the partitions of single months. */
-async function partitionsOf(query: Query, { table, prefix }: PartitionedTable): Promise<string[]> {
+/** Names of the partitions of single months or days. */
+async function partitionsOf(query: Query, { table, prefix, unit }: PartitionedTable): Promise<string[]> {
   const rows = await query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = $1::regclass and c.relname ~ $2`,
-    [table, `^${prefix}_\\d{4}_\\d{2}$`],
+    [table, `^${prefix}_\\d{4}(_\\d{2}){${unit === "month" ? 1 : 2}}$`],
   );
   return rows.map(({ name }) => name);
 }
 
-/** Months of the rows in the `…_rest` partition. Rows after `end` were written with a wrong clock and stay there. */
-async function monthsInRest(query: Query, { prefix, column }: PartitionedTable, end: Date): Promise<Date[]> {
-  const rows = await query<{ month: Date }>(
-    `select distinct date_trunc('month', ${column}, 'UTC') as month from ${prefix}_rest where ${column} < $1`,
+/** Months or days of the rows in the `…_rest` partition. Rows after `end` were written with a wrong clock and stay. */
+async function startsInRest(query: Query, { prefix, column, unit }: PartitionedTable, end: Date): Promise<Date[]> {
+  const rows = await query<{ start: Date }>(
+    `select distinct date_trunc('${unit}', ${column}, 'UTC') as start from ${prefix}_rest where ${column} < $1`,
     [end],
   );
-  return rows.map(({ month }) => month);
+  return rows.map(({ start }) => start);
 }
 
 /**
- * Creates the partition of a month and moves the month's rows from the `…_rest` partition to it. Moves old rows
- * before it locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because
- * attaching the partition would fail if a row of the month were written to the `…_rest` partition in the meantime.
+ * Creates the partition of a month or day and moves its rows from the `…_rest` partition to it. Moves old rows before it
+ * locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because attaching
+ * the partition would fail if one of its rows were written to the `…_rest` partition in the meantime.
  */
-async function createPartition(query: Query, source: PartitionedTable, month: Date, now: number): Promise<void> {
-  const { table, boundPrefix } = source;
-  const name = nameOf(source, month);
+async function createPartition(query: Query, source: PartitionedTable, start: Date, now: number): Promise<void> {
+  const { table, boundPrefix, unit } = source;
+  const name = nameOf(source, start);
   // Another replica may have created it since the list was read.
   if ((await partitionsOf(query, source)).includes(name)) return;
-  const end = monthAfter(month, 1);
+  const end = after(unit, start, 1);
   const move = (until: Date) =>
     query(
-      `with moved as (delete from ${rowsInRest(source, month, until)} returning *)
+      `with moved as (delete from ${rowsInRest(source, start, until)} returning *)
        insert into ${name} select * from moved`,
     );
   await query(`create table ${name} (like ${table} including all)`);
   await move(new Date(Math.min(end.getTime(), now - SETTLED_MS)));
   await query(`lock table only ${table} in access exclusive mode`);
   await move(end);
-  const [from, to] = [month, end].map((time) => `${boundPrefix}'${time.toISOString()}'`);
+  const [from, to] = [start, end].map((time) => `${boundPrefix}'${time.toISOString()}'`);
   await query(`alter table ${table} attach partition ${name} for values from (${from}) to (${to})`);
 }
 
@@ -188,18 +199,25 @@ async function change(pool: Pool, run: (query: Query) => Promise<unknown>): Prom
   );
 }
 
-function nameOf({ prefix }: PartitionedTable, month: Date): string {
-  return `${prefix}_${month.toISOString().slice(0, 7).replace("-", "_")}`;
+function nameOf({ prefix, unit }: PartitionedTable, start: Date): string {
+  return `${prefix}_${start.toISOString().slice(0, digits(unit)).replaceAll("-", "_")}`;
 }
 
-function monthOf(name: string): Date {
-  return new Date(`${name.slice(-7).replace("_", "-")}-01T00:00:00Z`);
+function startOfNamed({ prefix, unit }: PartitionedTable, name: string): Date {
+  const date = name.slice(prefix.length + 1).replaceAll("_", "-");
+  return new Date(`${date}${unit === "month" ? "-01" : ""}T00:00:00Z`);
 }
 
-function startOfMonth(at: Date): Date {
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth()));
+/** Characters of a date that name a partition. */
+function digits(unit: Unit): number {
+  return unit === "month" ? "2026-11".length : "2026-11-30".length;
 }
 
-function monthAfter(month: Date, count: number): Date {
-  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + count));
+function startOf(unit: Unit, at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), unit === "month" ? 1 : at.getUTCDate()));
+}
+
+function after(unit: Unit, start: Date, count: number): Date {
+  const [months, days] = unit === "month" ? [count, 0] : [0, count];
+  return new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, start.getUTCDate() + days));
 }

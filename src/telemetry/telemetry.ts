@@ -7,7 +7,16 @@ import type { InternalErrors } from "./internal-errors.ts";
 export interface RequestEnd {
   transport: "rest" | "rpc";
   /** `none`: the path or method does not exist. */
-  method: "generate" | "stream_generate" | "chat_completions" | "models" | "quotas" | "metrics" | "admin" | "none";
+  method:
+    | "generate"
+    | "stream_generate"
+    | "chat_completions"
+    | "models"
+    | "outcome"
+    | "quotas"
+    | "metrics"
+    | "admin"
+    | "none";
   outcome: Outcome;
   seconds: number;
   inputTokens?: number;

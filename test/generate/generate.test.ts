@@ -37,7 +37,7 @@ describe("one answer", () => {
     });
 
     const [row] = await pool.query("select * from generations where id = $1", [id]);
-    const { created_at, latency_ms: latency, key_id, workspace_id, ...columns } = row ?? {};
+    const { created_at, latency_ms: latency, key_id, workspace_id, fingerprint, ...columns } = row ?? {};
     assert.deepEqual(columns, {
       id,
       request_id,
@@ -52,12 +52,14 @@ describe("one answer", () => {
       outcome: "ok",
       finish_reason: "stop",
       model: "openai-fast",
+      ability: "prose",
       model_calls: 1,
       model_input_tokens: 50n,
       model_output_tokens: 9n,
       // The built-in catalogue has no prices.
       cost_usd: null,
     });
+    assert.match(String(fingerprint), /^[0-9a-f]{8}$/);
     assert.ok(created_at instanceof Date && Math.abs(created_at.getTime() - Date.now()) < 10_000);
     const [key] = await pool.query("select id, workspace_id from api_keys");
     assert.deepEqual({ id: key_id, workspace_id }, key);

@@ -9,7 +9,7 @@ export const CALLER: Caller = {
   scopes: ["generate", "metrics"],
 };
 
-type Functions = "authorize" | "authorizeActor" | "quotas" | "metrics" | "ready" | "draining";
+type Functions = "authorize" | "authorizeActor" | "recordOutcome" | "quotas" | "metrics" | "ready" | "draining";
 export type SomeServices = Partial<Pick<Services, Functions>> & {
   [K in Exclude<keyof Services, Functions>]?: Partial<Services[K]>;
 };
@@ -24,6 +24,7 @@ export function servicesWith(given: SomeServices): Services {
     authorize: async () => CALLER,
     authorizeActor: async () => ({ kind: "operator", id: "tok_test" }),
     generation: absent,
+    recordOutcome: absent,
     quotas: absent,
     metrics: absent,
     workspaces: absent,

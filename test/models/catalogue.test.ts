@@ -189,7 +189,7 @@ test("has single models with their facts, and measures their time to the first t
   ];
   await withCatalogue(entries, async ({ members }) => {
     assert.deepEqual(
-      members.map(({ model: _, latency: __, ...rest }) => rest),
+      members.map(({ model: _, latency: __, fingerprint: ___, ...rest }) => rest),
       [
         { name: "o", vendor: "openai", tier: "fast", images: true, published: publishedOf("gpt-4o") },
         {

@@ -73,6 +73,28 @@ test("creates partitions for the current month and the next two, and changes not
   assert.ok((await partitions(pool)).includes("ledger_2027_02"));
 });
 
+test("keeps outcomes for seven days, in a partition for each day", async (t) => {
+  const { pool } = await testDatabase(t);
+  const days = ["2026-11-22", "2026-11-23", "2026-11-24", "2026-11-30", "2026-12-02", "2026-12-03"];
+  for (const day of days) {
+    await pool.query("insert into outcomes (workspace_id, created_at, id) values ('ws_1', $1, 'gen_1')", [
+      `${day}T23:59:59Z`,
+    ]);
+  }
+  const kept = (...names: string[]) => names.map((day) => `outcomes_${day.replaceAll("-", "_")} ${day} 23:59`);
+  // The 23rd ended one millisecond less than seven days before.
+  await arrangePartitions(pool, NOW, 400);
+  assert.deepEqual(await places(pool, "outcomes", "created_at"), [
+    ...kept("2026-11-23", "2026-11-24", "2026-11-30", "2026-12-02"),
+    "outcomes_rest 2026-12-03 23:59",
+  ]);
+  await arrangePartitions(pool, NOW + 1, 400);
+  assert.deepEqual(
+    await places(pool, "outcomes", "created_at"),
+    kept("2026-11-24", "2026-11-30", "2026-12-02", "2026-12-03"),
+  );
+});
+
 test("moves rows from the default partition to their month, and drops old months", async (t) => {
   const { pool } = await testDatabase(t);
   const times = ["2025-10-26", "2025-10-31", "2025-11-01", "2026-11-30", "2026-12-01", "2027-02-01"];

@@ -19,6 +19,7 @@ const DAY = 86_400_000;
 /** Creates two years of partitions, and 300 workspaces with some rows in each table. */
 async function fill(pool: Pool): Promise<void> {
   for (let time = NOW - 730 * DAY; time <= NOW; time += 84 * DAY) await arrangePartitions(pool, time, 36_500);
+  await arrangePartitions(pool, NOW, 36_500);
   for (const statement of [
     "insert into workspaces (id, name) select 'ws_' || i, 'ws_' || i from generate_series(0, 299) i",
     `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
@@ -56,7 +57,8 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
     outcome: "ok",
     latency_ms: 1,
   };
-  const post = { id: `gen_${n}`, request_id: `req_${n}_1`, key: "01", ...row, ...figures };
+  const drafts = { f: "closed", a: 0, g: ["v1"], d: [["m", "f", 0]] };
+  const post = { id: `gen_${n}`, request_id: `req_${n}_1`, key: "01", ...row, ...figures, drafts };
   const late = { ...post, id: `gen_late_${n}`, request_id: `req_late_${n}`, admitted_by: "r2" };
   for (const [i, more] of [
     { asks, posts: [] },
@@ -75,10 +77,14 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
   const result = await client.query("select append_settlements('r0', $1) as done", values);
   assert.deepEqual(result.rows, [{ done: ["ws_7"] }]);
   await client.query("select post_settlements($1, $2)", [["ws_7"], at]);
+  const expected = { closed: "v1" };
+  const outcome = ["ws_7", `gen_appended_${n}`, at, null, expected, at];
+  const { rows: recorded } = await client.query("select state from record_outcome($1, $2, $3, $4, $5, $6)", outcome);
+  assert.deepEqual(recorded, [{ state: "recorded" }]);
 }
 
 /** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
-const GROWING = /^(accounts|periods|grants|idempotency|bookings|settlement_log|generations|usage|ledger)/;
+const GROWING = /^(accounts|periods|grants|idempotency|bookings|settlement_log|generations|outcomes|usage|ledger)/;
 
 /** Lists the scans of a plan that do not search a primary key, or the grants of a replica, for one workspace. */
 function faults({ statement, scans }: Plan): string[] {
@@ -111,7 +117,10 @@ test("reads one workspace by primary keys, and one partition per table, at admis
   });
   assert.deepEqual([...new Set(plans.flatMap(faults))], []);
   assert.ok(plans.some(({ statement }) => /into generations/.test(statement)));
-  assert.deepEqual(tables(plans, /^(generations|ledger|usage_minute)/), ["generations_2026_11"]);
+  assert.deepEqual(tables(plans, /^(generations|outcomes|ledger|usage_minute)/), [
+    "generations_2026_11",
+    "outcomes_2026_11_20",
+  ]);
 });
 
 test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async (t) => {

@@ -12,6 +12,8 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.temperature": { minimum: 0, maximum: 2 },
   "GenerateRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
   "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1 } },
+  "RecordOutcomeRequest.score": { minimum: 0, maximum: 1 },
+  "RecordOutcomeRequest.expected": { maxLength: 20_000 },
   "Attachment.name": { maxLength: 255 },
   "Attachment.data": { minLength: 1 },
   "CreateChatCompletionRequest.messages": { minItems: 1, maxItems: 40 },

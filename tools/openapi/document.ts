@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, type DescService, type FileRegistry, getOption } from "@bufbuild/protobuf";
 import { memberName } from "../../src/contract/json-names.ts";
 import { eventTypes } from "./events.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
@@ -12,6 +12,7 @@ import {
   failureList,
   failureResponses,
   headersOf,
+  PROMPTS,
 } from "./failures.ts";
 import { commentOf, createSchemas, type Schema, type Schemas, withParts } from "./schema.ts";
 
@@ -158,16 +159,16 @@ function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pa
 }
 
 function parameters(method: DescMethod, verb: "get" | "post", path: string, schemas: Schemas): Schema {
-  if (verb === "get") {
-    const found = method.input.fields.map((field) => {
+  const isInPath = (field: DescField) => path.includes(`{${memberName(field)}}`);
+  const found = method.input.fields
+    .filter((field) => verb === "get" || isInPath(field))
+    .map((field) => {
       const { description, ...schema } = schemas.field(field);
-      const name = memberName(field);
-      const place = path.includes(`{${name}}`) ? { in: "path", required: true } : { in: "query" };
-      return { name, ...place, description, schema };
+      const place = isInPath(field) ? { in: "path", required: true } : { in: "query" };
+      return { name: memberName(field), ...place, description, schema };
     });
-    return found.length > 0 ? { parameters: found } : {};
-  }
-  if (method.methodKind === "server_streaming") return {};
+  if (found.length > 0) return { parameters: found };
+  if (verb === "get" || method.methodKind === "server_streaming") return {};
   const description =
     "Makes the request safe to retry: within 24 hours, the same key with the same body returns the first answer and " +
     "is charged once. Use a UUID.";
@@ -176,9 +177,10 @@ function parameters(method: DescMethod, verb: "get" | "post", path: string, sche
 }
 
 function body(method: DescMethod, schemas: Schemas): Schema {
+  const largest = PROMPTS.includes(method.localName) ? "64 MB (67,108,864 bytes)" : "64 KB (65,536 bytes)";
   return {
     required: true,
-    description: "At most 64 MB (67,108,864 bytes) of UTF-8, without a content encoding.",
+    description: `At most ${largest} of UTF-8, without a content encoding.`,
     content: {
       "application/json": { schema: schemas.message(method.input), examples: REQUEST_EXAMPLES[method.localName] },
     },

@@ -213,12 +213,20 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: { ...FEATURES, strict: STRICT },
   streamGenerate: FEATURES,
   createChatCompletion: CHATS,
+  recordOutcome: {
+    score: { summary: "A score", value: { score: 0.8 } },
+    correct: { summary: "Right or wrong", value: { correct: true } },
+    expected: { summary: "The right answer", value: { expected: "395" } },
+  },
 };
 
 /** Examples of answers, by the local name of the RPC. */
 export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: ANSWERS,
   streamGenerate: { events: { summary: "A short answer", value: EVENTS } },
+  recordOutcome: {
+    outcome: { value: { generation_id: IDS.id, score: 1, recorded_at: "2026-03-14T09:26:53.589Z" } },
+  },
   quotas: { quotas: { value: QUOTAS } },
   metrics: { metrics: { value: METRICS } },
   createChatCompletion: { text: { summary: "Text", value: CHAT_ANSWER } },

@@ -3,16 +3,18 @@ import { failureJson } from "../../src/contract/failure-json.ts";
 import { openaiFailure } from "../../src/transport/openai/failure.ts";
 import { openWord, type Schema } from "./schema.ts";
 
-/** The methods that take a prompt, and all methods, by the local name of the RPC. */
-const PROMPTS = ["generate", "streamGenerate", "createChatCompletion"];
+/** The methods that take a prompt, by the local name of the RPC. */
+export const PROMPTS = ["generate", "streamGenerate", "createChatCompletion"];
 const REPEATABLE = ["generate", "createChatCompletion"];
-const ALL = [...PROMPTS, "quotas", "metrics", "listModels", "getModel"];
+/** The methods with a body. */
+const BODIES = [...PROMPTS, "recordOutcome"];
+const ALL = [...BODIES, "quotas", "metrics", "listModels", "getModel"];
 
 /** The methods that can fail with each kind. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
-  invalid_json: PROMPTS,
+  invalid_json: BODIES,
   malformed_request: ALL,
-  request_incomplete: PROMPTS,
+  request_incomplete: BODIES,
   // Only the query of these can be long.
   target_too_long: ["metrics"],
   headers_too_large: ALL,
@@ -21,15 +23,15 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   missing_scope: ALL,
   // Only the console checks the origin.
   foreign_origin: [],
-  unsupported_compression: PROMPTS,
+  unsupported_compression: BODIES,
   not_found: [],
   // The other entities are named in requests of owners and operators.
-  unknown_entity: ["getModel"],
+  unknown_entity: ["getModel", "recordOutcome"],
   method_not_allowed: [],
   idempotency_key_in_use: REPEATABLE,
-  request_too_large: PROMPTS,
-  unsupported_media_type: PROMPTS,
-  invalid_request: [...PROMPTS, "metrics"],
+  request_too_large: BODIES,
+  unsupported_media_type: BODIES,
+  invalid_request: [...BODIES, "metrics"],
   content_refused: PROMPTS,
   request_too_long: PROMPTS,
   idempotency_key_reused: REPEATABLE,

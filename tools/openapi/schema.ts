@@ -21,6 +21,7 @@ interface JsonRule {
   nullable: boolean;
   nullBeside: string;
   orString: boolean;
+  inPath: boolean;
 }
 
 /** Collects the schemas of messages and enums in their JSON form, by name. */
@@ -68,10 +69,11 @@ export function createSchemas(
   }
 
   function members(desc: DescMessage): Schema {
-    const required = desc.fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
+    const fields = desc.fields.filter((f) => !rule(f).inPath);
+    const required = fields.filter((f) => (isRequest(desc) ? rule(f).required : isAlwaysSent(f)));
     return {
       ...(required.length > 0 ? { required: required.map(memberName) } : {}),
-      properties: Object.fromEntries(desc.fields.map((f) => [memberName(f), field(f)])),
+      properties: Object.fromEntries(fields.map((f) => [memberName(f), field(f)])),
     };
   }
 

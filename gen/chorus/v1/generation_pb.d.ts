@@ -744,6 +744,83 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
 export declare const StreamGenerateResponse_DoneSchema: GenMessage<StreamGenerateResponse_Done>;
 
 /**
+ * How good an answer was. It needs `score`, `correct` or `expected`; of `score` and `correct` only one.
+ *
+ * @generated from message chorus.v1.RecordOutcomeRequest
+ */
+export declare type RecordOutcomeRequest = Message$1<"chorus.v1.RecordOutcomeRequest"> & {
+  /**
+   * Identifier of the generation, prefix `gen_`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * How good the answer was, 0.0 (useless or wrong) to 1.0 (as good as can be).
+   *
+   * @generated from field: optional double score = 2;
+   */
+  score?: number | undefined;
+
+  /**
+   * Whether the answer was right. True is the score 1, false 0.
+   *
+   * @generated from field: optional bool correct = 3;
+   */
+  correct?: boolean | undefined;
+
+  /**
+   * The right answer, at most 20,000 characters: a number, an option, a few words, or a JSON object for an answer in
+   * JSON. It is compared and never stored. Alone, it gives the score: 1 if the answer is the same, else 0; answers
+   * without one right answer cannot be compared. Beside `score` or `correct`, it only says which drafts were right.
+   *
+   * @generated from field: string expected = 4;
+   */
+  expected: string;
+};
+
+/**
+ * Describes the message chorus.v1.RecordOutcomeRequest.
+ * Use `create(RecordOutcomeRequestSchema)` to create a new message.
+ */
+export declare const RecordOutcomeRequestSchema: GenMessage<RecordOutcomeRequest>;
+
+/**
+ * The recorded outcome.
+ *
+ * @generated from message chorus.v1.RecordOutcomeResponse
+ */
+export declare type RecordOutcomeResponse = Message$1<"chorus.v1.RecordOutcomeResponse"> & {
+  /**
+   * Identifier of the generation.
+   *
+   * @generated from field: string generation_id = 1;
+   */
+  generationId: string;
+
+  /**
+   * The recorded score, 0.0 to 1.0.
+   *
+   * @generated from field: double score = 2;
+   */
+  score: number;
+
+  /**
+   * When this outcome was first recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp recorded_at = 3;
+   */
+  recordedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.RecordOutcomeResponse.
+ * Use `create(RecordOutcomeResponseSchema)` to create a new message.
+ */
+export declare const RecordOutcomeResponseSchema: GenMessage<RecordOutcomeResponse>;
+
+/**
  * Requests the limits of the key's workspace.
  *
  * @generated from message chorus.v1.QuotasRequest
@@ -1758,6 +1835,17 @@ export declare const GenerationService: GenService<{
     methodKind: "server_streaming";
     input: typeof GenerateRequestSchema;
     output: typeof StreamGenerateResponseSchema;
+  },
+  /**
+   * Records how good an answer was, for seven days after it. The last outcome of an answer counts; the same one again
+   * changes nothing. It is free and counts towards no limit.
+   *
+   * @generated from rpc chorus.v1.GenerationService.RecordOutcome
+   */
+  recordOutcome: {
+    methodKind: "unary";
+    input: typeof RecordOutcomeRequestSchema;
+    output: typeof RecordOutcomeResponseSchema;
   },
   /**
    * Returns the limits and their use in the current minute, day and month. Needs a key with the `metrics` scope.

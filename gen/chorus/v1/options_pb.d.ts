@@ -53,6 +53,13 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: bool or_string = 6;
    */
   orString: boolean;
+
+  /**
+   * The field is part of the path of a request, and no member of its body.
+   *
+   * @generated from field: bool in_path = 7;
+   */
+  inPath: boolean;
 };
 
 /**

@@ -4,7 +4,7 @@ import { type Kind, kindOf } from "./kind.ts";
 import type { Reading } from "./reading.ts";
 import { DEMANDS, FEATURES, STRUCTURE } from "./signals.ts";
 
-export type { Kind } from "./kind.ts";
+export { abilityOf, type Kind } from "./kind.ts";
 
 /** Weights of `FEATURES`, fitted on recorded answers. */
 export interface Weights {

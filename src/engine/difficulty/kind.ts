@@ -1,3 +1,4 @@
+import type { Ability } from "../../contract/terms.ts";
 import { formOf } from "./form.ts";
 import { count, type Reading } from "./reading.ts";
 import type { Topic } from "./topics.ts";
@@ -8,6 +9,19 @@ import type { Topic } from "./topics.ts";
  * write, explain or repair; `prose` any other text, also a proof.
  */
 export type Kind = "closed" | "code" | "output" | "maths" | "prose" | "extraction" | "conversation";
+
+const ABILITY: Readonly<Partial<Record<Kind, Ability>>> = {
+  closed: "knowledge",
+  maths: "maths",
+  code: "code",
+  output: "code",
+  extraction: "extraction",
+};
+
+/** The ability of a model that a kind of prompt needs; for any other kind it is prose. */
+export function abilityOf(kind: Kind): Ability {
+  return ABILITY[kind] ?? "prose";
+}
 
 /** Most words, or characters of a script without spaces, of a question for a fact, of a case with one and so on. */
 const LONGEST = { lookup: 30, fact: 120, remark: 25, calculation: 12, term: 4 };

@@ -1,4 +1,4 @@
-import type { Ability, Level, Tier } from "../../contract/terms.ts";
+import type { Level, Tier } from "../../contract/terms.ts";
 import type { Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
 import { isOnline, type Ranked, strengthOf, varied } from "../../models/order.ts";
@@ -9,24 +9,12 @@ import { FURTHER, type VoteConstants, voteWeight } from "../fuse/vote.ts";
 import { depthOf } from "./depth.ts";
 import type { PanelMember } from "./draft.ts";
 
-/** The ability of a model that a kind of prompt needs; for any other kind it is prose. */
-const ABILITY: Readonly<Partial<Record<Kind, Ability>>> = {
-  closed: "knowledge",
-  maths: "maths",
-  code: "code",
-  output: "code",
-  extraction: "extraction",
-};
 /** Most members of a vote, and most drafts for a synthesis. */
 const MAX = { voters: 5, drafts: 3 };
 /** Repeated sampling of one model: the number of samples, and a temperature at which they differ. */
 const SAMPLES = { count: 3, temperature: 0.7 };
 /** Largest share of the context window that a request may take: tokenizers differ, and the answer needs space. */
 const CONTEXT_SHARE = 0.8;
-
-export function abilityOf(kind: Kind): Ability {
-  return ABILITY[kind] ?? "prose";
-}
 
 /** The members that support the request's images and length; all members if none does. */
 export function eligible(

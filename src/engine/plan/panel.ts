@@ -126,6 +126,10 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
+    call.onDrafts?.(
+      inOrder().map(({ end, canonical }) => ({ model: end.model, canonical })),
+      verdict !== undefined,
+    );
     if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
     yield* draftPieces(verdict.chosen, verdict.text);

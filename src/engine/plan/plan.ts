@@ -2,7 +2,7 @@ import type { Effort, Level, Shape, Tier } from "../../contract/terms.ts";
 import type { Catalogue } from "../../models/catalogue.ts";
 import { type Knowledge, type Ranked, type Ranking, rank, tierFirst } from "../../models/order.ts";
 import type { Model } from "../../models/port/model.ts";
-import type { Kind } from "../difficulty/difficulty.ts";
+import { abilityOf, type Kind } from "../difficulty/difficulty.ts";
 import { exactAnswer } from "../fuse/exact-answer.ts";
 import { isDominated } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";

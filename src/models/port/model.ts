@@ -64,6 +64,16 @@ export interface ModelCall {
   readonly isLastResort?: boolean;
   /** Called at the end of each call of a vendor. */
   readonly onUsed?: (used: CallRecord) => void;
+  /** Called with the drafts of a panel, and whether one of them is the answer. */
+  readonly onDrafts?: (drafts: readonly DraftReport[], isSettled: boolean) => void;
+}
+
+/** What a member of a panel has answered. */
+export interface DraftReport {
+  /** Name in the catalogue. */
+  readonly model: string;
+  /** Canonical form by which drafts are compared; undefined if the draft has none. */
+  readonly canonical: string | undefined;
 }
 
 /** Tokens that the vendor reports, as whole, bounded numbers. */

@@ -29,6 +29,14 @@ begin
     order by r.workspace_id, r.id, e.seq
   ), recorded as (
     insert into generations select (generation).* from item on conflict do nothing returning workspace_id, id
+  ), drafted as (
+    insert into outcomes (workspace_id, created_at, id, drafts)
+    select e.workspace_id, d.created_at, d.id, d.drafts
+    from entry e
+    cross join lateral json_to_recordset(e.posts) as d (id text, created_at timestamptz, drafts json)
+    where strpos(e.posts::text, '"drafts":') > 0 and d.drafts is not null
+      and ((e.workspace_id, d.id) in (select r.workspace_id, r.id from recorded r)) is true
+    on conflict do nothing
   ), settled as materialized (
     -- Uses granted credit first.
     select i.*, is_answered(outcome, streamed) as answered, p.at,

@@ -62,6 +62,7 @@ type CallerMethods = typeof GenerationService.method & typeof ChatService.method
 const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   generate: "generate",
   streamGenerate: "stream_generate",
+  recordOutcome: "outcome",
   quotas: "quotas",
   metrics: "metrics",
   createChatCompletion: "chat_completions",

@@ -20,6 +20,7 @@ import { consoleRoutes } from "../console/routes.ts";
 import { isOpenaiPath } from "../openai/failure.ts";
 import { OPENAI, openaiRoutes } from "../openai/routes.ts";
 import { createDocs } from "../pages/reference.ts";
+import { pathPattern } from "../rest/path.ts";
 import { REST, restRoutes } from "../rest/routes.ts";
 import { acceptInTurns } from "../socket/accept.ts";
 import { serveInOrder, trackConnections } from "../socket/connections.ts";
@@ -90,11 +91,7 @@ function createDoor(services: Services, config: Settings, budget: ReturnType<typ
     operator: connectRoutes(services, { protocols, authenticate: authenticateOperator(services, config.console) }),
   });
   const templates = [...routes].filter(([path]) => path.includes("{"));
-  const patterns = templates.map(([path, verbs]) => ({
-    // Braces such as in `/v1/models/{model}` stand for one segment.
-    pattern: new RegExp(`^${path.replace(/\{\w+\}/, "[^/]+")}$`),
-    verbs,
-  }));
+  const patterns = templates.map(([path, verbs]) => ({ pattern: pathPattern(path), verbs }));
   const verbsOf = (path: string) => routes.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.verbs;
   return {
     transport: "rest",

@@ -99,7 +99,8 @@ const fieldsByName = new WeakMap<DescMessage, Map<string, DescField>>();
 function fieldsOf(desc: DescMessage): Map<string, DescField> {
   let fields = fieldsByName.get(desc);
   if (!fields) {
-    fields = new Map(desc.fields.map((field) => [memberName(field), field]));
+    const members = desc.fields.filter((field) => !(hasOption(field, json) && getOption(field, json).inPath));
+    fields = new Map(members.map((field) => [memberName(field), field]));
     fieldsByName.set(desc, fields);
   }
   return fields;

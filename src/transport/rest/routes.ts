@@ -11,6 +11,7 @@ import { methodsOf } from "../call/methods.ts";
 import type { MethodRoute } from "../call/route.ts";
 import { decodeBody, decodeQuery } from "./decode.ts";
 import { encode } from "./encode.ts";
+import { withPathFields } from "./path.ts";
 import { EVENTS } from "./stream.ts";
 
 /** JSON and server-sent events of the public contract. */
@@ -36,8 +37,9 @@ export type HttpRoute = MethodRoute & { readonly path: string; readonly verb: st
 /** The routes of the callers' methods over REST. */
 export function restRoutes(runs: Record<keyof typeof GenerationService.method, Run>, authenticate: Authenticate) {
   return methodsOf([GenerationService]).map((method): HttpRoute => {
-    const run = runs[method.desc.localName as keyof typeof runs];
-    return { ...httpRoute(method.desc), transport: "rest", method, format: REST, authenticate, run };
+    const found = httpRoute(method.desc);
+    const run = withPathFields(method.desc, found.path, runs[method.desc.localName as keyof typeof runs]);
+    return { ...found, transport: "rest", method, format: REST, authenticate, run };
   });
 }
 

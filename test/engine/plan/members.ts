@@ -66,7 +66,7 @@ export function asMembers(...models: Fake[]): PanelMember[] {
 export function catalogueOf(
   ...list: Array<{ tier: Tier; vendor: string; model: Fake } & Partial<Member>>
 ): Pick<Catalogue, "members" | "offline"> {
-  const members = list.map((one, i): Member => ({ name: `m${i}`, images: false, ...one }));
+  const members = list.map((one, i): Member => ({ name: `m${i}`, fingerprint: `f${i}`, images: false, ...one }));
   return {
     members,
     offline: members.every(({ vendor }) => vendor === "offline"),

@@ -7,7 +7,7 @@ import { Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { adminOf } from "../../helpers/admin.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 import { setLimits } from "../../helpers/limits.ts";
-import { readEvents } from "../../helpers/service.ts";
+import { readEvents, type TestService } from "../../helpers/service.ts";
 
 interface Schema {
   type?: string;
@@ -73,7 +73,7 @@ describe("the running service matches the OpenAPI document", () => {
     for (const [name, { value }] of Object.entries(examples)) {
       test(`${operation.operationId}: example ${name}`, async ({ service }) => {
         accepted(validators.schema(schema?.$ref?.split("/").at(-1) ?? ""), value);
-        const response = await service.post(path, value);
+        const response = await service.post(await withAnswer(path, service), value);
         assert.equal(response.status, 200);
         await checkAnswer(operation, response);
       });
@@ -90,7 +90,8 @@ describe("the running service matches the OpenAPI document", () => {
     const { keys, workspaces } = adminOf(pool);
     await workspaces.createWorkspace({ name: "poor" });
     const { secret: poor } = await keys.createKey({ workspace: "poor", scopes: [Scope.GENERATE] });
-    for (const { path, verb, operation, isChat } of operations) {
+    for (const { path: template, verb, operation, isChat } of operations) {
+      const path = await withAnswer(template, service);
       const prompt = isChat ? '{"messages":[{"role":"user","content":"a"}]}' : '{"prompt":"a"}';
       const invalid = isChat ? 400 : 422;
       const send = (body: string, headers: Record<string, string> = {}) =>
@@ -108,10 +109,13 @@ describe("the running service matches the OpenAPI document", () => {
       const schema = '"schema":{"type":"object","pattern":"a"}';
       const strict = `{"type":"json_schema",${isChat ? `"json_schema":{${schema}}` : schema}}`;
       await expect(await send("{"), 400);
-      await expect(await send(prompt, { "x-api-key": poor }), 402);
+      const takesPrompt = path === template;
+      if (takesPrompt) await expect(await send(prompt, { "x-api-key": poor }), 402);
+      else await expect(await send('{"score":1}', { "x-api-key": poor }), 404);
       await expect(await send(`{"stop_sequences":[${'"a",'.repeat(100_000)}"a"]}`), 413);
       await expect(await send("{}", { "content-type": "text/plain" }), 415);
       await expect(await send("{}"), invalid);
+      if (!takesPrompt) continue;
       await expect(await send(prompt.replace("{", `{"response_format":${strict},`)), invalid);
       await setLimits(pool, "default", [{ name: "concurrent_requests", to: 0n }]);
       await expect(await send(prompt), 429);
@@ -137,6 +141,15 @@ describe("the running service matches the OpenAPI document", () => {
     assert.equal(bounds, 12);
   });
 });
+
+/** The path with the identifier of an answer to `17 * 23 + 4` in place of `{id}`. */
+async function withAnswer(path: string, service: TestService): Promise<string> {
+  if (!path.includes("{id}")) return path;
+  const { id } = (await (await service.post("/v1/generate", { prompt: "What is 17 * 23 + 4?" })).json()) as {
+    id: string;
+  };
+  return path.replace("{id}", id);
+}
 
 /**
  * The names of the lists of words that a part of the document leads to, also by references. A list is open if any other

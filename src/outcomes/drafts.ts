@@ -1,0 +1,75 @@
+import type { Shape } from "../contract/terms.ts";
+import type { Kind } from "../engine/difficulty/difficulty.ts";
+import { digestOf, type FormName, formName, formOf, formOfCanonical } from "./form.ts";
+
+/**
+ * Who drafted an answer, for the column `drafts` of `outcomes`. Drafts with the same answer are in one group. No text
+ * is in it.
+ */
+export interface DraftsRecord {
+  /** How the answers are compared; absent: they cannot be. */
+  f?: FormName;
+  /** Group of the answer. */
+  a: number;
+  /** Digest of each group's answer; null if its form is not known. */
+  g: (string | null)[];
+  /** Drafts: name of the model, fingerprint of its entry, group; null for a draft without a form. */
+  d: [model: string, fingerprint: string | null, group: number | null][];
+}
+
+/** The drafts of a panel, as the engine reports them. */
+export interface Drafted {
+  readonly drafts: readonly { readonly model: string; readonly canonical: string | undefined }[];
+  /** Whether the drafts are the answer; otherwise another model has written it. */
+  readonly isSettled: boolean;
+}
+
+/** An answer that has ended. */
+export interface Answer {
+  readonly generation: string;
+  readonly kind: Kind;
+  readonly shape: Shape;
+  /** Of a JSON shape: the object. */
+  readonly text: string;
+  /** Name of the model that answered. */
+  readonly model: string;
+  /** Undefined: one model was asked. */
+  readonly drafted: Drafted | undefined;
+  /** The fingerprint of a model's entry; undefined for an unknown model. */
+  fingerprintOf(model: string): string | undefined;
+}
+
+/** Most bytes of a record. The drafts that come last are left out of a larger one. */
+const MAX_BYTES = 300;
+
+/** @returns undefined if there is nothing to compare: one model has answered in prose */
+export function draftsRecord(answer: Answer): DraftsRecord | undefined {
+  const { generation, kind, shape, text, model, drafted, fingerprintOf } = answer;
+  const name = formName(kind, shape);
+  if (name === undefined && !drafted) return undefined;
+  const form = name && formOf(name, text);
+  const groups: (string | undefined)[] = [];
+  const groupOf = (of: string | undefined): number | null => {
+    if (of === undefined) return null;
+    const known = groups.indexOf(of);
+    return known >= 0 ? known : groups.push(of) - 1;
+  };
+  const entry = (by: string, group: number | null): DraftsRecord["d"][number] => [by, fingerprintOf(by) ?? null, group];
+  const d = (drafted?.drafts ?? []).map(({ model, canonical }) =>
+    entry(model, name && canonical !== undefined ? groupOf(formOfCanonical(name, canonical)) : null),
+  );
+  const a = groupOf(form) ?? groups.push(undefined) - 1;
+  // A judge that agrees with its own draft counts once.
+  const isDraft = drafted?.isSettled || d.some(([by, , group]) => by === model && group === a);
+  if (!isDraft) d.unshift(entry(model, a));
+  const g = groups.map((each) => (each === undefined ? null : digestOf(generation, each)));
+  const record = { ...(name ? { f: name } : {}), a, g, d };
+  while (sizeOf(record) > MAX_BYTES && d.length > 1) d.pop();
+  return record;
+}
+
+/** Bytes of a record as Postgres writes it, with a space after each comma and colon. */
+function sizeOf(record: DraftsRecord): number {
+  const json = JSON.stringify(record);
+  return Buffer.byteLength(json) + (json.match(/[,:]/g)?.length ?? 0);
+}
