@@ -14,6 +14,7 @@ import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
 import { addMigrate } from "./migrate.ts";
 import { addModels, addReplicas } from "./operations.ts";
 import { addOperators } from "./operators.ts";
+import { addOutcome } from "./outcome.ts";
 import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
 import { addProfiles } from "./profile.ts";
@@ -60,6 +61,7 @@ addMigrate(program);
 addProfiles(program);
 addStart(program);
 addAsk(program);
+addOutcome(program);
 addCompletion(program);
 
 // A reader such as `head` closes the pipe early. That is no error.

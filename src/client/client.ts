@@ -8,8 +8,10 @@ import type {
   Generation,
   Metrics,
   MetricsRequest,
+  Outcome,
   OutputShape,
   Quotas,
+  RecordedOutcome,
   StreamRequest,
   Structured,
 } from "./types.ts";
@@ -31,10 +33,12 @@ export type {
   MetricsRequest,
   MetricsTotals,
   Notice,
+  Outcome,
   OutputShape,
   Quota,
   Quotas,
   QuotaWindow,
+  RecordedOutcome,
   SpendPeriod,
   StepKind,
   StepOutcome,
@@ -93,6 +97,13 @@ export interface Chorus {
     request: StreamRequest<Shape>,
     options?: CallOptions,
   ): AnswerStream<Structured<undefined, Shape>>;
+  /**
+   * Records how good an answer was, for seven days after it. The last outcome counts, and the same one again changes
+   * nothing, so retries are safe.
+   * @param id of the answer, such as `generation.id` or `done.id`
+   * @throws ChorusError; `not_found` for an answer that the workspace does not have, or that is older
+   */
+  recordOutcome(id: string, outcome: Outcome, options?: CallOptions): Promise<RecordedOutcome>;
   /** Limits of the key's workspace and their use. Needs a key with the scope `metrics`. @throws ChorusError */
   quotas(options?: CallOptions): Promise<Quotas>;
   /** Usage over a period. Needs a key with the scope `metrics`. @throws ChorusError */
@@ -115,6 +126,10 @@ export function createChorus(options: ChorusOptions): Chorus {
     },
     stream: (request, { signal } = {}) =>
       answerStream(settings, { path: "/v1/generate:stream", body: JSON.stringify(request) }, signal),
+    async recordOutcome(id, outcome, { signal } = {}) {
+      const path = `/v1/generations/${encodeURIComponent(id)}/outcome`;
+      return sendForJson(settings, { path, body: JSON.stringify(outcome) }, signal);
+    },
     quotas: ({ signal } = {}) => sendForJson(settings, { path: "/v1/quotas" }, signal),
     metrics: (request = {}, { signal } = {}) => sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal),
   };

@@ -207,6 +207,33 @@ export type StreamEvent<Json = unknown> =
   | { type: "trace"; step: TraceStep }
   | ({ type: "done" } & Done<Json>);
 
+/** How good an answer was: a score, right or wrong, or the right answer. */
+export type Outcome =
+  | Judgement<{
+      /** 0.0 (useless or wrong) to 1.0 (as good as can be). */ readonly score: number;
+      readonly correct?: undefined;
+    }>
+  | Judgement<{ readonly correct: boolean; readonly score?: undefined }>
+  | {
+      /** The right answer, which is compared and never stored: the score is 1 if the answer is the same, else 0. */
+      readonly expected: string;
+      readonly score?: undefined;
+      readonly correct?: undefined;
+    };
+
+/** The right answer beside a judgement only says which drafts of the answer were right. */
+type Judgement<Of> = Of & { readonly expected?: string | undefined };
+
+/** A recorded outcome. */
+export interface RecordedOutcome {
+  /** Prefix `gen_`. */
+  generation_id: string;
+  /** 0 to 1. */
+  score: number;
+  /** RFC 3339. When this outcome was first recorded. */
+  recorded_at: string;
+}
+
 /** A limit and its use. `limit` and `remaining` are null if there is no limit. */
 export interface Quota {
   limit: number | null;

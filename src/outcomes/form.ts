@@ -49,8 +49,8 @@ const MAX_TEXT = 16_384;
 const DIGEST = 11;
 
 /**
- * Digest of a form, from which only a guess of the form can be confirmed: 66 bits of SHA-256, keyed with the random identifier of the
- * generation. `o` before it marks the letters of options, `v` other values.
+ * Digest of a form, from which only a guess of the form can be confirmed: 66 bits of SHA-256, keyed with the random
+ * identifier of the generation. `o` before it marks the letters of options, `v` other values.
  */
 export function digestOf(generation: string, form: string): string {
   const mark = /^[a-z](?:,[a-z])*$/.test(form) ? "o" : "v";

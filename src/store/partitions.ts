@@ -68,8 +68,9 @@ export interface PartitionsOptions {
 }
 
 /**
- * Creates the partitions of the current month or day and the next two, and drops old ones: at once, and then every hour until it is stopped. Safe with several replicas. A failure is logged and loses nothing: rows
- * without a partition go to the `…_rest` partition and are moved when their own is created.
+ * Creates the partitions of the current month or day and the next two, and drops old ones: at once, and then every hour
+ * until it is stopped. Safe with several replicas. A failure is logged and loses nothing: rows without a partition go
+ * to the `…_rest` partition and are moved when their own is created.
  */
 export async function keepPartitions(pool: Pool, options: PartitionsOptions): Promise<{ stop(): Promise<void> }> {
   const { retentionDays, log, clock } = options;
@@ -146,7 +147,7 @@ async function partitionsOf(query: Query, { table, prefix, unit }: PartitionedTa
   return rows.map(({ name }) => name);
 }
 
-/** Months or days of the rows in the `…_rest` partition. Rows after `end` were written with a wrong clock and stay. */
+/** Months or days of the rows in the `…_rest` partition. Rows after `end` have a wrong time and stay there. */
 async function startsInRest(query: Query, { prefix, column, unit }: PartitionedTable, end: Date): Promise<Date[]> {
   const rows = await query<{ start: Date }>(
     `select distinct date_trunc('${unit}', ${column}, 'UTC') as start from ${prefix}_rest where ${column} < $1`,
@@ -156,9 +157,9 @@ async function startsInRest(query: Query, { prefix, column, unit }: PartitionedT
 }
 
 /**
- * Creates the partition of a month or day and moves its rows from the `…_rest` partition to it. Moves old rows before it
- * locks the table, so that requests wait only while the last rows are moved. Locks the whole table, because attaching
- * the partition would fail if one of its rows were written to the `…_rest` partition in the meantime.
+ * Creates the partition of a month or day and moves its rows from the `…_rest` partition to it. Moves old rows before
+ * it locks the table, so that requests wait only while the last rows are moved. Locks the whole table: attaching the
+ * partition would fail if one of its rows were written to the `…_rest` partition in the meantime.
  */
 async function createPartition(query: Query, source: PartitionedTable, start: Date, now: number): Promise<void> {
   const { table, boundPrefix, unit } = source;

@@ -39,6 +39,26 @@ const test = base.extend("shared", { scope: "file" }, async ({ serviceOfFile: se
 });
 
 describe("the client against the running service", () => {
+  test("records outcomes, of which the last one counts", async ({ vendor, shared: { chorus, openWorkspace } }) => {
+    vendor.reply({ text: "The answer is 42." });
+    const { id } = await chorus.generate({ prompt: "What is 6 * 7?", effort: "low" });
+    const first = await chorus.recordOutcome(id, { expected: "42" });
+    assert.deepEqual(Object.keys(first), ["generation_id", "score", "recorded_at"]);
+    assert.deepEqual([first.generation_id, first.score], [id, 1]);
+    assert.deepEqual(await chorus.recordOutcome(id, { expected: "42.0" }), first);
+    assert.equal((await chorus.recordOutcome(id, { correct: false, expected: "43" })).score, 0);
+    assert.equal((await chorus.recordOutcome(id, { score: 0.5 })).score, 0.5);
+    const stranger = await openWorkspace("stranger");
+    for (const [client, of] of [
+      [stranger, id],
+      [chorus, "gen_0"],
+      [chorus, "../quotas?"],
+    ] as const) {
+      await assert.rejects(client.recordOutcome(of, { score: 1 }), { code: "not_found", status: 404, field: "id" });
+    }
+    await assert.rejects(chorus.recordOutcome(id, { score: 2 }), { code: "invalid_request", field: "score" });
+  });
+
   test("returns an answer typed by its schema, with its cost", async ({
     vendor,
     shared: { chorus, balance, near },

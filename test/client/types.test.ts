@@ -38,6 +38,8 @@ interface Differences {
   notice: Differing<keyof client.Notice, Names<pb.Notice>>;
   step: Differing<keyof client.TraceStep, Names<pb.TraceStep>>;
   trace: Differing<keyof client.IntelligenceTrace, Names<pb.IntelligenceTrace>>;
+  outcome: Differing<keyof client.Outcome, Exclude<Names<pb.RecordOutcomeRequest>, "id">>;
+  recordedOutcome: Differing<keyof client.RecordedOutcome, Names<pb.RecordOutcomeResponse>>;
   quotas: Differing<keyof client.Quotas, Names<pb.QuotasResponse>>;
   quota: Differing<keyof client.Quota, Names<pb.Quota>>;
   window: Differing<keyof client.QuotaWindow, Names<pb.QuotaWindow>>;

@@ -1,0 +1,63 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
+import {
+  GenerationService,
+  type RecordOutcomeRequestSchema,
+  RecordOutcomeResponseSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { withAskKey } from "./ask-key.ts";
+import { callerClient, wantsJson } from "./clients.ts";
+import { messageJson, printJson } from "./print.ts";
+import { CliError, type Secret } from "./target.ts";
+
+interface Options {
+  score?: string;
+  correct?: true;
+  wrong?: true;
+  expected?: string;
+  workspace?: string;
+}
+
+export function addOutcome(program: Command): void {
+  program
+    .command("outcome")
+    .description("record how good an answer of the last seven days was; the last outcome counts")
+    .argument("<id>", "identifier of the answer, such as gen_…; chorus --json ask prints it")
+    .addOption(new Option("--score <n>", "0 (useless or wrong) to 1").conflicts(["correct", "wrong"]))
+    .addOption(new Option("--correct", "the answer was right").conflicts("wrong"))
+    .option("--wrong", "the answer was wrong")
+    .option("--expected <text>", "the right answer, which is compared and never stored")
+    .option(
+      "--workspace <workspace>",
+      "workspace of the answer if CHORUS_API_KEY is not set (default: the owner's own, else default)",
+    )
+    .action(async (id: string, { workspace, ...given }: Options, command: Command) => {
+      const request = readOutcome(id, given);
+      const run = (key: Secret) => record(request, command, key);
+      const apiKey = process.env.CHORUS_API_KEY;
+      if (apiKey) await run({ text: apiKey, source: "CHORUS_API_KEY" });
+      else await withAskKey(command, workspace, run);
+    });
+}
+
+type Request = MessageInitShape<typeof RecordOutcomeRequestSchema>;
+
+function readOutcome(id: string, { score, correct, wrong, expected }: Options): Request {
+  if (score === undefined && !correct && !wrong && !expected) {
+    throw new CliError("Give one of --score, --correct, --wrong and --expected.");
+  }
+  const number = score === undefined || score.trim() === "" ? Number.NaN : Number(score);
+  if (score !== undefined && !(number >= 0 && number <= 1)) throw new CliError("--score must be a number from 0 to 1.");
+  return {
+    id,
+    ...(score === undefined ? {} : { score: number }),
+    ...(correct || wrong ? { correct: correct === true } : {}),
+    ...(expected ? { expected } : {}),
+  };
+}
+
+async function record(request: Request, command: Command, apiKey: Secret): Promise<void> {
+  const response = await (await callerClient(GenerationService, command, apiKey)).recordOutcome(request);
+  if (wantsJson(command)) printJson(messageJson(RecordOutcomeResponseSchema, response));
+  else console.log(`recorded the score ${response.score} for ${response.generationId}`);
+}
