@@ -55,6 +55,8 @@ interface GenerationRow {
   finishReason: string | null;
   /** Calls of models, retries included; null if it is not known. */
   modelCalls: number | null;
+  /** Score of the recorded outcome, 0 to 1; null without one. */
+  score: number | null;
 }
 
 /** Extent of a search. */
@@ -107,8 +109,9 @@ function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
          f.key_id as "keyId", coalesce(k.name, '') as "keyName", f.streamed, f.shape, f.effort, f.level,
          f.input_tokens as "inputTokens", f.output_tokens as "outputTokens", f.cached_tokens as "cachedTokens",
          f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason",
-         f.model_calls as "modelCalls"
+         f.model_calls as "modelCalls", o.score
        from edge e left join found f on true
+         left join outcomes o on o.workspace_id = $1 and o.created_at = f.created_at and o.id = f.id
          left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
        order by f.created_at desc, f.id desc`,
       values,
@@ -190,7 +193,7 @@ function pageOfFound(
 }
 
 function generationMessage(row: GenerationRow): MessageInitShape<typeof GenerationSchema> {
-  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, ...rest } = row;
+  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, score, ...rest } = row;
   // The store keeps the code of a failure in place of an outcome.
   const known = numberOf(OutcomeSchema, outcome);
   return {
@@ -204,6 +207,7 @@ function generationMessage(row: GenerationRow): MessageInitShape<typeof Generati
     failureCode: known ? "" : outcome,
     finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
     ...(modelCalls === null ? {} : { modelCalls }),
+    ...(score === null ? {} : { score }),
   };
 }
 

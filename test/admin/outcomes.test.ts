@@ -66,13 +66,18 @@ async function sums(pool: Pool): Promise<string[]> {
 }
 
 test("records a score, keeps it when it comes again, and replaces it by another one", async (t) => {
-  const { pool, clock, record } = await open(t);
+  const { pool, clock, office, record } = await open(t);
   const id = await answered(pool, "Once upon a time", { kind: "prose" });
   const first = await record(id, { score: 0.7 });
   assert.deepEqual([first.generationId, first.score], [id, 0.7]);
   assert.equal(timestampDate(first.recordedAt ?? assert.fail()).getTime(), NOW);
   clock.now += 1_000;
   assert.deepEqual(await record(id, { score: 0.7 }), first);
+  const { generations } = await office(pool).activity.listGenerations({ workspace: "ws_1" });
+  assert.deepEqual(
+    generations.map(({ id, score }) => [id, score]),
+    [[id, 0.7]],
+  );
   assert.deepEqual(await sums(pool), ["m: 1 0.7 0 0"]);
 
   const second = await record(id, { correct: false });

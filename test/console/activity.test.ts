@@ -4,6 +4,7 @@ import { test as base, describe } from "vitest";
 import { ListGenerationsResponseSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { fixture } from "../helpers/lifetime.ts";
 import { launch, skipReason } from "./chromium.ts";
+import { failure } from "./scene/answer.ts";
 import { type Answers, USED } from "./scene/answers.ts";
 import { generations } from "./scene/records.ts";
 import { openScene } from "./scene/scene.ts";
@@ -32,6 +33,52 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     const times = await rows.locator("th").allInnerTexts();
     assert.deepEqual(times, [...times].sort().reverse());
     await page.getByRole("button", { name: "Stop live" }).click();
+    await page.context().close();
+  });
+
+  test("rates answers in their rows, with the keyboard, and says when that fails", async ({ browser }) => {
+    const outcomes: unknown[] = [];
+    const method = "chorus.v1.GenerationService/RecordOutcome";
+    const answers: Answers = new Map([
+      ...USED,
+      [
+        method,
+        (request) => {
+          outcomes.push(request);
+          return outcomes.length < 3 ? USED.get(method)?.(request) : { failure };
+        },
+      ],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    const row = (i: number) => page.getByRole("table").locator("tbody tr").nth(i);
+    const pressed = async (i: number) => {
+      const thumbs = row(i).getByRole("button", { name: /^(Good|Bad) answer$/ });
+      return thumbs.evaluateAll((all) => all.map((each) => each.getAttribute("aria-pressed")));
+    };
+    await row(1).waitFor();
+    assert.deepEqual(await pressed(0), ["false", "false"]);
+    assert.deepEqual(await pressed(1), ["true", "false"]);
+    assert.deepEqual(await pressed(4), ["false", "true"]);
+    assert.deepEqual(await pressed(6), ["false", "false"]);
+    assert.match(await row(6).innerText(), /0\.7/);
+    assert.deepEqual(await pressed(3), [], "a failed request has no answer");
+
+    await row(0).getByRole("button", { name: "Good answer" }).focus();
+    await page.keyboard.press("Enter");
+    await row(0).locator('[aria-label="Good answer"][aria-pressed="true"]').waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await row(0).locator('[aria-label="Bad answer"][aria-pressed="true"]').waitFor();
+    const { id } = generations[0] ?? {};
+    assert.deepEqual(outcomes, [
+      { id, correct: true },
+      { id, correct: false },
+    ]);
+    assert.equal(await page.getByRole("dialog").count(), 0, "the row does not open");
+
+    await row(0).getByRole("button", { name: "Good answer" }).click();
+    await page.getByText("Not recorded. The database does not answer. Try again in a few seconds.").waitFor();
+    assert.deepEqual(await pressed(0), ["false", "true"]);
     await page.context().close();
   });
 

@@ -47,6 +47,14 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     assert.match(await trace.innerText(), /Level low/);
     assert.match(await trace.getByRole("listitem").first().innerText(), /answer fast\s+[\d.]+ m?s/);
     await page.getByText(/^This visit: 1 request/).waitFor();
+
+    // The rating is recorded for the request, and shown with it.
+    const bad = page.getByRole("button", { name: "Bad answer" });
+    assert.equal(await bad.getAttribute("aria-pressed"), "false");
+    await bad.click();
+    await page.locator('[aria-label="Bad answer"][aria-pressed="true"]').waitFor();
+    await page.getByRole("link", { name: "Activity" }).click();
+    await page.getByRole("table").locator('[aria-label="Bad answer"][aria-pressed="true"]').first().waitFor();
   });
 
   test("keeps the received text when a stream is stopped", async ({ playground: { vendor, page, prompt, ask } }) => {

@@ -157,7 +157,7 @@ const OWNER = { kind: "owner", id: "tok_1", workspaceId: "ws_7" } as const;
 /** Lists the scans of a console query that do not search an index for one workspace or one key. */
 function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>): string[] {
   const read = scans.filter(({ table, index }) =>
-    /^(generations|usage|ledger|audit|api_keys)/.test(table || (index ?? "")),
+    /^(generations|outcomes|usage|ledger|audit|api_keys)/.test(table || (index ?? "")),
   );
   const wrong = read.filter(
     ({ type, table, condition }) =>

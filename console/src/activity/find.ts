@@ -86,7 +86,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       "level",
       "input_tokens",
       "cached_tokens",
-    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason", "model_calls"]),
+    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason", "model_calls", "score"]),
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.id,
@@ -105,6 +105,7 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       endOf(row),
       wordOf(FinishReasonSchema, row.finishReason),
       row.modelCalls ?? "",
+      row.score ?? "",
     ]),
   ]);
   return isCut

@@ -1,8 +1,10 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { columnAmount, count, duration, timeText, words } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Rating } from "../parts/rating.tsx";
 import { endOf } from "./find.ts";
 
 interface Props {
@@ -30,7 +32,15 @@ export function GenerationTable({ generations, opened, open }: Props) {
     { title: "Output", class: "half", figure: true, cell: ({ outputTokens }) => count(outputTokens) },
     { title: "Credits", class: "half", figure: true, cell: ({ credits }) => columnAmount(credits, 6) },
     { title: "Latency", class: "half", figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
-    { title: "Outcome", cell: (row) => <End row={row} /> },
+    {
+      title: "Outcome",
+      // Beside the outcome, because a column of its own would not fit on a screen of usual width.
+      cell: (row) => (
+        <span>
+          <End row={row} /> {isRatable(row) && <Rating id={row.id} score={row.score} />}
+        </span>
+      ),
+    },
   ];
   return (
     <DataTable
@@ -42,6 +52,15 @@ export function GenerationTable({ generations, opened, open }: Props) {
       isOpen={({ id }) => id === opened}
     />
   );
+}
+
+/** Outcomes of answers are recorded for seven days. */
+const RATABLE_MS = 7 * 86_400_000;
+
+/** Whether a request has an answer that can still be rated. */
+function isRatable({ outcome, at }: Generation): boolean {
+  const isAnswered = outcome === Outcome.OK || outcome === Outcome.CUT_SHORT;
+  return isAnswered && at !== undefined && Date.now() - timestampDate(at).getTime() < RATABLE_MS;
 }
 
 /** How a request ended, as a tag. */

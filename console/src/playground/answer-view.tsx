@@ -5,6 +5,7 @@ import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { Rating } from "../parts/rating.tsx";
 import { Segments } from "../parts/segments.tsx";
 import type { Draft } from "./draft.ts";
 import { type Rates, runningCost } from "./estimate.ts";
@@ -39,7 +40,7 @@ export function AnswerView({ title, run, draft, now, rates }: Props) {
   }
   return (
     <Card title={title} class="answer-card" actions={<State run={run} />}>
-      {text && <Answer text={text} structured={end?.structured} />}
+      {text && <Answer text={text} end={end} />}
       <dl class="meters">
         {end?.usage ? <Charged end={end} /> : <Running draft={draft} text={text} rates={rates} />}
         <div>
@@ -80,7 +81,8 @@ const VIEWS = [
   ["text", "As text"],
 ] as const;
 
-function Answer({ text, structured }: { text: string; structured: string | undefined }) {
+function Answer({ text, end }: { text: string; end: End | undefined }) {
+  const structured = end?.structured;
   const [view, setView] = useState<(typeof VIEWS)[number][0]>("formatted");
   return (
     <div class="answer">
@@ -89,6 +91,7 @@ function Answer({ text, structured }: { text: string; structured: string | undef
       <div class="toolbar">
         <Segments legend="View" name={useId()} value={view} options={VIEWS} change={setView} />
         <Copy text={text} label="Copy the answer" />
+        {end && <Rating id={end.id} />}
       </div>
     </div>
   );

@@ -17,6 +17,8 @@ export interface Run {
 
 /** The data at the end of an answer. */
 export interface End {
+  /** Identifier of the generation. */
+  readonly id: string;
   readonly requestId: string;
   readonly usage: Usage | undefined;
   readonly finish: "stop" | "length";
@@ -67,6 +69,7 @@ export async function run(draft: Draft, onChange: (run: Run) => void, signal: Ab
 
 /** Members that complete answers and the end of a stream share. */
 interface Ending {
+  id: string;
   requestId: string;
   usage?: Usage | undefined;
   finishReason: FinishReason;
@@ -82,6 +85,7 @@ function endWith(ending: Ending): Partial<Run> {
     state: "done",
     endedAt: performance.now(),
     end: {
+      id: ending.id,
       requestId: ending.requestId,
       usage: ending.usage,
       finish: ending.finishReason === FinishReason.LENGTH ? "length" : "stop",

@@ -48,6 +48,10 @@ export const USED: Answers = new Map([
   unary(OperationsService.method.listWorkspaceStates, () => ({ workspaces: service.workspaces })),
   unary(OperationsService.method.listModels, () => ({ models: service.models })),
   unary(OperationsService.method.listReplicas, () => ({ replicas: service.replicas })),
+  unary(GenerationService.method.recordOutcome, ({ id, correct }) => ({
+    generationId: String(id),
+    score: Number(correct ?? false),
+  })),
   [pathOf(GenerationService.method.streamGenerate), () => ({ stream: answer })],
 ]);
 

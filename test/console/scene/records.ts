@@ -73,6 +73,7 @@ export const generations: MessageInitShape<typeof GenerationSchema>[] = Array.fr
     finishReason: outcome === Outcome.OK ? FinishReason.STOP : FinishReason.UNSPECIFIED,
     ...(i === 11 ? {} : { modelCalls: [1, 1, 3, 6][i % 4] ?? 1 }),
     failureCode: failed ? "upstream_failed" : "",
+    ...({ 1: { score: 1 }, 4: { score: 0 }, 6: { score: 0.7 } }[i] ?? {}),
   };
 });
 

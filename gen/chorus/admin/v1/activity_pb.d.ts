@@ -143,6 +143,14 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
    * @generated from field: optional int32 model_calls = 18;
    */
   modelCalls?: number | undefined;
+
+  /**
+   * Score of the recorded outcome, 0.0 to 1.0; see `chorus.v1.RecordOutcome`. Not set without an outcome, and when the
+   * request is older than seven days.
+   *
+   * @generated from field: optional double score = 19;
+   */
+  score?: number | undefined;
 };
 
 /**

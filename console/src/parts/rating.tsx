@@ -1,0 +1,53 @@
+import { ThumbsDown, ThumbsUp } from "lucide";
+import { useState } from "preact/hooks";
+import { describe } from "../failure.ts";
+import { generation } from "../rpc.ts";
+import { Icon } from "./icon.tsx";
+import { toast } from "./toasts.tsx";
+
+const CHOICES = [
+  [true, "Good answer", ThumbsUp],
+  [false, "Bad answer", ThumbsDown],
+] as const;
+
+interface Props {
+  /** Identifier of the generation. */
+  id: string;
+  /** Score of the recorded outcome, 0 to 1; undefined without one. */
+  score?: number | undefined;
+}
+
+/** Two buttons that record whether an answer was good. The last one counts. */
+export function Rating({ id, score: recorded }: Props) {
+  const [own, setOwn] = useState<number>();
+  const [busy, setBusy] = useState(false);
+  const score = own ?? recorded;
+  const record = async (correct: boolean) => {
+    setBusy(true);
+    try {
+      setOwn((await generation.recordOutcome({ id, correct })).score);
+    } catch (error) {
+      toast(`Not recorded. ${describe(error).text}`, "bad");
+    }
+    setBusy(false);
+  };
+  return (
+    <span class="rating">
+      {CHOICES.map(([correct, label, icon]) => (
+        <button
+          key={label}
+          type="button"
+          class="quiet round"
+          aria-label={label}
+          title={label}
+          aria-pressed={score === Number(correct)}
+          aria-disabled={busy}
+          onClick={() => !busy && record(correct)}
+        >
+          <Icon of={icon} />
+        </button>
+      ))}
+      {score !== undefined && score > 0 && score < 1 && <span class="soft small">{score}</span>}
+    </span>
+  );
+}
