@@ -41,7 +41,7 @@ export interface Question {
   generation: string;
   /** Learns what each vendor call used, once it has ended. */
   onUsed?: (used: CallRecord) => void;
-  /** Learns what the members of a panel have answered, and whether one of them is the answer. */
+  /** Learns what the members of a panel have answered, and which of them is the answer. */
   onDrafts?: ModelCall["onDrafts"];
   /** Absent: a request of no workspace. */
   requester?: Requester;

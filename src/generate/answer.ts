@@ -55,8 +55,8 @@ export function engineEvents(
     deadlineMs: Math.max(1, running.endsAt - performance.now()),
     generation: id,
     onUsed: cost.add,
-    onDrafts(drafts, isSettled) {
-      progress.drafted = { drafts, isSettled };
+    onDrafts(drafts, chosen) {
+      progress.drafted = { drafts, chosen };
     },
     requester: { workspace: context.caller.workspaceId },
     ...cacheKey(context.caller.workspaceId, conversation),

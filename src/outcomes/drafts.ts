@@ -20,8 +20,8 @@ export interface DraftsRecord {
 /** The drafts of a panel, as the engine reports them. */
 export interface Drafted {
   readonly drafts: readonly { readonly model: string; readonly canonical: string | undefined }[];
-  /** Whether the drafts are the answer; otherwise another model has written it. */
-  readonly isSettled: boolean;
+  /** Place of the draft that is the answer, or nearest to a merged one; undefined: another model has written it. */
+  readonly chosen: number | undefined;
 }
 
 /** An answer that has ended. */
@@ -47,7 +47,6 @@ export function draftsRecord(answer: Answer): DraftsRecord | undefined {
   const { generation, kind, shape, text, model, drafted, fingerprintOf } = answer;
   const name = formName(kind, shape);
   if (name === undefined && !drafted) return undefined;
-  const form = name && formOf(name, text);
   const groups: (string | undefined)[] = [];
   const groupOf = (of: string | undefined): number | null => {
     if (of === undefined) return null;
@@ -58,14 +57,21 @@ export function draftsRecord(answer: Answer): DraftsRecord | undefined {
   const d = (drafted?.drafts ?? []).map(({ model, canonical }) =>
     entry(model, name && canonical !== undefined ? groupOf(formOfCanonical(name, canonical)) : null),
   );
-  const a = groupOf(form) ?? groups.push(undefined) - 1;
+  const a = groupOf(formOfAnswer(answer, name)) ?? groups.push(undefined) - 1;
   // A judge that agrees with its own draft counts once.
-  const isDraft = drafted?.isSettled || d.some(([by, , group]) => by === model && group === a);
+  const isDraft = drafted?.chosen !== undefined || d.some(([by, , group]) => by === model && group === a);
   if (!isDraft) d.unshift(entry(model, a));
   const g = groups.map((each) => (each === undefined ? null : digestOf(generation, each)));
   const record = { ...(name ? { f: name } : {}), a, g, d };
   while (sizeOf(record) > MAX_BYTES && d.length > 1) d.pop();
   return record;
+}
+
+/** The canonical form of the answer. That of a draft is known; to find it again takes longer than all else here. */
+function formOfAnswer({ text, drafted }: Answer, name: FormName | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const chosen = drafted?.chosen === undefined ? undefined : drafted.drafts[drafted.chosen]?.canonical;
+  return chosen === undefined || name === "json" ? formOf(name, text) : formOfCanonical(name, chosen);
 }
 
 /** Bytes of a record as Postgres writes it, with a space after each comma and colon. */

@@ -44,9 +44,10 @@ async function answered(
 ) {
   const { kind = "closed", drafts, row = {} } = made;
   const id = newGenerationId(NOW);
+  const place = drafts?.findIndex(([, canonical]) => canonical === text) ?? -1;
   const drafted = drafts && {
     drafts: drafts.map(([model, canonical]) => ({ model, canonical })),
-    isSettled: drafts.some(([, canonical]) => canonical === text),
+    chosen: place < 0 ? undefined : place,
   };
   const answer = { generation: id, kind, shape: "text", text, model: "m", drafted } as const;
   const record = draftsRecord({ ...answer, fingerprintOf: (name) => `f-${name}` });

@@ -126,10 +126,8 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
-    call.onDrafts?.(
-      inOrder().map(({ end, canonical }) => ({ model: end.model, canonical })),
-      verdict !== undefined,
-    );
+    const reported = inOrder().map(({ end, canonical }) => ({ model: end.model, canonical }));
+    call.onDrafts?.(reported, verdict && inOrder().indexOf(verdict.chosen));
     if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
     yield* draftPieces(verdict.chosen, verdict.text);

@@ -64,8 +64,8 @@ export interface ModelCall {
   readonly isLastResort?: boolean;
   /** Called at the end of each call of a vendor. */
   readonly onUsed?: (used: CallRecord) => void;
-  /** Called with the drafts of a panel, and whether one of them is the answer. */
-  readonly onDrafts?: (drafts: readonly DraftReport[], isSettled: boolean) => void;
+  /** Called with the drafts of a panel, and the place of the one that is the answer; undefined if none is. */
+  readonly onDrafts?: (drafts: readonly DraftReport[], chosen: number | undefined) => void;
 }
 
 /** What a member of a panel has answered. */
