@@ -4,8 +4,9 @@ import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { rank, tierFirst } from "../models/order.ts";
 import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
+import { abilityOf } from "./difficulty/difficulty.ts";
 import { withStep } from "./plan/composite.ts";
-import { abilityOf, inTurn } from "./plan/crew.ts";
+import { inTurn } from "./plan/crew.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {

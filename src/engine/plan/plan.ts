@@ -8,17 +8,7 @@ import { isDominated } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";
 import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
 import { withStep } from "./composite.ts";
-import {
-  abilityOf,
-  asPanelMember,
-  asSample,
-  drafters,
-  eligible,
-  inTurn,
-  roleIn,
-  voteConstants,
-  voters,
-} from "./crew.ts";
+import { asPanelMember, asSample, drafters, eligible, inTurn, roleIn, voteConstants, voters } from "./crew.ts";
 import { depthOf, withDepth } from "./depth.ts";
 import type { Draft, PanelMember } from "./draft.ts";
 import { hedged } from "./hedge.ts";
