@@ -27,5 +27,6 @@ export function mathsShare({ name, rows }: RecordedFile): string | undefined {
   });
   const header = `| panels | ${SHARES.join(" | ")} |\n| --- |${" --- |".repeat(SHARES.length)}`;
   const title = `## Further votes in mathematics: ${name}`;
-  return `${title}\n\nMean gain over the best member in points (worst panel), by the share of a further vote.\n\n${header}\n${lines.join("\n")}\n`;
+  const about = "Mean gain over the best member in points (worst panel), by the share of a further vote.";
+  return `${title}\n\n${about}\n\n${header}\n${lines.join("\n")}\n`;
 }

@@ -25,9 +25,9 @@ const ROUNDS = 60;
 /**
  * Fits the accuracies of models for one ability to their wins and losses. In a Rasch model, the log-odds with which one
  * of two models is the one that is right is the difference of their abilities, however difficult the question is
- * (Bradley–Terry). The accuracies are shrunk to the priors by one win and one loss. Two models of different priors change
- * their order only if their own wins and losses say so with z ≥ 2; otherwise they get the same accuracy, so that the
- * prior order holds.
+ * (Bradley-Terry). The accuracies are shrunk to the priors by one win and one loss. Two models of different priors
+ * change their order only if their own wins and losses say so with z of 2 or more; else they get the same accuracy,
+ * so that the prior order holds.
  * @param priors the models, best first
  * @param pairs each pair at most once; pairs with other models are ignored
  * @returns accuracies by name, 0 to 1

@@ -149,7 +149,8 @@ function escalation(context: Context, pair: readonly Ranked[], drafts: readonly 
     const first = drafts.length === 0 ? order : [...new Set([...better, ...order])];
     const role = first[0]?.tier ?? "strong";
     const model = streamed ? hedged(inTurn(first), first, steps) : inTurn(first);
-    const detail = `a ${role === "strong" ? "strong" : "more accurate"} model answers, because the drafts do not decide`;
+    const which = role === "strong" ? "strong" : "more accurate";
+    const detail = `a ${which} model answers, because the drafts do not decide`;
     const options = { kind: "escalate", role, streamed, detail, roleOf: roleIn(members) };
     return withStep(withDepth(model, depthOf("escalate", level, role)), options, steps);
   }
