@@ -5,7 +5,7 @@ import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { Escrow } from "./escrow/escrow.ts";
 import type { Command, Event } from "./escrow/events.ts";
-import type { Ask, Item, Lane, Post, Reply } from "./escrow/exchange.ts";
+import type { Ask, Item, Mode, Post, Reply } from "./escrow/exchange.ts";
 import { execute, findRejected } from "./escrow/execute.ts";
 import { refusalFailure } from "./escrow/refusal.ts";
 import type { PostJournal } from "./post-journal.ts";
@@ -83,7 +83,7 @@ export class Grants {
   /** Wakes the rules before the next tick, at `#wakesAt` on the clock of `performance.now()`. */
   #alarm: NodeJS.Timeout | undefined;
   #wakesAt: number | undefined;
-  readonly #sending = new Map<Lane, Promise<void>>();
+  readonly #sending = new Map<Mode, Promise<void>>();
   #isClosed = false;
 
   constructor(parts: GrantsParts) {
@@ -155,7 +155,7 @@ export class Grants {
   /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */
   async report(workspace: string): Promise<void> {
     this.#tell({ type: "report", workspace });
-    // What is under way was sent before; with a statement of each lane, up to three follow each other.
+    // What is under way was sent before; with a statement of each mode, up to three follow each other.
     for (let i = 0; i < 3 && this.#escrow.isReporting(workspace); i++) await this.#sent();
   }
 
@@ -188,7 +188,7 @@ export class Grants {
 
   /** Ticks while something is reserved. Most events change neither timer, because setting one takes a microsecond. */
   #schedule(): void {
-    const isIdle = this.#isClosed || this.#escrow.shares.size === 0;
+    const isIdle = this.#isClosed || this.#escrow.grants.size === 0;
     if (isIdle) {
       clearInterval(this.#ticks);
       this.#ticks = undefined;
@@ -207,7 +207,7 @@ export class Grants {
 
   #obey(command: Command): void {
     const { journal } = this.#parts;
-    if (command.type === "send") this.#sending.set(command.lane, this.#send(command.lane, command.items));
+    if (command.type === "send") this.#sending.set(command.mode, this.#send(command.mode, command.items));
     else if (command.type === "journal") journal.write(command.workspace, command.posts);
     else if (command.type === "unjournal") journal.remove(command.requestId);
     else if (command.type === "confirm") take(this.#ends, command.requestId)?.resolve(command.charge);
@@ -234,7 +234,7 @@ export class Grants {
     await Promise.all(this.#sending.values());
   }
 
-  async #send(lane: Lane, items: readonly Item[]): Promise<void> {
+  async #send(mode: Mode, items: readonly Item[]): Promise<void> {
     const { journal } = this.#parts;
     this.#count(items);
     try {
@@ -243,10 +243,10 @@ export class Grants {
       for (const [i, { workspace, posts }] of items.entries()) {
         if (replies[i]?.state === "appended") this.#poster.appended(workspace, posts.length);
       }
-      this.#tell({ type: "receive", lane, replies });
+      this.#tell({ type: "receive", mode, replies });
     } catch (error) {
       journal.unavailable(error);
-      this.#tell({ type: "fail", lane });
+      this.#tell({ type: "fail", mode });
     }
   }
 

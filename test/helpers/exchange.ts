@@ -85,6 +85,6 @@ export function itemOf(workspace: string): Item {
     freed: [],
     spare: { n: 0, credit: 0, input: 0, output: 0 },
     close: true,
-    lane: "exchange",
+    mode: "exchange",
   };
 }

@@ -1,5 +1,5 @@
 import { Escrow } from "../../src/admission/escrow/escrow.ts";
-import type { Ask, Item, Lane, Post, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Ask, Item, Mode, Post, Reply } from "../../src/admission/escrow/exchange.ts";
 import type { Account, Limits } from "./account.ts";
 import type { Defects } from "./defects.ts";
 
@@ -34,8 +34,8 @@ export interface Replica {
   beatAt: number;
   nextBeat: number;
   nextTick: number;
-  /** Number of the statement of each lane that is awaited; 0: none. */
-  awaited: Record<Lane, number>;
+  /** Number of the statement of each mode that is awaited; 0: none. */
+  awaited: Record<Mode, number>;
   /** Settlements on its disk. */
   journal: Map<string, { workspace: string; post: Post }>;
   /** Settlements that reached the database while they were written to the disk. */

@@ -1,5 +1,5 @@
 import type { Ask, Item, Post } from "../../src/admission/escrow/exchange.ts";
-import type { Share } from "../../src/admission/escrow/share.ts";
+import type { Grant as OwnGrant } from "../../src/admission/escrow/grant.ts";
 import { type Account, type Grant, overruns } from "./account.ts";
 import { isAwaiting, isOpen, type Replica, type Request } from "./actors.ts";
 import type { Result } from "./database.ts";
@@ -45,7 +45,7 @@ export class Checks {
     const { replica, workspace } = request;
     const grant = this.#account(workspace).grants.get(replica.id);
     if (!grant) request.isOrphan = true;
-    const known = replica.escrow.shares.get(workspace)?.grant;
+    const known = replica.escrow.grants.get(workspace)?.number;
     if (!grant && this.isLocal && !this.#lost.has(`${replica.id} ${workspace} ${known}`))
       throw new Violation(5, `${request.replica.id} admitted ${request.requestId} without a grant`);
   }
@@ -124,11 +124,11 @@ export class Checks {
   holds(): void {
     for (const [workspace, account] of this.#world.database.accounts) {
       for (const replica of this.#world.live) {
-        const share = replica.escrow.shares.get(workspace);
+        const own = replica.escrow.grants.get(workspace);
         const grant = account.grants.get(replica.id);
-        if (!share || grant?.id !== share.grant) continue;
+        if (!own || grant?.id !== own.number) continue;
         const last = lastItemOf(account, replica.id);
-        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last) checkShare(replica, share, grant, account);
+        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last) checkOwn(replica, own, grant, account);
       }
     }
   }
@@ -194,12 +194,11 @@ export class Checks {
     const user = this.#world.requests.get(use?.requestId ?? "");
     if (!user || (user.state !== "refused" && user.state !== "denied")) return;
     const { replica, workspace } = user;
-    const share = replica.escrow.shares.get(workspace);
-    if (!share || share.grant !== use?.grant) return;
+    const own = replica.escrow.grants.get(workspace);
+    if (!own || own.number !== use?.grant) return;
     const isOwn = replica === refused;
-    if (isOwn && (share.flight?.sentAt ?? 0) <= user.failedAt) return;
-    const isBusy =
-      replica.state !== "up" || isAwaiting(replica) || share.flight || this.#world.now < replica.cutOffUntil;
+    if (isOwn && (own.flight?.sentAt ?? 0) <= user.failedAt) return;
+    const isBusy = replica.state !== "up" || isAwaiting(replica) || own.flight || this.#world.now < replica.cutOffUntil;
     if (!isOwn && (isBusy || replica.escrow.wakeAt !== undefined)) return;
     throw new Violation(6, `${requestId} was refused for the key of ${user.requestId}, which does not run`);
   }
@@ -210,19 +209,19 @@ export class Checks {
     const { workspace } = item;
     for (const replica of this.#world.live) {
       const grant = grants.get(replica.id);
-      const share = replica.escrow.shares.get(workspace);
-      if (!grant || share?.grant !== grant.id || replica === refused || replica.state !== "up") continue;
+      const own = replica.escrow.grants.get(workspace);
+      if (!grant || own?.number !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
-      const isBusy = share.posts.length > 0 || share.flight !== undefined;
+      const isBusy = own.posts.length > 0 || own.flight !== undefined;
       if (isBusy || isAwaiting(replica) || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;
       grants.set(replica.id, {
         ...grant,
-        credit: share.held,
-        held: share.held,
-        running: share.running.size,
-        requests: share.used.requests,
-        input: share.used.input,
+        credit: own.held,
+        held: own.held,
+        running: own.running.size,
+        requests: own.used.requests,
+        input: own.used.input,
       });
     }
     const own = grants.get(refused.id) as Grant;
@@ -253,15 +252,14 @@ function chargesOf(posts: readonly Post[]): number {
 }
 
 /** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
-function checkShare(replica: Replica, share: Share, grant: Grant, account: Account): void {
-  const { flight, free } = share;
+function checkOwn(replica: Replica, own: OwnGrant, grant: Grant, account: Account): void {
+  const { flight, free } = own;
   const isApplied = flight !== undefined && lastItemOf(account, replica.id) === flight.item.seq;
   const posting = isApplied ? flight.item.posts : [];
-  const credit = share.held + share.owed - chargesOf(posting) + free.credit + waitingOf(account, replica.id);
+  const credit = own.held + own.owed - chargesOf(posting) + free.credit + waitingOf(account, replica.id);
   const fail = (part: string, size: number, of: number) => {
     if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
   };
   fail("credit", credit, grant.credit);
-  if (account.limits.running !== undefined)
-    fail("concurrent requests", share.running.size + free.running, grant.running);
+  if (account.limits.running !== undefined) fail("concurrent requests", own.running.size + free.running, grant.running);
 }

@@ -1,11 +1,11 @@
-import type { Item, Lane, Reply } from "../../src/admission/escrow/exchange.ts";
+import type { Item, Mode, Reply } from "../../src/admission/escrow/exchange.ts";
 import type { Account } from "./account.ts";
 import type { Replica } from "./actors.ts";
 import type { World } from "./world.ts";
 
 const TIMEOUT_MS = 3_000;
 
-const LANES = ["append", "exchange"] as const;
+const MODES = ["append", "exchange"] as const;
 
 const LOCKED: Reply = { state: "locked" };
 
@@ -41,16 +41,16 @@ export class Network {
     for (const replica of replicas) {
       // Who is dead is observed from the start again.
       replica.beatAt = Math.max(replica.beatAt, this.#downUntil);
-      for (const lane of LANES) if (replica.awaited[lane] > 0) this.#failAt(more.integer(0, 20), replica, lane);
+      for (const mode of MODES) if (replica.awaited[mode] > 0) this.#failAt(more.integer(0, 20), replica, mode);
     }
   }
 
-  send(replica: Replica, lane: Lane, items: readonly Item[]): void {
+  send(replica: Replica, mode: Mode, items: readonly Item[]): void {
     const { server, random, more, faults } = this.#world;
     const exchange = ++this.#sent;
-    replica.awaited[lane] = exchange;
+    replica.awaited[mode] = exchange;
     if (this.isDown) {
-      this.#failAt(more.integer(0, 3), replica, lane);
+      this.#failAt(more.integer(0, 3), replica, mode);
       return;
     }
     // Copies, because a settlement that nothing could record is dropped from an item.
@@ -63,11 +63,11 @@ export class Network {
         // A crash breaks the connection.
         if (server.crashes !== crashes) return;
         if (server.isLocked(items)) this.#world.later(5, execute);
-        else this.#execute(replica, lane, copy, exchange);
+        else this.#execute(replica, mode, copy, exchange);
       };
       this.#world.later(this.#delay(), execute);
     }
-    this.#failAt(TIMEOUT_MS, replica, lane);
+    this.#failAt(TIMEOUT_MS, replica, mode);
   }
 
   callBack(id: string, workspace: string): void {
@@ -83,7 +83,7 @@ export class Network {
   }
 
   /** One transaction. It is not answered for a copy that is older than what the database has seen. */
-  #execute(replica: Replica, lane: Lane, items: readonly Item[], exchange: number): void {
+  #execute(replica: Replica, mode: Mode, items: readonly Item[], exchange: number): void {
     const world = this.#world;
     const locked = items.filter(() => world.random.isLikely(world.faults / 4));
     const open = items.filter((item) => !locked.includes(item));
@@ -94,7 +94,7 @@ export class Network {
       if (world.server.crashes !== crashes) return;
       flush?.();
       if (replies.some((reply) => reply === undefined) || this.isLost(replica)) return;
-      world.later(this.#delay(), () => this.#answer(replica, lane, exchange, replies as Reply[]));
+      world.later(this.#delay(), () => this.#answer(replica, mode, exchange, replies as Reply[]));
     };
     const isSlow = flush && world.crashes && world.more.isLikely(world.faults);
     if (isSlow) world.later(world.more.integer(1, 300), answer);
@@ -114,19 +114,19 @@ export class Network {
     return { replies, flush };
   }
 
-  #answer(replica: Replica, lane: Lane, exchange: number, replies: Reply[]): void {
-    if (replica.awaited[lane] !== exchange || replica.state === "dead") return;
-    replica.awaited[lane] = 0;
-    this.#world.tell(replica, { type: "receive", lane, replies });
+  #answer(replica: Replica, mode: Mode, exchange: number, replies: Reply[]): void {
+    if (replica.awaited[mode] !== exchange || replica.state === "dead") return;
+    replica.awaited[mode] = 0;
+    this.#world.tell(replica, { type: "receive", mode, replies });
   }
 
   /** The answer to the statement that a replica awaits does not come within a time. */
-  #failAt(ms: number, replica: Replica, lane: Lane): void {
-    const awaited = replica.awaited[lane];
+  #failAt(ms: number, replica: Replica, mode: Mode): void {
+    const awaited = replica.awaited[mode];
     this.#world.later(ms, () => {
-      if (replica.awaited[lane] !== awaited) return;
-      replica.awaited[lane] = 0;
-      this.#world.tell(replica, { type: "fail", lane });
+      if (replica.awaited[mode] !== awaited) return;
+      replica.awaited[mode] = 0;
+      this.#world.tell(replica, { type: "fail", mode });
     });
   }
 

@@ -104,7 +104,7 @@ export class Server {
     const before = this.#copy(items.map(({ workspace }) => workspace));
     const { grants } = this.database;
     const results = items.map((item) =>
-      item.lane === "append" ? this.database.append(replica, item) : this.database.exchange(replica, item, at, live),
+      item.mode === "append" ? this.database.append(replica, item) : this.database.exchange(replica, item, at, live),
     );
     const executed = results.flatMap((result, i) =>
       result && !result.isRepeat ? [{ replica, item: items[i] as Item, reply: result.reply }] : [],

@@ -144,7 +144,7 @@ export class World {
   #obey(replica: Replica, command: Command): void {
     switch (command.type) {
       case "send":
-        this.network.send(replica, command.lane, command.items);
+        this.network.send(replica, command.mode, command.items);
         return;
       case "journal":
         this.#journal(replica, command.workspace, command.posts);
@@ -184,8 +184,8 @@ export class World {
 
   #admitted(replica: Replica, request: Request): void {
     request.state = "running";
-    const share = replica.escrow.shares.get(request.workspace);
-    if (share && this.#mutation.forgetsHolds) share.free.credit += request.hold;
+    const grant = replica.escrow.grants.get(request.workspace);
+    if (grant && this.#mutation.forgetsHolds) grant.free.credit += request.hold;
     this.checks.admitted(request);
   }
 

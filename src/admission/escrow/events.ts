@@ -1,4 +1,4 @@
-import type { Ask, Item, Lane, Post, Reply } from "./exchange.ts";
+import type { Ask, Item, Mode, Post, Reply } from "./exchange.ts";
 import type { Refusal } from "./refusal.ts";
 
 /** What happens at a replica. */
@@ -10,9 +10,9 @@ export type Event =
   /** A settlement was found in the journal of an earlier process, or of this one. */
   | { type: "recover"; workspace: string; post: Post }
   /** The answers to `send`, in its order. Undefined: the database has executed a later item. */
-  | { type: "receive"; lane: Lane; replies: readonly (Reply | undefined)[] }
+  | { type: "receive"; mode: Mode; replies: readonly (Reply | undefined)[] }
   /** The answer to `send` did not come. It may have been applied. */
-  | { type: "fail"; lane: Lane }
+  | { type: "fail"; mode: Mode }
   /** `journal` has written the settlements, or has failed. */
   | { type: "journaled"; requestIds: readonly string[]; isWritten: boolean }
   /** Another replica needs headroom of a workspace, or its limits have changed. */
@@ -43,4 +43,4 @@ export type Command =
   | { type: "journal"; workspace: string; posts: readonly Post[] }
   /** A settlement that was written to the journal is in the database, or has to be settled again with `recover`. */
   | { type: "unjournal"; requestId: string }
-  | { type: "send"; lane: Lane; items: readonly Item[] };
+  | { type: "send"; mode: Mode; items: readonly Item[] };

@@ -53,7 +53,7 @@ export interface Freed {
  * grant stays as it is: what it has beyond `held` and the charges is what the replica keeps. `exchange`: the grant
  * changes, for which the workspace is locked.
  */
-export type Lane = "append" | "exchange";
+export type Mode = "append" | "exchange";
 
 /** What one replica tells the database about one workspace. Repeating it changes nothing. */
 export interface Item {
@@ -86,7 +86,7 @@ export interface Item {
   spare: { n: number; credit: number; input: number; output: number };
   /** Removes the grant, if nothing is reserved. */
   close: boolean;
-  lane: Lane;
+  mode: Mode;
 }
 
 /** Answer to an ask. */

@@ -12,7 +12,7 @@ type RowReply =
     });
 
 /**
- * Executes items of one lane in one transaction: with `append_settlements()` or with `exchange()`.
+ * Executes items of one mode in one transaction: with `append_settlements()` or with `exchange()`.
  * @param live number of replicas that run
  * @param at the time in ms since 1970, for tests; undefined: the database's clock
  * @returns an answer for each item; undefined for one that is older than the last item of its workspace
@@ -25,7 +25,7 @@ export async function execute(
   items: readonly Item[],
   at?: number,
 ): Promise<(Reply | undefined)[]> {
-  const isAppend = items[0]?.lane === "append";
+  const isAppend = items[0]?.mode === "append";
   const replies = await (isAppend ? append(pool, replica, items) : exchange(pool, replica, live, items, at));
   return items.map(({ workspace }) => {
     const reply = replies[workspace];

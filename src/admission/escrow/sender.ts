@@ -1,5 +1,5 @@
-import type { Item, Lane } from "./exchange.ts";
-import type { Share } from "./share.ts";
+import type { Item, Mode } from "./exchange.ts";
+import type { Grant } from "./grant.ts";
 
 /** Wait before a failed exchange is repeated, in milliseconds. It doubles with each failure. */
 const RESEND_MS = { first: 10, longest: 500 };
@@ -11,42 +11,42 @@ const MAX_ROWS = 512;
 /** Largest number of unhurried items in one exchange. Each takes about 0.6 ms, for which the requests wait. */
 const MAX_UNHURRIED = 16;
 
-/** The items of one lane: those in flight, and the shares that may have one. */
-class LaneState {
-  readonly lane: Lane;
-  readonly flight: { share: Share; item: Item }[] = [];
+/** The items of one mode: those in flight, and the grants that may have one. */
+class ModeState {
+  readonly mode: Mode;
+  readonly flight: { grant: Grant; item: Item }[] = [];
   /** The last statement has failed. */
   isAway = false;
   resendMs = RESEND_MS.first;
   /** When the items in flight are sent again; undefined: their answer is awaited. */
   resendAt: number | undefined;
   /** Shares that may have something to send. */
-  readonly ready = new Set<Share>();
+  readonly ready = new Set<Grant>();
 
-  constructor(lane: Lane) {
-    this.lane = lane;
+  constructor(mode: Mode) {
+    this.mode = mode;
   }
 }
 
 /**
- * Collects the items of shares into statements. Each lane has at most one in flight, so the end of an answer does not
+ * Collects the items of grants into statements. Each mode has at most one in flight, so the end of an answer does not
  * wait for the requests of others that change grants. One that fails is sent again unchanged until it is answered,
  * because it may have been applied.
  */
 export class Sender {
   /** Call-backs may be lost, so nothing is reserved in advance. */
   isDeaf = false;
-  readonly #lanes = { append: new LaneState("append"), exchange: new LaneState("exchange") };
+  readonly #modes = { append: new ModeState("append"), exchange: new ModeState("exchange") };
   #lastSeq = 0;
 
-  /** Whether the last statement of a lane has failed. */
+  /** Whether the last statement of a mode has failed. */
   get isAway(): boolean {
-    return this.#lanes.append.isAway || this.#lanes.exchange.isAway;
+    return this.#modes.append.isAway || this.#modes.exchange.isAway;
   }
 
   /** When `next` can return something without another call, besides the return of idle headroom; undefined: never. */
   get wakeAt(): number | undefined {
-    const { append, exchange } = this.#lanes;
+    const { append, exchange } = this.#modes;
     let at = Math.min(append.resendAt ?? Number.POSITIVE_INFINITY, exchange.resendAt ?? Number.POSITIVE_INFINITY);
     if (exchange.flight.length === 0)
       for (const { asks, flight } of exchange.ready)
@@ -54,31 +54,31 @@ export class Sender {
     return at === Number.POSITIVE_INFINITY ? undefined : at;
   }
 
-  /** Notes that a share may have something to send. */
-  add(share: Share): void {
-    this.#lanes.append.ready.add(share);
-    this.#lanes.exchange.ready.add(share);
+  /** Notes that a grant may have something to send. */
+  add(grant: Grant): void {
+    this.#modes.append.ready.add(grant);
+    this.#modes.exchange.ready.add(grant);
   }
 
-  remove(share: Share): void {
-    this.#lanes.append.ready.delete(share);
-    this.#lanes.exchange.ready.delete(share);
+  remove(grant: Grant): void {
+    this.#modes.append.ready.delete(grant);
+    this.#modes.exchange.ready.delete(grant);
   }
 
-  /** The items in flight were answered. @returns their shares, in their order */
-  answered(lane: Lane): Share[] {
-    const state = this.#lanes[lane];
-    const shares = state.flight.splice(0).map(({ share }) => share);
+  /** The items in flight were answered. @returns their grants, in their order */
+  answered(mode: Mode): Grant[] {
+    const state = this.#modes[mode];
+    const grants = state.flight.splice(0).map(({ grant }) => grant);
     state.isAway = false;
     state.resendAt = undefined;
     state.resendMs = RESEND_MS.first;
-    for (const share of shares) this.add(share);
-    return shares;
+    for (const grant of grants) this.add(grant);
+    return grants;
   }
 
   /** The answer to the items in flight did not come. */
-  failed(lane: Lane, now: number): void {
-    const state = this.#lanes[lane];
+  failed(mode: Mode, now: number): void {
+    const state = this.#modes[mode];
     state.isAway = true;
     state.resendAt = now + state.resendMs;
     state.resendMs = Math.min(2 * state.resendMs, RESEND_MS.longest);
@@ -87,46 +87,46 @@ export class Sender {
   /**
    * Makes the statements that are due.
    * @param onSend gets the items of each
-   * @param onIdle gets the shares that nothing is reserved for
+   * @param onIdle gets the grants that nothing is reserved for
    */
-  next(now: number, onSend: (lane: Lane, items: Item[]) => void, onIdle: (share: Share) => void): void {
-    for (const state of [this.#lanes.append, this.#lanes.exchange]) {
+  next(now: number, onSend: (mode: Mode, items: Item[]) => void, onIdle: (grant: Grant) => void): void {
+    for (const state of [this.#modes.append, this.#modes.exchange]) {
       if (state.flight.length > 0) {
         if (state.resendAt === undefined || now < state.resendAt) continue;
         state.resendAt = undefined;
       } else this.#collect(state, now, onIdle);
       if (state.flight.length > 0)
         onSend(
-          state.lane,
+          state.mode,
           state.flight.map(({ item }) => item),
         );
     }
   }
 
-  /** The item to send for a share: the one that was kept, or a new one; undefined: none in this lane. */
-  #itemOf(share: Share, lane: Lane, now: number): Item | undefined {
-    if (share.flight) return share.flight.item.lane === lane && share.pause.resume(now) ? share.flight.item : undefined;
-    return share.laneOf(now, this.isDeaf) === lane ? share.send(lane, ++this.#lastSeq, now, this.isDeaf) : undefined;
+  /** The item to send for a grant: the one that was kept, or a new one; undefined: none in this mode. */
+  #itemOf(grant: Grant, mode: Mode, now: number): Item | undefined {
+    if (grant.flight) return grant.flight.item.mode === mode && grant.pause.resume(now) ? grant.flight.item : undefined;
+    return grant.modeOf(now, this.isDeaf) === mode ? grant.send(mode, ++this.#lastSeq, now, this.isDeaf) : undefined;
   }
 
-  #collect({ lane, flight, ready }: LaneState, now: number, onIdle: (share: Share) => void): void {
+  #collect({ mode, flight, ready }: ModeState, now: number, onIdle: (grant: Grant) => void): void {
     let rows = 0;
     let unhurried = 0;
-    const left: Share[] = [];
-    for (const share of ready) {
+    const left: Grant[] = [];
+    for (const grant of ready) {
       if (flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
-      const { isUnhurried } = share;
-      const mustWait = isUnhurried && unhurried === MAX_UNHURRIED && share.needsItem(now);
-      const item = mustWait ? undefined : this.#itemOf(share, lane, now);
+      const { isUnhurried } = grant;
+      const mustWait = isUnhurried && unhurried === MAX_UNHURRIED && grant.needsItem(now);
+      const item = mustWait ? undefined : this.#itemOf(grant, mode, now);
       if (item) {
-        flight.push({ share, item });
+        flight.push({ grant, item });
         rows += item.asks.length + item.posts.length;
         if (isUnhurried) unhurried++;
-      } else if (lane === "exchange" && share.isIdle(now)) onIdle(share);
-      ready.delete(share);
-      if (mustWait || (lane === "exchange" && share.asks.length > 0)) left.push(share);
+      } else if (mode === "exchange" && grant.isIdle(now)) onIdle(grant);
+      ready.delete(grant);
+      if (mustWait || (mode === "exchange" && grant.asks.length > 0)) left.push(grant);
     }
     // Behind those that were not reached. What waits for another reason is added again by an event or a tick.
-    for (const share of left) ready.add(share);
+    for (const grant of left) ready.add(grant);
   }
 }

@@ -15,7 +15,7 @@ test("asks for a request although two other workspaces always have more requests
   request("ws_3");
   for (let i = 0; i < 4 && !items.some(({ workspace }) => workspace === "ws_3"); i++) {
     flood();
-    items = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: items.map(refuseAll) }, 0));
+    items = itemsOf(escrow.handle({ type: "receive", mode: "exchange", replies: items.map(refuseAll) }, 0));
   }
   assert.ok(items.some(({ workspace }) => workspace === "ws_3"));
 });
@@ -26,7 +26,7 @@ test("does not continue a grant that it has found in the database, because no re
   escrow.handle({ type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 }, 0);
   escrow.handle({ type: "find", workspace: "ws_2", grant: 7 }, 0);
   escrow.handle({ type: "request", workspace: "ws_2", requestId: "req_2", hold: 1, input: 1 }, 0);
-  const ended = escrow.handle({ type: "receive", lane: "exchange", replies: [{ state: "ended" }] }, 0);
+  const ended = escrow.handle({ type: "receive", mode: "exchange", replies: [{ state: "ended" }] }, 0);
   const sent = itemsOf(ended).map(({ workspace, grant, asks }) => [workspace, grant, asks.length]);
   assert.deepEqual(sent.sort(), [
     ["ws_1", 0, 1],
@@ -39,10 +39,10 @@ test("closes a grant that it has found in the database at once", () => {
   escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
   const request = { type: "request", workspace: "ws_1", requestId: "req_1", hold: 1, input: 1 } as const;
   const items = itemsOf(escrow.handle(request, 0));
-  escrow.handle({ type: "receive", lane: "exchange", replies: items.map(admitAll) }, 0);
+  escrow.handle({ type: "receive", mode: "exchange", replies: items.map(admitAll) }, 0);
   const post = { requestId: "req_1", charge: 1, output: 1, row: {} };
   const posting = itemsOf(escrow.handle({ type: "settle", posts: [post] }, 0));
-  escrow.handle({ type: "receive", lane: "exchange", replies: posting.map(admitAll) }, 0);
+  escrow.handle({ type: "receive", mode: "exchange", replies: posting.map(admitAll) }, 0);
   const found = itemsOf(escrow.handle({ type: "find", workspace: "ws_1", grant: 7 }, 1));
   assert.deepEqual(
     found.map(({ workspace, close }) => [workspace, close]),
@@ -55,10 +55,10 @@ test("asks for a minute of requests that come every five seconds, and returns th
   const sent = Array.from({ length: 11 }, (_, i) => {
     const now = i * 5_000;
     const items = [...request(`req_${i}`, now), ...settle(`req_${i}`, now + 50)];
-    // The share is looked at every 250 ms.
+    // The grant is looked at every 250 ms.
     for (let at = now + 250; at < now + 5_000; at += 250) items.push(...tick(at));
-    return items.map(({ lane, asks, posts }) =>
-      lane === "append" ? "appends" : asks.length > 0 ? "asks" : posts.length > 0 ? "posts" : "takes",
+    return items.map(({ mode, asks, posts }) =>
+      mode === "append" ? "appends" : asks.length > 0 ? "asks" : posts.length > 0 ? "posts" : "takes",
     );
   });
   assert.deepEqual(sent, [["asks", "posts"], ["asks", "appends", "takes"], ...Array(9).fill(["appends"])]);
@@ -79,7 +79,7 @@ test("takes headroom of a slow workspace some time after little is left, and not
   assert.equal(tick(3_250)[0]?.spare.n, 16);
   for (let i = 2; i < 15; i++)
     assert.deepEqual(
-      send(i).map(({ lane }) => lane),
+      send(i).map(({ mode }) => mode),
       ["append"],
     );
   const now = 14 * 3_000 + 50;
@@ -101,8 +101,8 @@ test("sends a request with the next exchange while many workspaces take headroom
     }
   const first = itemsOf(escrow.handle({ type: "tick" }, 5_250));
   escrow.handle({ type: "request", workspace: "ws_new", requestId: "req_new", hold: 10, input: 1 }, 5_251);
-  const second = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: first.map(grantAll) }, 5_252));
-  const third = itemsOf(escrow.handle({ type: "receive", lane: "exchange", replies: second.map(grantAll) }, 5_253));
+  const second = itemsOf(escrow.handle({ type: "receive", mode: "exchange", replies: first.map(grantAll) }, 5_252));
+  const third = itemsOf(escrow.handle({ type: "receive", mode: "exchange", replies: second.map(grantAll) }, 5_253));
   const asks = (items: readonly Item[]) => items.map((item) => item.asks.length).filter((count) => count > 0);
   assert.deepEqual([first.length, second.length, third.length], [16, 17, 8]);
   assert.deepEqual([asks(first), asks(second), asks(third)], [[], [1], []]);
@@ -127,7 +127,7 @@ function slowWorkspace() {
   const handle = (event: Parameters<Escrow["handle"]>[0], now: number) => {
     escrow.handle({ type: "beat", sentAt: now, isDeaf: false }, now);
     const sent = escrow.handle(event, now).filter((command) => command.type === "send");
-    for (const { lane, items } of sent) escrow.handle({ type: "receive", lane, replies: items.map(grantAll) }, now);
+    for (const { mode, items } of sent) escrow.handle({ type: "receive", mode, replies: items.map(grantAll) }, now);
     return itemsOf(sent);
   };
   return {
@@ -141,15 +141,15 @@ function slowWorkspace() {
 }
 
 /** The reply with all spare headroom. Only credit and requests are limited. */
-function grantAll({ asks, spare: { n, credit }, lane }: Item): Reply {
-  if (lane === "append") return { state: "appended" };
+function grantAll({ asks, spare: { n, credit }, mode }: Item): Reply {
+  if (mode === "append") return { state: "appended" };
   const [running, input, output] = Array(3).fill(Number.POSITIVE_INFINITY);
   const extra = { credit: n * credit, running, requests: n, input, output };
   return { ...replyOf(asks.map(() => ({}))), extra } as Reply;
 }
 
 function lanesOf(commands: readonly Command[]): readonly string[][] {
-  return itemsOf(commands).map(({ lane, workspace }) => [lane, workspace]);
+  return itemsOf(commands).map(({ mode, workspace }) => [mode, workspace]);
 }
 
 function itemsOf(commands: readonly Command[]): readonly Item[] {

@@ -1,5 +1,5 @@
 import { type Demand, DemandMeter } from "./demand.ts";
-import type { Ask, Freed, Item, Lane, Post, Reply } from "./exchange.ts";
+import type { Ask, Freed, Item, Mode, Post, Reply } from "./exchange.ts";
 import { Pause } from "./pause.ts";
 import type { Flight, QueuedAsk, Unposted } from "./request-states.ts";
 import { Unused } from "./unused.ts";
@@ -23,11 +23,11 @@ const MAX_ITEMS = 256;
 
 /** A running request. */
 export interface Running extends Ask {
-  share: Share;
+  grant: Grant;
 }
 
 /** The grant of one workspace on one replica: what is reserved for it, and what its requests hold. */
-export class Share {
+export class Grant {
   readonly workspace: string;
   readonly free = new Unused();
   readonly pause = new Pause();
@@ -44,7 +44,7 @@ export class Share {
   #freed: readonly Freed[] = [];
   flight: Flight | undefined;
   /** Number of the grant in the database; 0: there is none. */
-  grant = 0;
+  number = 0;
   /** Number of the last item that was answered under this grant; 0: none. */
   #after = 0;
   /** Another replica needs what is not used, or limits have changed. */
@@ -57,7 +57,7 @@ export class Share {
   #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
 
-  /** @param admittedAt when an earlier share of the workspace has admitted a request, in milliseconds */
+  /** @param admittedAt when an earlier grant of the workspace has admitted a request, in milliseconds */
   constructor(workspace: string, admittedAt?: number) {
     this.workspace = workspace;
     this.#demand = new DemandMeter(admittedAt);
@@ -108,7 +108,7 @@ export class Share {
     if (this.flight) return false;
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.mustReport && this.used.requests > 0) return true;
-    if (this.grant === 0) return false;
+    if (this.number === 0) return false;
     if (this.#freed.length > 0) return true;
     if (now - this.#lowSince >= REFILL_MS && now >= this.#quietUntil) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
@@ -120,12 +120,12 @@ export class Share {
 
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
   isIdle(now: number): boolean {
-    if (this.grant !== 0 || this.flight || !this.#demand.isIdle(now)) return false;
+    if (this.number !== 0 || this.flight || !this.#demand.isIdle(now)) return false;
     return this.running.size === 0 && !this.isAwaited;
   }
 
   /** How the next item is executed; undefined: there is none. `isDeaf`: nothing is reserved in advance. */
-  laneOf(now: number, isDeaf: boolean): Lane | undefined {
+  modeOf(now: number, isDeaf: boolean): Mode | undefined {
     if (!this.needsItem(now)) return undefined;
     if (!this.#canAppend(now)) return "exchange";
     const demand = this.#demand.read(now);
@@ -135,10 +135,10 @@ export class Share {
     return demand.isSlow && now - this.#lowSince < REFILL_MS ? "append" : "exchange";
   }
 
-  /** Makes the next item, for the lane that `laneOf` has named, and puts it in flight. */
-  send(lane: Lane, seq: number, now: number, isDeaf: boolean): Item {
+  /** Makes the next item, for the mode that `modeOf` has named, and puts it in flight. */
+  send(mode: Mode, seq: number, now: number, isDeaf: boolean): Item {
     this.free.endMinute(now);
-    const isAppend = lane === "append";
+    const isAppend = mode === "append";
     const demand = this.#demand.read(now);
     const isQuiet = this.#isQuiet(demand, now, isDeaf);
     const posts = this.posts.splice(0, MAX_ITEMS);
@@ -151,7 +151,7 @@ export class Share {
       workspace: this.workspace,
       seq,
       // No request runs under a grant that was found, so a new one replaces it.
-      grant: this.#after === 0 ? 0 : this.grant,
+      grant: this.#after === 0 ? 0 : this.number,
       after: this.#after,
       minute: this.free.minute,
       keep: this.free.parts,
@@ -165,7 +165,7 @@ export class Share {
         ...{ credit: demand.credit, input: demand.input, output: demand.output },
       },
       close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
-      lane,
+      mode,
     };
     this.used = { requests: 0, input: 0 };
     this.#freed = [];
@@ -186,7 +186,7 @@ export class Share {
     this.free.add(reply.extra, { ...this.used, running: this.running.size - item.held.running, output: 0 });
     this.free.startMinute(reply.minute, sentAt + reply.msLeft);
     this.owed -= chargesOf(item.posts);
-    this.grant = item.close ? 0 : reply.grant;
+    this.number = item.close ? 0 : reply.grant;
     this.#after = item.close ? 0 : item.seq;
     for (const [i, ask] of item.asks.entries()) {
       const verdict = reply.verdicts[i];
@@ -271,7 +271,7 @@ export class Share {
   }
 
   #run(ask: Ask, now: number): void {
-    this.running.set(ask.requestId, { ...ask, share: this });
+    this.running.set(ask.requestId, { ...ask, grant: this });
     this.held += ask.hold;
     this.#demand.admitted(ask.hold, ask.input, now);
   }
