@@ -17,11 +17,11 @@ import { until } from "../helpers/until.ts";
 /** Rounds at the edge of each limit; set CHORUS_TEST_RUNS for more. */
 const ROUNDS = Number(process.env.CHORUS_TEST_RUNS ?? 3);
 
-/** A pool that counts its statements and can be away. */
+/** A pool that can be away, and counts its statements except those that post the log, which run by the clock. */
 function watched(pool: Pool) {
   const state = { statements: 0, isAway: false };
   const query: Pool["query"] = (text, values) => {
-    state.statements += 1;
+    if (!text.includes("post_settlements")) state.statements += 1;
     if (state.isAway) throw Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" });
     return pool.query(text, values);
   };
