@@ -44,7 +44,7 @@ const MAX_BYTES = 300;
 
 /** @returns undefined if there is nothing to compare: one model has answered in prose */
 export function draftsRecord(answer: Answer): DraftsRecord | undefined {
-  const { generation, kind, shape, text, model, drafted, fingerprintOf } = answer;
+  const { generation, kind, shape, model, drafted, fingerprintOf } = answer;
   const name = formName(kind, shape);
   if (name === undefined && !drafted) return undefined;
   const groups: (string | undefined)[] = [];
