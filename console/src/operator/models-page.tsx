@@ -48,8 +48,7 @@ export function ModelsPage() {
 }
 
 const COLUMNS: Column<ModelState>[] = [
-  { title: "Model", cell: ({ name }) => name },
-  { title: "Answered as", cell: (of) => <Version of={of} /> },
+  { title: "Model", cell: (of) => <Name of={of} /> },
   { title: "Tier", cell: ({ tier }) => tier },
   { title: "Vendor", cell: ({ vendor }) => vendor },
   { title: "Health", cell: (of) => <Health of={of} /> },
@@ -66,11 +65,13 @@ const COLUMNS: Column<ModelState>[] = [
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
 
-/** What the vendor says has answered, marked if the catalogue expects something else. */
-function Version({ of: { servedVersion, unexpectedVersion } }: { of: ModelState }) {
+/** The name, and what the vendor says has answered, marked if the catalogue expects something else. */
+function Name({ of: { name, servedVersion, unexpectedVersion } }: { of: ModelState }) {
   return (
     <>
-      {servedVersion} {unexpectedVersion && <span class="tag warn">unexpected</span>}
+      {name}
+      {servedVersion !== "" && <div class="soft small">answered as {servedVersion}</div>}
+      {unexpectedVersion && <span class="tag warn">unexpected</span>}
     </>
   );
 }

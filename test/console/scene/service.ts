@@ -52,7 +52,7 @@ const model = (name: string, vendor: string, tier: string, calls: bigint, shareO
 
 /** Models of every health. */
 export const models: MessageInitShape<typeof ModelStateSchema>[] = [
-  model("gpt-5-mini", "openai", "fast", 4120n, 0.61),
+  { ...model("gpt-5-mini", "openai", "fast", 4120n, 0.61), servedVersion: "gpt-5-mini-2025-08-07" },
   { ...model("claude-sonnet-5", "anthropic", "strong", 1804n, 0.27), health: ModelHealth.DEGRADED, failedCalls: 451n },
   {
     ...model("gemini-3-pro", "google", "strong", 820n, 0.12),
@@ -60,6 +60,8 @@ export const models: MessageInitShape<typeof ModelStateSchema>[] = [
     failedCalls: 803n,
     openCircuits: 2,
     waiting: 4n,
+    servedVersion: "gemini-3.1-pro",
+    unexpectedVersion: true,
   },
   { name: "local-llama", vendor: "openai", tier: "fast", health: ModelHealth.UNUSED, replicas: 2 },
 ];
