@@ -8,7 +8,8 @@ import {
   SetAlertsResponseSchema,
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { words } from "../contract/json-names.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient } from "./clients.ts";
+import { show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -35,7 +36,7 @@ export function addAlerts(program: Command): void {
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(AlertService, command);
       const { alerts: found } = await client.getAlerts({ workspace });
-      if (found) print(found, command);
+      if (found) show(command, AlertsSchema, found, print);
       else if (wantsJson(command)) printJson({});
       else console.log("No alerts are set.");
     });
@@ -107,9 +108,10 @@ function addSet(alerts: Command): void {
           ...share("failureShare", "--failure-share", given.failureShare),
         },
       });
-      if (wantsJson(command)) return printJson(messageJson(SetAlertsResponseSchema, response));
-      if (response.alerts) print(response.alerts, command);
-      if (response.secret) console.log(`\nSecret of the signatures, shown only once: ${response.secret}`);
+      show(command, SetAlertsResponseSchema, response, ({ alerts: set, secret }) => {
+        if (set) print(set);
+        if (secret) console.log(`\nSecret of the signatures, shown only once: ${secret}`);
+      });
     });
 }
 
@@ -119,18 +121,12 @@ function share(member: string, flag: string, text: string | undefined): Record<s
   return { [member]: Number(text) };
 }
 
-function print(alerts: Alerts, command: Command): void {
-  if (wantsJson(command)) {
-    printJson(messageJson(AlertsSchema, alerts));
-    return;
-  }
-  printTable(
-    ["ALERT", "VALUE"],
-    [
-      ["webhook", alerts.webhookUrl],
-      ["credit below", alerts.creditBelow || "none"],
-      ["share of a spend limit", `${alerts.spendShare ?? "none"}`],
-      ["share of failed requests", `${alerts.failureShare ?? "none"}`],
-    ],
-  );
+function print({ webhookUrl, creditBelow, spendShare, failureShare }: Alerts): void {
+  const rows = [
+    ["webhook", webhookUrl],
+    ["credit below", creditBelow || "none"],
+    ["share of a spend limit", `${spendShare ?? "none"}`],
+    ["share of failed requests", `${failureShare ?? "none"}`],
+  ];
+  printTable(["ALERT", "VALUE"], rows);
 }

@@ -13,9 +13,9 @@ import {
 import { wordOf } from "../contract/json-names.ts";
 import { type AskOptions, readAskRequest } from "./ask-input.ts";
 import { withAskKey } from "./ask-key.ts";
-import { callerClient, wantsJson } from "./clients.ts";
+import { callerClient } from "./clients.ts";
+import { repeated, wantsJson } from "./command.ts";
 import { messageJson, printJson, safe } from "./print.ts";
-import { repeated } from "./repeated.ts";
 import { statusLine } from "./status.ts";
 import { CliError, type Secret } from "./target.ts";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { wantsJson } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import type { CalibrationOptions } from "./run-calibration.ts";
 
 /** `chorus calibrate`: measures the accuracy of every model of the catalogue. Needs no running service. */

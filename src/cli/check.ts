@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { CheckBooksResponseSchema, CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable } from "./print.ts";
 import { CliError } from "./target.ts";
 

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
-import { CliError, findTarget, type GlobalOptions, type Secret } from "./target.ts";
+import { CliError, findTarget, type Secret } from "./target.ts";
 
 /** The service does not accept a key or token. */
 class RefusedSecret extends CliError {
@@ -15,14 +15,7 @@ export function isRefusedSecret(error: unknown): boolean {
   return error instanceof RefusedSecret || (error instanceof Error && error.cause instanceof RefusedSecret);
 }
 
-/** Whether `--json` is set. */
-export function wantsJson(command: Command): boolean {
-  return command.optsWithGlobals<GlobalOptions>().json ?? false;
-}
-
-/**
- * A client that authenticates with the token of an operator or owner. @throws CliError if there is none
- */
+/** A client that authenticates with the token of an operator or owner. @throws CliError if there is none */
 export async function operatorClient<S extends DescService>(service: S, command: Command): Promise<Client<S>> {
   const { rpcUrl, token, tokenFile } = await findTarget(command);
   if (!token) {

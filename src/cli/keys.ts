@@ -6,16 +6,14 @@ import {
   KeySchema,
   KeyService,
   RevokeKeyResponseSchema,
-  type Scope,
   ScopeSchema,
   type UpdateKeyRequestSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { numberOf, wordOf, words } from "../contract/json-names.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { wordOf } from "../contract/json-names.ts";
+import { operatorClient } from "./clients.ts";
+import { enumOf, readPages, repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { repeated } from "./repeated.ts";
-import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {
@@ -43,14 +41,13 @@ function addCreate(keys: Command): void {
         const response = await client.createKey({
           workspace: options.workspace ?? "",
           name: options.name ?? "",
-          scopes: (options.scope ?? []).map(scopeOf),
+          scopes: (options.scope ?? []).map((text) => enumOf("--scope", ScopeSchema, text)),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
         });
-        if (wantsJson(command)) printJson(messageJson(CreateKeyResponseSchema, response));
-        else {
-          printKeys(response.key ? [response.key] : []);
-          console.log(`\nSecret (shown only once): ${response.secret}`);
-        }
+        show(command, CreateKeyResponseSchema, response, ({ key, secret }) => {
+          printKey({ key });
+          console.log(`\nSecret (shown only once): ${secret}`);
+        });
       },
     );
 }
@@ -62,15 +59,9 @@ function addList(keys: Command): void {
     .option("--workspace <workspace>", "keys of this workspace only")
     .action(async ({ workspace = "" }: { workspace?: string }, command: Command) => {
       const client = await operatorClient(KeyService, command);
-      const all: Key[] = [];
-      let pageToken = "";
-      do {
-        const page = await client.listKeys({ workspace, pageSize: 1000, pageToken });
-        all.push(...page.keys);
-        pageToken = page.nextPageToken;
-      } while (pageToken !== "");
-      if (wantsJson(command)) printJson({ keys: all.map((key) => messageJson(KeySchema, key)) });
-      else printKeys(all);
+      const { entries } = await readPages("keys", (page) => client.listKeys({ workspace, ...page }));
+      if (wantsJson(command)) printJson({ keys: entries.map((key) => messageJson(KeySchema, key)) });
+      else printKeys(entries);
     });
 }
 
@@ -88,8 +79,7 @@ function addUpdate(keys: Command): void {
         ...(name === undefined ? {} : { name }),
         ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
       });
-      if (wantsJson(command)) printJson(messageJson(UpdateKeyResponseSchema, response));
-      else printKeys(response.key ? [response.key] : []);
+      show(command, UpdateKeyResponseSchema, response, printKey);
     });
 }
 
@@ -100,12 +90,15 @@ function addRevoke(keys: Command): void {
     .argument("<id>", "identifier of the key, such as key_…")
     .action(async (id: string, _: unknown, command: Command) => {
       const response = await (await operatorClient(KeyService, command)).revokeKey({ id });
-      if (wantsJson(command)) printJson(messageJson(RevokeKeyResponseSchema, response));
-      else printKeys(response.key ? [response.key] : []);
+      show(command, RevokeKeyResponseSchema, response, printKey);
     });
 }
 
-function printKeys(keys: Key[]): void {
+function printKey({ key }: { key?: Key | undefined }): void {
+  printKeys(key ? [key] : []);
+}
+
+function printKeys(keys: readonly Key[]): void {
   const rows = keys.map((key) => [
     key.id,
     key.workspace,
@@ -122,10 +115,4 @@ function printKeys(keys: Key[]): void {
 function expiryOf(text: string): NonNullable<MessageInitShape<typeof UpdateKeyRequestSchema>["expiry"]> {
   if (text === "never") return { case: "neverExpires", value: {} };
   return { case: "expiresAt", value: parseTime("--expires", text, 1) };
-}
-
-function scopeOf(text: string): Scope {
-  const scope = numberOf(ScopeSchema, text);
-  if (scope) return scope;
-  throw new CliError(`--scope must be one of ${[...words(ScopeSchema).values()].join(", ")}, but is "${text}".`);
 }

@@ -8,10 +8,11 @@ import {
   type Workspace,
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { type QuotasResponse, type SpendPeriod, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { type QuotasResponse, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { LIMIT_NAMES } from "../config/tiers.ts";
-import { numberOf, words } from "../contract/json-names.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { numberOf } from "../contract/json-names.ts";
+import { operatorClient } from "./clients.ts";
+import { enumOf, OWN_WORKSPACE, wantsJson } from "./command.ts";
 import { number, printJson, printTable } from "./print.ts";
 import { CliError } from "./target.ts";
 import { limitsJson, overridesJson, printWorkspace, spendLimitsJson } from "./workspaces.ts";
@@ -41,7 +42,7 @@ export function addLimits(program: Command): void {
   limits
     .command("show")
     .description("show the limits in force and how much of them is used")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       const { workspace: found } = await client.getWorkspace({ workspace });
@@ -74,11 +75,15 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("set")
     .description("set or replace the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .requiredOption("--period <period>", "day, week or month")
     .requiredOption("--amount <credits>", "credits, from 0")
     .action(async (workspace = "", options: { period: string; amount: string }, command: Command) => {
-      const request = { workspace, period: periodOf(options.period), amount: options.amount };
+      const request = {
+        workspace,
+        period: enumOf("--period", SpendPeriodSchema, options.period),
+        amount: options.amount,
+      };
       const client = await operatorClient(CreditService, command);
       printSpendLimits((await client.setSpendLimit(request)).spendLimits, command);
     });
@@ -86,10 +91,10 @@ export function addSpendLimits(program: Command): void {
   limits
     .command("clear")
     .description("remove the limit of a period")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .requiredOption("--period <period>", "day, week or month")
     .action(async (workspace = "", options: { period: string }, command: Command) => {
-      const request = { workspace, period: periodOf(options.period) };
+      const request = { workspace, period: enumOf("--period", SpendPeriodSchema, options.period) };
       const client = await operatorClient(CreditService, command);
       printSpendLimits((await client.clearSpendLimit(request)).spendLimits, command);
     });
@@ -97,12 +102,6 @@ export function addSpendLimits(program: Command): void {
 
 function flagOf(name: string): string {
   return `--${name.replaceAll("_", "-")}`;
-}
-
-function periodOf(text: string): SpendPeriod {
-  const period = numberOf(SpendPeriodSchema, text);
-  if (period) return period;
-  throw new CliError(`--period must be one of ${[...words(SpendPeriodSchema).values()].join(", ")}, but is "${text}".`);
 }
 
 function overrideOf(limit: string, text: string): MessageInitShape<typeof LimitOverrideSchema> {
@@ -149,13 +148,10 @@ function usedOf({ windows, concurrentRequests }: QuotasResponse): Record<string,
 
 function printSpendLimits(settings: readonly SpendLimitSetting[], command: Command): void {
   const limits = spendLimitsJson(settings);
+  const rows = ["day", "week", "month"].map((period) => {
+    const amount = limits[period];
+    return [period, amount === undefined ? "none" : number(amount)];
+  });
   if (wantsJson(command)) printJson({ spend_limits: limits });
-  else
-    printTable(
-      ["PERIOD", "CREDITS"],
-      ["day", "week", "month"].map((period) => {
-        const amount = limits[period];
-        return [period, amount === undefined ? "none" : number(amount)];
-      }),
-    );
+  else printTable(["PERIOD", "CREDITS"], rows);
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { readWithFiles } from "../config/file-variables.ts";
-import { wantsJson } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import { printJson } from "./print.ts";
 import { CliError } from "./target.ts";
 

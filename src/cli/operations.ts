@@ -8,8 +8,18 @@ import {
   type ReplicaState,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { wordOf } from "../contract/json-names.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
-import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
+import { operatorClient } from "./clients.ts";
+import { show } from "./command.ts";
+import { number, printTable, timeText } from "./print.ts";
+
+const MODEL = [
+  ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED"],
+  ...["FIRST MS", "95 % MS", "USD", "RUNNING"],
+];
+const REPLICA = [
+  ...["HOST", "PID", "VERSION", "STARTED (UTC)", "RUNNING", "MB", "LOOP MS", "JOURNAL", "SET ASIDE", "OVERLOAD"],
+];
+const GRANTS = ["HOST", "PID", "WORKSPACES", "CREDITS", "HELD", "CONCURRENT", "OLDEST (UTC)"];
 
 /** `chorus models`: what is configured, and what the replicas know of it. */
 export function addModels(program: Command): void {
@@ -18,26 +28,7 @@ export function addModels(program: Command): void {
     .description("list the models of the catalogue: health, and calls of the last 15 minutes over all replicas")
     .action(async (_: unknown, command: Command) => {
       const response = await (await operatorClient(OperationsService, command)).listModels({});
-      if (wantsJson(command)) printJson(messageJson(ListModelsResponseSchema, response));
-      else {
-        printTable(
-          [
-            "MODEL",
-            "ANSWERED AS",
-            "TIER",
-            "VENDOR",
-            "HEALTH",
-            "CALLS",
-            "SHARE",
-            "FAILED",
-            "FIRST MS",
-            "95 % MS",
-            "USD",
-            "RUNNING",
-          ],
-          response.models.map(modelRow),
-        );
-      }
+      show(command, ListModelsResponseSchema, response, ({ models }) => printTable(MODEL, models.map(modelRow)));
     });
 }
 
@@ -68,18 +59,11 @@ export function addReplicas(program: Command): void {
     .description("list the replicas that run: state, journal, what they refused under overload, and grants")
     .action(async (_: unknown, command: Command) => {
       const response = await (await operatorClient(OperationsService, command)).listReplicas({});
-      if (wantsJson(command)) printJson(messageJson(ListReplicasResponseSchema, response));
-      else {
-        printTable(
-          ["HOST", "PID", "VERSION", "STARTED (UTC)", "RUNNING", "MB", "LOOP MS", "JOURNAL", "SET ASIDE", "OVERLOAD"],
-          response.replicas.map(replicaRow),
-        );
+      show(command, ListReplicasResponseSchema, response, ({ replicas }) => {
+        printTable(REPLICA, replicas.map(replicaRow));
         console.log("\nGrants: what replicas have reserved of workspaces");
-        printTable(
-          ["HOST", "PID", "WORKSPACES", "CREDITS", "HELD", "CONCURRENT", "OLDEST (UTC)"],
-          response.replicas.map(grantsRow),
-        );
-      }
+        printTable(GRANTS, replicas.map(grantsRow));
+      });
     });
 }
 

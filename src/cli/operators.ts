@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { wantsJson } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import { printJson } from "./print.ts";
 
 /** `chorus operators`: works on the database, for an operator who has lost the token. */

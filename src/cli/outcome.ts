@@ -6,8 +6,8 @@ import {
   RecordOutcomeResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { withAskKey } from "./ask-key.ts";
-import { callerClient, wantsJson } from "./clients.ts";
-import { messageJson, printJson } from "./print.ts";
+import { callerClient } from "./clients.ts";
+import { show } from "./command.ts";
 import { CliError, type Secret } from "./target.ts";
 
 interface Options {
@@ -58,6 +58,7 @@ function readOutcome(id: string, { score, correct, wrong, expected }: Options): 
 
 async function record(request: Request, command: Command, apiKey: Secret): Promise<void> {
   const response = await (await callerClient(GenerationService, command, apiKey)).recordOutcome(request);
-  if (wantsJson(command)) printJson(messageJson(RecordOutcomeResponseSchema, response));
-  else console.log(`recorded the score ${response.score} for ${response.generationId}`);
+  show(command, RecordOutcomeResponseSchema, response, ({ score, generationId }) =>
+    console.log(`recorded the score ${score} for ${generationId}`),
+  );
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import { printJson, printTable, timeText } from "./print.ts";
 import { findTarget } from "./target.ts";
 import { parseTime } from "./time.ts";

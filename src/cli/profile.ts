@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { addProfile, type Profiles, profilesFile, writeProfiles } from "../discovery/profiles.ts";
-import { wantsJson } from "./clients.ts";
+import { wantsJson } from "./command.ts";
 import { printJson, printTable } from "./print.ts";
 import { CliError, type GlobalOptions, storedProfiles } from "./target.ts";
 

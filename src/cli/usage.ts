@@ -8,7 +8,8 @@ import {
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { bar, sparkline } from "./chart.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient } from "./clients.ts";
+import { OWN_WORKSPACE, wantsJson } from "./command.ts";
 import { number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
@@ -37,7 +38,7 @@ export function addUsage(program: Command): void {
   program
     .command("usage")
     .description("show the usage of a workspace")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .option(
       "--from <time>",
       "start: a time such as 2027-01-31T00:00:00Z, or a duration before now such as 7d (default: 30 days before --to)",

@@ -17,7 +17,8 @@ import {
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../contract/json-names.ts";
-import { operatorClient, wantsJson } from "./clients.ts";
+import { operatorClient } from "./clients.ts";
+import { OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
 import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -41,24 +42,16 @@ export function addWorkspaces(program: Command): void {
     .description("list workspaces by name, with their use of the last 24 hours and what stops their requests")
     .action(async (_: unknown, command: Command) => {
       const client = await operatorClient(OperationsService, command);
-      const all: WorkspaceState[] = [];
-      let pageToken = "";
-      do {
-        const page = await client.listWorkspaceStates({ pageSize: 1000, pageToken });
-        all.push(...page.workspaces);
-        pageToken = page.nextPageToken;
-      } while (pageToken !== "");
-      if (wantsJson(command)) printJson({ workspaces: all.map(stateJson) });
-      else {
-        const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
-        printTable(header, all.map(stateRow));
-      }
+      const { entries } = await readPages("workspaces", (page) => client.listWorkspaceStates(page));
+      if (wantsJson(command)) return printJson({ workspaces: entries.map(stateJson) });
+      const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
+      printTable(header, entries.map(stateRow));
     });
 
   workspaces
     .command("show")
     .description("show a workspace, its balance and limits")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);

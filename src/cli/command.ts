@@ -1,0 +1,66 @@
+import type { DescEnum, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { numberOf, words } from "../contract/json-names.ts";
+import { messageJson, printJson } from "./print.ts";
+import { CliError, type GlobalOptions } from "./target.ts";
+
+/** Describes the argument of commands that owners use for their own workspace. */
+export const OWN_WORKSPACE = "name or identifier; an owner can omit it";
+
+/** Largest page of a list. */
+const MAX_PAGE = 1_000;
+
+/** Whether `--json` is set. */
+export function wantsJson(command: Command): boolean {
+  return command.optsWithGlobals<GlobalOptions>().json ?? false;
+}
+
+/** Prints a response: with `--json` as one JSON document, else as `print` does. */
+export function show<D extends DescMessage>(
+  command: Command,
+  desc: D,
+  message: MessageShape<D>,
+  print: (message: MessageShape<D>) => void,
+): void {
+  if (wantsJson(command)) printJson(messageJson(desc, message));
+  else print(message);
+}
+
+/**
+ * Reads a list in pages.
+ * @param member name of the list in a page
+ * @param most most entries to read
+ */
+export async function readPages<K extends string, Page extends { nextPageToken: string } & Record<K, unknown[]>>(
+  member: K,
+  read: (page: { pageSize: number; pageToken: string }) => Promise<Page>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ entries: Page[K][number][]; hasMore: boolean }> {
+  const entries: Page[K][number][] = [];
+  let pageToken = "";
+  do {
+    const page = await read({ pageSize: Math.min(MAX_PAGE, most - entries.length), pageToken });
+    entries.push(...page[member]);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "" && entries.length < most);
+  return { entries, hasMore: pageToken !== "" };
+}
+
+/** Reads `--limit`. @throws CliError */
+export function limitOf(text: string): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit < 1) throw new CliError(`--limit must be a whole number from 1, but is "${text}".`);
+  return limit;
+}
+
+/** Reads a word of an enum. @throws CliError with the words */
+export function enumOf(option: string, desc: DescEnum, text: string): number {
+  const number = numberOf(desc, text);
+  if (number) return number;
+  throw new CliError(`${option} must be one of ${[...words(desc).values()].join(", ")}, but is "${text}".`);
+}
+
+/** Collects the values of an option that may be given several times. */
+export function repeated(value: string, previous: string[] = []): string[] {
+  return [...previous, value];
+}
