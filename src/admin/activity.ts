@@ -1,13 +1,13 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
   ActorKindSchema,
   AnswerShapeSchema,
+  type Generation,
   type GenerationSchema,
-  ListAuditResponseSchema,
   type ListGenerationsRequest,
-  ListGenerationsResponseSchema,
+  type ListGenerationsResponseSchema,
   Outcome,
   OutcomeSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
@@ -30,36 +30,25 @@ export function createActivityAdmin(pool: Pool): ActivityAdmin {
   return { listGenerations: listGenerations(pool), listAudit: listAudit(pool) };
 }
 
-/** A row of `generations`. */
-interface GenerationRow {
-  id: string;
-  requestId: string;
-  /** Time of admission. */
-  at: Date;
-  micros: bigint;
-  keyId: string;
-  /** Present name of the key; may be empty. */
-  keyName: string;
-  streamed: boolean;
-  shape: string;
-  effort: string;
-  level: string;
-  inputTokens: bigint;
-  outputTokens: bigint;
-  cachedTokens: bigint;
-  /** Charge in millionths of a credit. */
-  charged: bigint;
-  latencyMs: number;
-  /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
-  outcome: string;
-  finishReason: string | null;
-  /** Calls of models, retries included; null if it is not known. */
-  modelCalls: number | null;
-  /** Score of the recorded outcome, 0 to 1; null without one. */
-  score: number | null;
-}
+type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "keyName" | "streamed"> &
+  Pick<Generation, "inputTokens" | "outputTokens" | "cachedTokens" | "latencyMs"> & {
+    /** Time of admission. */
+    at: Date;
+    micros: bigint;
+    shape: string;
+    effort: string;
+    level: string;
+    /** Charge in millionths of a credit. */
+    charged: bigint;
+    /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
+    outcome: string;
+    finishReason: string | null;
+    /** Calls of models, retries included; null if it is not known. */
+    modelCalls: number | null;
+    /** Score of the recorded outcome, 0 to 1; null without one. */
+    score: number | null;
+  };
 
-/** Extent of a search. */
 interface Search {
   /** Number of rows searched. */
   searched: bigint;
@@ -116,7 +105,7 @@ function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
        order by f.created_at desc, f.id desc`,
       values,
     );
-    return create(ListGenerationsResponseSchema, pageOfFound(rows, size, limit));
+    return pageOfFound(rows, size, limit);
   };
 }
 
@@ -248,6 +237,6 @@ function listAudit(pool: Pool): ActivityAdmin["listAudit"] {
       at: timestampFromDate(at),
       actorKind: numberOf(ActorKindSchema, actorKind),
     }));
-    return create(ListAuditResponseSchema, { entries, nextPageToken });
+    return { entries, nextPageToken };
   };
 }

@@ -1,21 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type BooksDifference,
-  CheckBooksResponseSchema,
   type ClearSpendLimitRequest,
-  ClearSpendLimitResponseSchema,
   type CreditService,
-  DeductResponseSchema,
   type GrantRequest,
-  GrantResponseSchema,
+  type GrantResponseSchema,
   LedgerEntryKindSchema,
-  ListLedgerResponseSchema,
-  PurchaseResponseSchema,
   type SetSpendLimitRequest,
-  SetSpendLimitResponseSchema,
-  type SpendLimitSettingSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
@@ -33,19 +26,13 @@ type CreditAdmin = Admin<typeof CreditService>;
 /** Books credit for operators; shows the ledger and sets spend limits for operators and owners. */
 export function createCreditAdmin(pool: Pool): CreditAdmin {
   return {
-    grant: async (request, actor) => create(GrantResponseSchema, await book(pool, "grant", request, actor)),
-    deduct: async (request, actor) => create(DeductResponseSchema, await book(pool, "adjustment", request, actor)),
-    purchase: async (request, actor) => create(PurchaseResponseSchema, await book(pool, "purchase", request, actor)),
+    grant: (request, actor) => book(pool, "grant", request, actor),
+    deduct: (request, actor) => book(pool, "adjustment", request, actor),
+    purchase: (request, actor) => book(pool, "purchase", request, actor),
     listLedger: listLedger(pool),
     checkBooks: checkBooks(pool),
-    async setSpendLimit(request, actor) {
-      const spendLimits = await changeSpendLimit(pool, request, actor);
-      return create(SetSpendLimitResponseSchema, { spendLimits });
-    },
-    async clearSpendLimit(request, actor) {
-      const spendLimits = await changeSpendLimit(pool, request, actor);
-      return create(ClearSpendLimitResponseSchema, { spendLimits });
-    },
+    setSpendLimit: (request, actor) => changeSpendLimit(pool, request, actor),
+    clearSpendLimit: (request, actor) => changeSpendLimit(pool, request, actor),
   };
 }
 
@@ -185,7 +172,7 @@ function listLedger(pool: Pool): CreditAdmin["listLedger"] {
       held: amountText(held),
       balance: amountText(balance),
     }));
-    return create(ListLedgerResponseSchema, { entries, nextPageToken });
+    return { entries, nextPageToken };
   };
 }
 
@@ -206,7 +193,7 @@ function checkBooks(pool: Pool): CreditAdmin["checkBooks"] {
         ),
       { timeoutMs: CHECK_MS },
     );
-    return create(CheckBooksResponseSchema, { differences });
+    return { differences };
   };
 }
 
@@ -214,11 +201,7 @@ function checkBooks(pool: Pool): CreditAdmin["checkBooks"] {
  * Limits the purchased credit that requests may spend in a calendar period. It applies to requests admitted afterwards.
  * @returns all spend limits in force
  */
-async function changeSpendLimit(
-  pool: Pool,
-  request: SetSpendLimitRequest | ClearSpendLimitRequest,
-  actor: Actor,
-): Promise<MessageInitShape<typeof SpendLimitSettingSchema>[]> {
+async function changeSpendLimit(pool: Pool, request: SetSpendLimitRequest | ClearSpendLimitRequest, actor: Actor) {
   const period = readEnum("period", SpendPeriodSchema, request.period);
   if (period === "")
     throw invalid("period", `period must be one of ${[...words(SpendPeriodSchema).values()].join(", ")}.`);
@@ -235,6 +218,6 @@ async function changeSpendLimit(
     const details = amount === undefined ? { period } : { period, amount: amountText(amount) };
     await record(query, actor, id, action, details);
     await query("select call_back($1)", [id]);
-    return spendLimitMessages(row?.limits ?? {});
+    return { spendLimits: spendLimitMessages(row?.limits ?? {}) };
   });
 }

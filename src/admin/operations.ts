@@ -1,10 +1,7 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type GrantsStateSchema,
-  ListModelsResponseSchema,
-  ListReplicasResponseSchema,
-  ListWorkspaceStatesResponseSchema,
   ModelHealth,
   type ModelStateSchema,
   type OperationsService,
@@ -34,7 +31,7 @@ export function createOperationsAdmin(pool: Pool): OperationsAdmin {
       const all = sum(reports.map(({ calls }) => calls));
       // A Map keeps the order of the catalogue.
       const byName = Map.groupBy(reports, ({ model }) => model);
-      return create(ListModelsResponseSchema, { models: [...byName.values()].map((of) => modelMessage(of, all)) });
+      return { models: [...byName.values()].map((of) => modelMessage(of, all)) };
     },
     listReplicas: listReplicas(pool),
     listWorkspaceStates: listWorkspaceStates(pool),
@@ -100,9 +97,9 @@ function listReplicas(pool: Pool): OperationsAdmin["listReplicas"] {
       [replicas.map(({ id }) => id)],
     );
     const grants = new Map(rows.map((row) => [row.replica, row]));
-    return create(ListReplicasResponseSchema, {
+    return {
       replicas: replicas.map((replica) => replicaMessage(replica, grants.get(replica.id))),
-    });
+    };
   };
 }
 
@@ -149,7 +146,6 @@ interface StateRow extends WorkspaceRow {
   failed: bigint;
   /** In millionths of a credit. */
   charged: bigint;
-  /** Names of the limits that are reached now. */
   reached: string[];
 }
 
@@ -179,7 +175,7 @@ function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"]
       [after, size + 1],
     );
     const { rows, nextPageToken } = pageOf(found, size, ({ name }) => name);
-    return create(ListWorkspaceStatesResponseSchema, {
+    return {
       workspaces: rows.map((row) => ({
         workspace: workspaceMessage(row),
         condition: conditionOf(row),
@@ -189,7 +185,7 @@ function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"]
         credits: amountText(row.charged),
       })),
       nextPageToken,
-    });
+    };
   };
 }
 

@@ -5,6 +5,7 @@ import {
   type RecordOutcomeResponse,
   RecordOutcomeResponseSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
+import type { Clock } from "../contract/clock.ts";
 import { Failure, invalid } from "../contract/failure.ts";
 import { timeOfGeneration } from "../contract/generation-id.ts";
 import { digestsOf } from "../outcomes/form.ts";
@@ -23,8 +24,7 @@ interface Options {
   workspaceId: string;
   /** Posts what waits in the log of a workspace. */
   post(workspaceId: string): Promise<void>;
-  /** Milliseconds since 1970, for tests; undefined: the database's clock. */
-  clock: (() => number) | undefined;
+  clock: Clock | undefined;
 }
 
 /**

@@ -18,7 +18,6 @@ export interface ReplicaProcess {
   readonly version: string;
 }
 
-/** A replica that runs. */
 export interface Replica {
   readonly id: string;
   /** Time of the report. */
@@ -68,7 +67,6 @@ export function startReports(
   };
 }
 
-/** Reads the replicas that have reported lately. */
 export function readReplicas(pool: Pool): Promise<Replica[]> {
   return pool.query<Replica>(
     `select replica as id, at, report from replica_reports

@@ -1,19 +1,7 @@
-import type { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
-import type { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
-import type { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
-import type { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
-import type { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
-import type { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
-import type { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import type {
-  MetricsRequest,
-  MetricsResponse,
-  QuotasResponse,
-  RecordOutcomeRequest,
-  RecordOutcomeResponse,
-} from "../../gen/chorus/v1/generation_pb.js";
+import type { MetricsRequest, RecordOutcomeRequest } from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
+import type { Clock } from "../contract/clock.ts";
 import { createShares } from "../overload/shares.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
@@ -24,39 +12,18 @@ import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
 import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
-import type { Admin } from "./shared/admin.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
-import { createOwnerSessions, type OwnerSession } from "./sign-in/owner-sessions.ts";
-import type { Session, Sessions } from "./sign-in/sessions.ts";
-import { createOperatorSignIn, createOwnerSignIn, type SignIn } from "./sign-in/sign-in.ts";
-import { createTokens, type Tokens } from "./sign-in/tokens.ts";
+import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
+import { createOperatorSignIn, createOwnerSignIn } from "./sign-in/sign-in.ts";
+import { createTokens } from "./sign-in/tokens.ts";
 import { readMetrics } from "./usage/metrics.ts";
 import { createQuotas } from "./usage/quotas.ts";
 import { createUsageAdmin } from "./usage/service.ts";
 import { createWorkspaceAdmin } from "./workspaces/service.ts";
 
 /** The use cases of the back office. Every method throws Failure, `overloaded` when the database is unavailable. */
-export interface AdminServices {
-  /** Authenticates an operator or owner token and checks its rights. */
-  readonly authorizeActor: Tokens["authenticate"];
-  recordOutcome(request: RecordOutcomeRequest, caller: Caller): Promise<RecordOutcomeResponse>;
-  quotas(caller: Caller): Promise<QuotasResponse>;
-  metrics(request: MetricsRequest, caller: Caller): Promise<MetricsResponse>;
-  readonly workspaces: Admin<typeof WorkspaceService>;
-  readonly credits: Admin<typeof CreditService>;
-  readonly keys: Admin<typeof KeyService>;
-  readonly usage: Admin<typeof UsageService>;
-  readonly activity: Admin<typeof ActivityService>;
-  readonly operations: Admin<typeof OperationsService>;
-  readonly alerts: Admin<typeof AlertService>;
-  /** Sessions of the console. */
-  readonly sessions: Pick<Sessions<OwnerSession>, "authenticate" | "close">;
-  readonly signIn: SignIn<OwnerSession>;
-  /** Sessions of the operator's side of the console. */
-  readonly operatorSessions: Pick<Sessions<Session>, "authenticate" | "close">;
-  readonly operatorSignIn: SignIn<Session>;
-}
+export type AdminServices = ReturnType<typeof createAdminServices>;
 
 export interface AdminParts {
   /** Connections for administration. */
@@ -74,11 +41,10 @@ export interface AdminParts {
   report(workspaceId: string): Promise<void>;
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
   postLog(workspaceId: string | undefined): Promise<void>;
-  /** Returns milliseconds since 1970, for tests. */
-  readonly clock?: () => number;
+  readonly clock?: Clock;
 }
 
-export function createAdminServices(parts: AdminParts): AdminServices {
+export function createAdminServices(parts: AdminParts) {
   const { notifications, keyCache, telemetry, rates, checkUrl, report, postLog } = parts;
   const pool = forCallers(parts.pool);
   const clock = parts.clock ?? Date.now;
@@ -90,11 +56,12 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   // Figures include each answer that was delivered before they are read.
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
   return {
+    /** Authenticates an operator or owner token and checks its rights. */
     authorizeActor: tokens.authenticate,
-    recordOutcome: (request, { workspaceId }) =>
+    recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
-    quotas: (caller) => shares.run(caller.workspaceId, () => quotas(caller)),
-    metrics: (request, { workspaceId }) =>
+    quotas: (caller: Caller) => shares.run(caller.workspaceId, () => quotas(caller)),
+    metrics: (request: MetricsRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, async () => {
         await postLog(workspaceId);
         return readMetrics(pool, request, { workspaceId, keyId: "" });
@@ -106,8 +73,10 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     activity: posted(createActivityAdmin(pool)),
     operations: posted(createOperationsAdmin(pool)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
+    /** Sessions of the console. */
     sessions,
     signIn: createOwnerSignIn(tokens, sessions, shares),
+    /** Sessions of the operator's side of the console. */
     operatorSessions,
     operatorSignIn: createOperatorSignIn(tokens, operatorSessions),
   };

@@ -31,10 +31,10 @@ type Calls<S extends DescService> = {
 /** The same methods for requests in short form. Without an actor, an operator calls. */
 function calls<S extends DescService>(service: S, admin: Admin<S>): Calls<S> {
   const functions = admin as Record<string, (request: unknown, actor: Actor) => unknown>;
-  const methods = service.methods.map(({ localName, input }) => [
+  const methods = service.methods.map(({ localName, input, output }) => [
     localName,
     async (request: MessageInitShape<DescMessage>, actor: Actor = OPERATOR) =>
-      functions[localName]?.(create(input, request), actor),
+      create(output, (await functions[localName]?.(create(input, request), actor)) as Record<string, unknown>),
   ]);
   return Object.fromEntries(methods) as Calls<S>;
 }

@@ -15,7 +15,6 @@ export type KeyAdmin = Admin<typeof KeyService>;
 export interface KeyRow {
   id: string;
   workspaceId: string;
-  /** Name of the workspace. */
   workspace: string;
   name: string;
   /** The first characters of the secret. */
@@ -30,7 +29,6 @@ export interface KeyRow {
   console: boolean;
 }
 
-/** Columns of a key `k` with its workspace `w`. */
 export const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.scopes,
   k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.console`;
 

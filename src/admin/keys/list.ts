@@ -1,7 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type KeyUseSchema, ListKeysResponseSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import type { KeyUseSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { hashSecret } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import type { Pool } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
 import { confinedTo } from "../shared/audit.ts";
@@ -14,9 +15,8 @@ import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 /**
  * Lists keys in pages, newest first, with revoked and expired ones. An operator who names no workspace gets the keys of
  * all.
- * @param clock returns milliseconds since 1970
  */
-export function listKeys(pool: Pool, clock: () => number): KeyAdmin["listKeys"] {
+export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
   return async ({ workspace, pageSize, pageToken, search, activeOnly, withUse }, actor) => {
     checkLabel("search", search);
     const size = sizeOfPage(pageSize);
@@ -42,7 +42,7 @@ export function listKeys(pool: Pool, clock: () => number): KeyAdmin["listKeys"] 
     const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);
     const uses = withUse ? await readUse(pool, rows, now) : undefined;
     const messages = rows.map((row) => keyMessage(row, uses?.get(row.id)));
-    return create(ListKeysResponseSchema, { keys: messages, nextPageToken });
+    return { keys: messages, nextPageToken };
   };
 }
 

@@ -1,20 +1,104 @@
-import type { Authenticator } from "../../admission/authenticate.ts";
-import type { Pool } from "../../store/pool.ts";
-import { revokeKey, updateKey } from "./change.ts";
-import { createKey } from "./create.ts";
-import type { KeyAdmin } from "./key.ts";
+import { randomBytes } from "node:crypto";
+import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { type Authenticator, SCOPES } from "../../admission/authenticate.ts";
+import { createSecret, hashSecret, prefixOf } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
+import { Failure, invalid } from "../../contract/failure.ts";
+import { readEnum } from "../../contract/json-names.ts";
+import type { Pool, Query } from "../../store/pool.ts";
+import { type Actor, confinedTo, record } from "../shared/audit.ts";
+import { checkLabel, readExpiry } from "../shared/fields.ts";
+import { findWorkspace } from "../workspaces/workspace.ts";
+import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 import { listKeys } from "./list.ts";
 
 /**
  * Manages API keys for operators, and those of the own workspace for owners.
- * @param cache forgets changed keys
- * @param clock returns milliseconds since 1970
+ * @param cache forgets changed keys. Other replicas apply a change within a second
  */
-export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">, clock: () => number): KeyAdmin {
+export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">, clock: Clock): KeyAdmin {
+  /**
+   * @param make changes the key, which is locked until the transaction ends, and returns it as it is afterwards
+   * @throws Failure `unknown_entity`, or `invalid_request` for the console's key
+   */
+  async function changeKey(id: string, actor: Actor, make: (query: Query, key: KeyRow) => Promise<KeyRow>) {
+    const { hash, key } = await pool.tx(async (query) => {
+      const [row] = await query<KeyRow & { hash: Buffer }>(
+        `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
+         where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
+        [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
+      );
+      if (!row) {
+        // The message does not repeat the identifier, because it may be a secret that was pasted by mistake.
+        throw new Failure("unknown_entity", {
+          field: "id",
+          message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
+        });
+      }
+      if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
+      const { hash, ...before } = row;
+      return { hash, key: await make(query, before) };
+    });
+    cache.forget(hash);
+    return { key: keyMessage(key) };
+  }
+
   return {
-    createKey: createKey(pool, clock),
-    updateKey: updateKey(pool, cache, clock),
     listKeys: listKeys(pool, clock),
-    revokeKey: revokeKey(pool, cache, clock),
+
+    async createKey({ workspace, name, scopes: numbers, expiresAt }, actor) {
+      checkLabel("name", name);
+      const scopes = numbers.length > 0 ? [...new Set(numbers.map(readScope))] : [...SCOPES];
+      const now = clock();
+      const expiry = readExpiry(expiresAt, now);
+      const secret = createSecret("ck_");
+      const key = await pool.tx(async (query) => {
+        const { id: workspaceId } = await findWorkspace(query, actor, workspace);
+        const id = `key_${randomBytes(12).toString("hex")}`;
+        const [row] = await query<KeyRow>(
+          `with k as (
+             insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
+           select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
+          [workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
+        );
+        if (!row) throw new Failure("unknown_entity", { field: "workspace" });
+        await record(query, actor, workspaceId, "key.create", { id, name, scopes, expires_at: expiry });
+        return row;
+      });
+      return { key: keyMessage(key), secret };
+    },
+
+    async updateKey({ id, name, expiry }, actor) {
+      if (name === undefined && expiry.case === undefined) {
+        throw invalid("name", "Set at least one of name, expires_at and never_expires.");
+      }
+      if (name !== undefined) checkLabel("name", name);
+      const expiresAt = expiry.case === "expiresAt" ? readExpiry(expiry.value, clock()) : null;
+      return changeKey(id, actor, async (query, key) => {
+        const after = { name: name ?? key.name, expiresAt: expiry.case === undefined ? key.expiresAt : expiresAt };
+        await query("update api_keys set name = $2, expires_at = $3 where id = $1", [id, after.name, after.expiresAt]);
+        const details = { id, name: after.name, expires_at: after.expiresAt };
+        await record(query, actor, key.workspaceId, "key.update", details);
+        return { ...key, ...after };
+      });
+    },
+
+    /** Revoking a key again changes nothing. */
+    async revokeKey({ id }, actor) {
+      return changeKey(id, actor, async (query, key) => {
+        if (key.revokedAt) return key;
+        const revokedAt = new Date(clock());
+        await query("update api_keys set revoked_at = $2 where id = $1", [id, revokedAt]);
+        await record(query, actor, key.workspaceId, "key.revoke", { id });
+        return { ...key, revokedAt };
+      });
+    },
   };
+}
+
+function readScope(number: number, i: number): string {
+  const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);
+  if (scope === "") throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
+  return scope;
 }

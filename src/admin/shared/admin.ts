@@ -1,4 +1,4 @@
-import type { DescMessage, DescService, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { Actor } from "./audit.ts";
 
 /**
@@ -10,6 +10,6 @@ export type Admin<S extends DescService> = {
     input: infer I extends DescMessage;
     output: infer O extends DescMessage;
   }
-    ? (request: MessageShape<I>, actor: Actor) => Promise<MessageShape<O>>
+    ? (request: MessageShape<I>, actor: Actor) => Promise<MessageInitShape<O>>
     : never;
 };

@@ -39,10 +39,7 @@ export async function record(
 /** In place of a workspace: the entry concerns the service as a whole. */
 export const WHOLE_SERVICE = "";
 
-/**
- * Records a change that the service makes to itself.
- * @param id why it acts, such as `reload`
- */
+/** Records a change that the service makes to itself. @param id why it acts, such as `reload` */
 export function recordByService(pool: Pool, id: string, action: string, details: object): Promise<void> {
   return record(pool.query, { kind: "service", id }, WHOLE_SERVICE, action, details);
 }

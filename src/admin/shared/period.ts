@@ -63,7 +63,6 @@ export function next(unit: Interval | "week", start: Date): Date {
   return end;
 }
 
-/** Number of intervals between two times. */
 export function points(interval: Interval, from: Date, to: Date): number {
   if (interval !== "month") return Math.ceil((to.getTime() - from.getTime()) / MS[interval]);
   return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;

@@ -1,6 +1,5 @@
 import { Failure } from "../../contract/failure.ts";
 
-/** Failed attempts that are allowed at once. */
 const BURST = 10;
 
 /** Time until one more attempt is allowed, in milliseconds. */
@@ -9,7 +8,6 @@ const REFILL_MS = 6_000;
 /** Most sources in memory, about 2 MB. A source that is dropped starts again at zero. */
 const MAX_SOURCES = 10_000;
 
-/** Limits the rate of failed attempts to sign in. */
 interface Attempts {
   /**
    * Counts a failed attempt.

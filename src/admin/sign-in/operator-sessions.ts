@@ -1,4 +1,5 @@
 import { hashSecret } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Pool } from "../../store/pool.ts";
 import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
@@ -10,9 +11,8 @@ const MAX_SESSIONS = 50;
 /**
  * Manages sessions of the operator's side of the console in the table `operator_sessions`. An operator token opens one,
  * and ends its sessions when it is replaced.
- * @param clock the time in milliseconds since 1970
  */
-export function createOperatorSessions(pool: Pool, clock: () => number = Date.now): Sessions<Session> {
+export function createOperatorSessions(pool: Pool, clock: Clock = Date.now): Sessions<Session> {
   return createSessions<SessionRow, Session>(pool, clock, {
     prefix: "os_",
     async insert(query, token, hash, now, expiresAt) {

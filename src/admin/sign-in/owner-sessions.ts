@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Caller, SCOPES } from "../../admission/authenticate.ts";
 import { hashSecret, isWellFormed } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
@@ -28,9 +29,8 @@ interface Row extends SessionRow {
  * Manages sessions of the console in the table `sessions`. An owner token opens one, or the secret of a sign-in link,
  * which is used up. A session ends when its owner token is replaced or expires; one of a link, when the workspace gets
  * a new owner token.
- * @param clock the time in milliseconds since 1970
  */
-export function createOwnerSessions(pool: Pool, clock: () => number = Date.now): Sessions<OwnerSession> {
+export function createOwnerSessions(pool: Pool, clock: Clock = Date.now): Sessions<OwnerSession> {
   return createSessions<Row, OwnerSession>(pool, clock, {
     prefix: "cs_",
     insert: insertSession,

@@ -1,5 +1,6 @@
 import { createBatcher } from "../../admission/batch.ts";
 import { createSecret, hashSecret, isWellFormed, type SecretPrefix } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
 import { WAITING } from "../../overload/bounds.ts";
 import type { Pool, Query } from "../../store/pool.ts";
@@ -66,11 +67,10 @@ interface Kind<Row extends SessionRow, S extends Session> {
 
 /**
  * Manages one kind of sessions. The process caches none, because they must work and end on every replica at once.
- * @param clock the time in milliseconds since 1970
  */
 export function createSessions<Row extends SessionRow, S extends Session>(
   pool: Pool,
-  clock: () => number,
+  clock: Clock,
   kind: Kind<Row, S>,
 ): Sessions<S> {
   const readBatch = async (_: string, hashes: Buffer[]): Promise<(S | undefined)[]> => {

@@ -42,10 +42,7 @@ export function createOperatorSignIn(tokens: Tokens, sessions: Sessions<Session>
   return limited(open, refusedOperatorToken);
 }
 
-/**
- * Limits the rate of failed attempts.
- * @param refusal the failure for a token that is not valid
- */
+/** Limits the rate of failed attempts. @param refusal the failure for a token that is not valid */
 function limited<S>(open: (token: string) => Promise<Opened<S>>, refusal: (token: string) => Failure): SignIn<S> {
   const attempts = createAttempts();
   return async (token, source) => {

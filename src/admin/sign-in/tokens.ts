@@ -1,10 +1,10 @@
 import { createSecretCache, hashName } from "../../admission/secret-cache.ts";
+import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Notifications } from "../../store/notifications.ts";
 import type { Pool } from "../../store/pool.ts";
 import type { Actor } from "../shared/audit.ts";
 
-/** Tokens of operators and owners. */
 export interface Tokens {
   /**
    * Finds the operator or owner of a token. A token that is replaced or deleted stops working on all replicas within a
@@ -20,10 +20,9 @@ export interface Tokens {
 
 /**
  * Looks up tokens in the tables `operator_tokens` and `owner_tokens`.
- * @param clock the time in milliseconds since 1970
  * @param notifications report changes of tokens; without them, a token in use is looked up every quarter of a second
  */
-export function createTokens(pool: Pool, clock: () => number = Date.now, notifications?: Notifications): Tokens {
+export function createTokens(pool: Pool, clock: Clock = Date.now, notifications?: Notifications): Tokens {
   const cache = createSecretCache((hashes) => readTokens(pool, hashes), clock, notifications);
   return {
     async authenticate(token, needs) {

@@ -12,7 +12,7 @@ import { type Failure, invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../shared/period.ts";
-import { plus, SUMS, type Sums, totalsFields, ZERO } from "./usage.ts";
+import { SUMS, type Sums, sumOf, totalsFields } from "./usage.ts";
 
 const DEFAULT_PERIOD_MS = 30 * MS.day;
 const MAX_POINTS = 5_000;
@@ -52,7 +52,7 @@ export async function readMetrics(
     startTime: timestampFromDate(from),
     endTime: timestampFromDate(to),
     interval: width,
-    totals: totalsFields(rows.reduce(plus, ZERO)),
+    totals: totalsFields(sumOf(rows)),
     series: rows.map(({ start, key_id, ...sums }) => ({
       start: timestampFromDate(start),
       ...(key_id === null ? {} : { keyId: key_id }),
@@ -87,7 +87,7 @@ function mergePoints(rows: PointRow[]): PointRow[] {
   for (const row of rows) {
     const last = points.at(-1);
     if (last?.start.getTime() === row.start.getTime() && last.key_id === row.key_id) {
-      points[points.length - 1] = { ...row, ...plus(last, row) };
+      points[points.length - 1] = { ...row, ...sumOf([last, row]) };
     } else points.push(row);
   }
   return points;

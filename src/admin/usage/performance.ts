@@ -1,6 +1,6 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { GetPerformanceResponseSchema, type PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import type { PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
@@ -10,7 +10,6 @@ import { MS, readPeriod } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
 
-/** Intervals of the series. */
 const INTERVALS = ["minute", "hour", "day"] as const;
 
 const MAX_POINTS = 800;
@@ -66,7 +65,7 @@ export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
       values,
     );
     const period = { startTime: timestampFromDate(from), endTime: timestampFromDate(to) };
-    return create(GetPerformanceResponseSchema, { ...period, ...assemble(took, failed) });
+    return { ...period, ...assemble(took, failed) };
   };
 }
 

@@ -9,6 +9,7 @@ import {
   SpendPeriodSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../../admission/authenticate.ts";
+import type { Clock } from "../../contract/clock.ts";
 import { numberOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { next } from "../shared/period.ts";
@@ -31,20 +32,14 @@ interface Row {
   held: bigint;
 }
 
-/** Reads the limits of a workspace and their use. */
 export type ReadQuotas = (of: Pick<Caller, "workspaceId" | "workspace">) => Promise<QuotasResponse>;
 
 /**
  * Creates the report of the present limits and their use. What requests on other replicas use is at most two seconds
  * old.
  * @param report tells the database what a workspace's requests on this replica use; see `Admission.report`
- * @param clock returns milliseconds since 1970, for tests; undefined: the clock of the database, which admission uses
  */
-export function createQuotas(
-  pool: Pool,
-  report: (workspaceId: string) => Promise<void>,
-  clock?: () => number,
-): ReadQuotas {
+export function createQuotas(pool: Pool, report: (workspaceId: string) => Promise<void>, clock?: Clock): ReadQuotas {
   return async ({ workspaceId, workspace }) => {
     await report(workspaceId);
     const rows = await pool.query<Row>(

@@ -1,5 +1,3 @@
-import { create } from "@bufbuild/protobuf";
-import { GetQuotasResponseSchema, GetUsageResponseSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import type { Rates } from "../../admission/price.ts";
 import type { Pool } from "../../store/pool.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
@@ -15,12 +13,12 @@ export function createUsageAdmin(pool: Pool, quotas: ReadQuotas, rates: () => Ra
     async getUsage({ workspace, keyId, ...request }, actor) {
       const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
       const usage = await readMetrics(pool, request, { workspaceId, keyId });
-      return create(GetUsageResponseSchema, { workspace: name, usage });
+      return { workspace: name, usage };
     },
     async getQuotas({ workspace }, actor) {
       const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
       const found = await quotas({ workspaceId, workspace: name });
-      return create(GetQuotasResponseSchema, { quotas: found, rates: rates() });
+      return { quotas: found, rates: rates() };
     },
     getPerformance: getPerformance(pool),
     listTopKeys: listTopKeys(pool),

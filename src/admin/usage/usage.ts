@@ -10,34 +10,13 @@ export const SUMS = `sum(requests)::bigint as requests, sum(failed_requests)::bi
   sum(input_tokens)::bigint as "inputTokens", sum(output_tokens)::bigint as "outputTokens",
   sum(cached_tokens)::bigint as "cachedTokens", sum(credits_micro)::bigint as micro`;
 
-/** A row of `SUMS`. */
-export interface Sums {
-  requests: bigint;
-  failedRequests: bigint;
-  inputTokens: bigint;
-  outputTokens: bigint;
-  cachedTokens: bigint;
-  micro: bigint;
-}
+export type Sums = Record<(typeof FIGURES)[number], bigint>;
 
-export const ZERO: Sums = {
-  requests: 0n,
-  failedRequests: 0n,
-  inputTokens: 0n,
-  outputTokens: 0n,
-  cachedTokens: 0n,
-  micro: 0n,
-};
+const FIGURES = ["requests", "failedRequests", "inputTokens", "outputTokens", "cachedTokens", "micro"] as const;
 
-export function plus(a: Sums, b: Sums): Sums {
-  return {
-    requests: a.requests + b.requests,
-    failedRequests: a.failedRequests + b.failedRequests,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    cachedTokens: a.cachedTokens + b.cachedTokens,
-    micro: a.micro + b.micro,
-  };
+export function sumOf(rows: readonly Sums[]): Sums {
+  const sum = (figure: keyof Sums) => rows.reduce((total, row) => total + row[figure], 0n);
+  return Object.fromEntries(FIGURES.map((figure) => [figure, sum(figure)])) as Sums;
 }
 
 /** The fields that totals and points of a series share. */

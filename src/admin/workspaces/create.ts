@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
-import { CreateWorkspaceResponseSchema, WorkspaceKindSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { WorkspaceKindSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
 import type { Pool, Query } from "../../store/pool.ts";
@@ -26,7 +25,7 @@ export function createWorkspace(pool: Pool): WorkspaceAdmin["createWorkspace"] {
       if (!id) throw invalid("name", `There is a workspace "${name}" already. Choose another name.`);
       return readWorkspace(query, id);
     });
-    return create(CreateWorkspaceResponseSchema, { workspace });
+    return { workspace };
   };
 }
 

@@ -1,10 +1,7 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  GetNextTierResponseSchema,
   LimitNameSchema,
   type LimitOverride,
-  SetLimitsResponseSchema,
-  SetTierResponseSchema,
   type WorkspaceSchema,
 } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { LIMIT_NAMES, MAX_LIMIT } from "../../config/tiers.ts";
@@ -30,10 +27,10 @@ export function getNextTier(pool: Pool): WorkspaceAdmin["getNextTier"] {
        where a.workspace_id = $1 and a.tier is distinct from a.tier_override order by t.place limit 1`,
       [id],
     );
-    if (!next) return create(GetNextTierResponseSchema);
+    if (!next) return {};
     const { name, purchased, limits, missing } = next;
     const tier = { name, purchased: amountText(purchased), limits: limitMessages(limits) };
-    return create(GetNextTierResponseSchema, { tier, missing: amountText(missing) });
+    return { tier, missing: amountText(missing) };
   };
 }
 
@@ -45,7 +42,7 @@ export function setTier(pool: Pool): WorkspaceAdmin["setTier"] {
       await query("update accounts set tier_override = nullif($2, '') where workspace_id = $1", [id, tier]);
       return { action: "tier.set", details: { tier: tier || null } };
     });
-    return create(SetTierResponseSchema, { workspace: changed });
+    return { workspace: changed };
   };
 }
 
@@ -73,7 +70,7 @@ export function setLimits(pool: Pool): WorkspaceAdmin["setLimits"] {
       ]);
       return { action: "limits.set", details: { set, reset } };
     });
-    return create(SetLimitsResponseSchema, { workspace: changed });
+    return { workspace: changed };
   };
 }
 

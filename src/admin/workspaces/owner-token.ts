@@ -1,6 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import { CreateOwnerTokenResponseSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { createSecret, hashSecret } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { record } from "../shared/audit.ts";
 import { readExpiry } from "../shared/fields.ts";
@@ -11,12 +10,11 @@ import { findWorkspace, readWorkspace, type WorkspaceAdmin } from "./workspace.t
  * Creates the owner token of a workspace. The earlier one stops working in this process at once, and sessions that it
  * or a sign-in link opened end. The secret is in the response and is not stored.
  * @param tokens forgets the earlier token
- * @param clock the time in milliseconds since 1970
  */
 export function createOwnerToken(
   pool: Pool,
   tokens: Pick<Tokens, "forget">,
-  clock: () => number,
+  clock: Clock,
 ): WorkspaceAdmin["createOwnerToken"] {
   return async ({ workspace: nameOrId, expiresAt }, actor) => {
     const expiry = readExpiry(expiresAt, clock());
@@ -29,8 +27,7 @@ export function createOwnerToken(
       return { workspace: await readWorkspace(query, id), earlier };
     });
     if (earlier) tokens.forget(earlier);
-    const response = { token, id: tokenId(hash), workspace, ...(expiresAt ? { expiresAt } : {}) };
-    return create(CreateOwnerTokenResponseSchema, response);
+    return { token, id: tokenId(hash), workspace, ...(expiresAt ? { expiresAt } : {}) };
   };
 }
 

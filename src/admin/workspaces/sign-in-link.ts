@@ -1,7 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { CreateSignInLinkResponseSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { createSecret, hashSecret } from "../../admission/secret.ts";
+import type { Clock } from "../../contract/clock.ts";
 import type { Pool } from "../../store/pool.ts";
 import { record } from "../shared/audit.ts";
 import { tokenId } from "../sign-in/tokens.ts";
@@ -14,9 +13,8 @@ const LINK_MS = 15 * 60_000;
  * Creates a link that signs one browser in to the console, once. The database stores the hash of its secret. The secret
  * is in the fragment of the path, which browsers do not send: no log of a server or proxy has it, and a program that
  * only fetches the page does not use the link up.
- * @param clock the time in milliseconds since 1970
  */
-export function createSignInLink(pool: Pool, clock: () => number): WorkspaceAdmin["createSignInLink"] {
+export function createSignInLink(pool: Pool, clock: Clock): WorkspaceAdmin["createSignInLink"] {
   return async ({ workspace }, actor) => {
     const secret = createSecret("li_");
     const hash = hashSecret(secret);
@@ -32,6 +30,6 @@ export function createSignInLink(pool: Pool, clock: () => number): WorkspaceAdmi
       await record(query, actor, id, "sign_in_link.create", { id: tokenId(hash), expires_at: expiresAt });
     });
     const path = `/console#sign-in=${secret}`;
-    return create(CreateSignInLinkResponseSchema, { path, expiresAt: timestampFromDate(expiresAt) });
+    return { path, expiresAt: timestampFromDate(expiresAt) };
   };
 }

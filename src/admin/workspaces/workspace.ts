@@ -36,7 +36,6 @@ export interface WorkspaceRow {
   spendLimits: Record<string, number>;
 }
 
-/** Columns of a workspace `w` with its account `a` and its credit in use `u`. */
 export const COLUMNS = `w.id, w.name, w.kind, w.created_at as "createdAt", a.tier,
   coalesce(a.tier = a.tier_override, false) as "tierOverridden", a.limits,
   array(select jsonb_object_keys(a.overrides) order by 1) as "overriddenLimits", a.granted_micro as granted,

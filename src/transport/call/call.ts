@@ -41,7 +41,6 @@ export class Call {
   isRepeatable = false;
   /** Members of the body that its message does not have. */
   unknown: Partial<Readonly<UnknownMembers>> = NONE;
-  /** Memory of the body. */
   hold: Pick<BodyHold, "release"> | undefined;
   /** Ends the count of the workspace's open requests. */
   leave: (() => void) | undefined;
@@ -84,7 +83,6 @@ export class Call {
     return this.signal.reason instanceof Failure;
   }
 
-  /** Frees what the call holds. */
   end(): void {
     this.hold?.release();
     this.leave?.();
@@ -112,7 +110,6 @@ export class Call {
   }
 }
 
-/** The signal of a call before `follow`. */
 const OPEN = new LinkedAbort(undefined).signal;
 const NOBODY: Identity = {};
 const NONE = {};
@@ -147,16 +144,12 @@ function decodePlain(path: string): string {
 /** How the requests and the answers of a door are written. */
 export interface Format {
   readonly form: BodyForm;
-  /**
-   * Reads the head of a request: what it says of the body, its deadline, or the request itself.
-   * @throws Failure
-   */
+  /** Reads the head of a request: what it says of the body, its deadline, or the request itself. @throws Failure */
   head(call: Call, method: Method): Head;
   /** Counts the values of a body while it arrives. */
   counter(method: Method): ValueCounter;
   /** Decodes a body. @throws Failure */
   decode(body: Uint8Array, method: Method): Decoded<Message>;
-  /** Writes the response of a unary method. */
   reply(method: Method, message: Message): Reply;
   /** Returns how the events of a streaming method are written. */
   events(method: Method): EventFormat;

@@ -13,7 +13,6 @@ export interface Reply {
   readonly trailers?: OutgoingHttpHeaders;
 }
 
-/** A request as its format has been decoded. */
 export interface Decoded<M> extends Partial<Readonly<UnknownMembers>> {
   /** A large prompt is also checked and counted. */
   readonly request: M;
@@ -21,7 +20,6 @@ export interface Decoded<M> extends Partial<Readonly<UnknownMembers>> {
   readonly terms?: object;
 }
 
-/** What the head of a request says of it. */
 export interface Head {
   /** The caller's deadline from now, in milliseconds. */
   readonly timeoutMs?: number | undefined;

@@ -11,10 +11,7 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/**
- * Parses a body that must be one JSON object.
- * @throws Failure invalid_json
- */
+/** Parses a body that must be one JSON object. @throws Failure invalid_json */
 export function parseBody(text: string): object {
   let value: unknown;
   try {

@@ -35,7 +35,6 @@ export function failureHeaders(failure: Failure): string[] {
   ];
 }
 
-/** Sends JSON text as the response of a page. */
 export function sendJson(call: Call, status: number, text: string): void {
   const { headers, body } = jsonReply(status, text);
   writeHead(call, status, headers);

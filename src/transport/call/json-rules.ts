@@ -14,7 +14,6 @@ export function mustBe(path: string, expected: string): Failure {
   return invalid(path, path === "" ? `The body must be ${expected}.` : `${path} must be ${expected}.`);
 }
 
-/** The words of an enum, for `mustBe`. */
 export function wordsOf(desc: DescEnum): string {
   return oneOf([...words(desc).values()]);
 }

@@ -38,7 +38,6 @@ export interface Door {
   fallback(call: Call): Pick<Format, "failure">;
 }
 
-/** The routes of a path by verb. */
 export type Verbs = ReadonlyMap<string, Route>;
 
 /** Selects the route of a call by its verb. HEAD is served as GET: Node leaves out the body. @throws Failure */

@@ -43,7 +43,6 @@ export function createServe(door: Door, parts: ServeParts): RequestListener {
   };
 }
 
-/** Serves the calls of one listener. */
 class CallServer {
   readonly #door: Door;
   readonly #parts: ServeParts;
@@ -53,7 +52,6 @@ class CallServer {
     this.#parts = parts;
   }
 
-  /** Finds the route of a request, and serves it. */
   begin(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = new Call(request, response, this.#door.transport);
     let route: Route;

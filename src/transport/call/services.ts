@@ -1,8 +1,17 @@
+import type {
+  GenerateRequest,
+  GenerationService,
+  MetricsRequest,
+  RecordOutcomeRequest,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import type { AdminServices } from "../../admin/services.ts";
 import { type Authenticator, type Caller, requireScope, type Scope } from "../../admission/authenticate.ts";
 import { createGeneration, type Generation, type GenerationParts } from "../../generate/generate.ts";
 import type { InFlight } from "../../generate/in-flight.ts";
+import type { ReadRequest } from "../../generate/read-request.ts";
 import type { Shedder } from "../../overload/shedder.ts";
+import type { Run } from "./call.ts";
+import { callerOf } from "./identity.ts";
 
 /** All use cases of the service, for every transport. Every method throws Failure. */
 export interface Services extends AdminServices {
@@ -38,5 +47,25 @@ export function createServices({ generation, inFlight, authenticator, admin, isS
     generation: createGeneration(generation),
     ready: () => isServing() && !inFlight.draining,
     draining: () => inFlight.draining,
+  };
+}
+
+/** Creates the functions that run the methods of callers, whatever the format. */
+export function runGeneration({
+  generation,
+  recordOutcome,
+  quotas,
+  metrics,
+}: Pick<Services, "generation" | "recordOutcome" | "quotas" | "metrics">): Record<
+  keyof typeof GenerationService.method,
+  Run
+> {
+  return {
+    generate: ({ request }, call) => generation.generateWhole(request as GenerateRequest | ReadRequest, call.context()),
+    streamGenerate: ({ request }, call) =>
+      generation.generate(request as GenerateRequest | ReadRequest, call.context(), true),
+    recordOutcome: ({ request }, { identity }) => recordOutcome(request as RecordOutcomeRequest, callerOf(identity)),
+    quotas: (_, { identity }) => quotas(callerOf(identity)),
+    metrics: ({ request }, { identity }) => metrics(request as MetricsRequest, callerOf(identity)),
   };
 }

@@ -9,7 +9,6 @@ const MAX_PATH = 200;
 export interface UnknownMembers {
   /** Paths of the first hundred. */
   unknown: string[];
-  /** Number of the others. */
   more: number;
 }
 
@@ -23,7 +22,6 @@ export function reportedPath(path: string): string {
   return path.slice(0, MAX_PATH).toWellFormed();
 }
 
-/** The notices about members that were ignored. */
 export function unknownNotices({ unknown = [], more = 0 }: Partial<Readonly<UnknownMembers>>): Notice[] {
   const notices = unknown.map((field) =>
     notice("unknown_field", `${field} is not a field of this request. It was ignored.`, field),

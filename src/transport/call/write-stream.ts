@@ -102,7 +102,6 @@ class Batch {
     this.size += piece.length;
   }
 
-  /** Takes all pieces, as one. */
   take(): Piece {
     const pieces = this.#pieces;
     const [first = ""] = pieces;

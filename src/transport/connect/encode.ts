@@ -35,12 +35,10 @@ const NOTHING = Buffer.alloc(0);
 const CONNECT_END = envelope(Buffer.from("{}"), END_STREAM);
 const GRPC_WEB_END = envelope(Buffer.from("grpc-status: 0\r\n"), TRAILERS);
 
-/** Writes the response message of a method. */
 export function serialize({ output }: DescMethod, message: Message, json: boolean): Uint8Array {
   return json ? Buffer.from(toJsonString(output, message)) : toBinary(output, message);
 }
 
-/** Puts a message into an envelope. */
 export function envelope(message: Uint8Array, flags = 0): Buffer {
   const bytes = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
   bytes[0] = flags;
@@ -49,7 +47,6 @@ export function envelope(message: Uint8Array, flags = 0): Buffer {
   return bytes;
 }
 
-/** The wire of Connect's unary methods. */
 export function connectUnary(json: boolean): Wire {
   const contentType = json ? "application/json" : "application/proto";
   return {
@@ -72,43 +69,21 @@ export function connectUnary(json: boolean): Wire {
 }
 
 function connectStream(json: boolean): Wire {
-  const end = (error?: ConnectError) =>
-    error
-      ? envelope(Buffer.from(JSON.stringify(endStreamToJson(new Headers(), error, undefined))), END_STREAM)
-      : CONNECT_END;
-  return {
-    protocol: "connect",
-    json,
-    ...enveloped(`application/connect+${json ? "json" : "proto"}`, end),
-    encodingHeader: "connect-content-encoding",
-    acceptHeader: "connect-accept-encoding",
-  };
+  const end = (error: ConnectError) =>
+    envelope(Buffer.from(JSON.stringify(endStreamToJson(new Headers(), error, undefined))), END_STREAM);
+  return enveloped("connect", "connect", json, (error) => (error ? end(error) : CONNECT_END));
 }
 
 function grpcWeb(json: boolean): Wire {
-  const end = (error?: ConnectError) => (error ? envelope(trailerSerialize(statusOf(error)), TRAILERS) : GRPC_WEB_END);
-  return {
-    protocol: "grpc",
-    json,
-    ...enveloped(`application/grpc-web+${json ? "json" : "proto"}`, end),
-    encodingHeader: "grpc-encoding",
-    acceptHeader: "grpc-accept-encoding",
-  };
+  const end = (error: ConnectError) => envelope(trailerSerialize(statusOf(error)), TRAILERS);
+  return enveloped("grpc", "grpc-web", json, (error) => (error ? end(error) : GRPC_WEB_END));
 }
 
 function grpc(json: boolean): Wire {
-  const end = () => NOTHING;
   const trailers = (error?: ConnectError) => (error ? Object.fromEntries(statusOf(error)) : GRPC_OK);
-  return {
-    protocol: "grpc",
-    json,
-    ...enveloped(`application/grpc+${json ? "json" : "proto"}`, end, trailers),
-    encodingHeader: "grpc-encoding",
-    acceptHeader: "grpc-accept-encoding",
-  };
+  return enveloped("grpc", "grpc", json, () => NOTHING, trailers);
 }
 
-/** The status of a failed call, for trailers. */
 function statusOf(error: ConnectError): Headers {
   const trailers = setTrailerStatus(new Headers(), error);
   // Connect's function encodes spaces and punctuation too, which some clients show as they come.
@@ -117,16 +92,23 @@ function statusOf(error: ConnectError): Headers {
   return trailers;
 }
 
-/** The part that all protocols with envelopes share. Their status is 200, because the end states the failure. */
+/** The wire of a protocol with envelopes. Its status is 200, because the end states the failure. */
 function enveloped(
-  contentType: string,
+  protocol: Wire["protocol"],
+  type: string,
+  json: boolean,
   end: (error?: ConnectError) => Buffer,
   trailers?: (error?: ConnectError) => OutgoingHttpHeaders,
-): Pick<Wire, "enveloped" | "contentType" | "reply"> {
+): Wire {
+  const contentType = `application/${type}+${json ? "json" : "proto"}`;
   const headers = ["content-type", contentType];
   return {
+    protocol,
+    json,
     enveloped: true,
     contentType,
+    encodingHeader: `${protocol === "connect" ? "connect-content" : protocol}-encoding`,
+    acceptHeader: `${protocol}-accept-encoding`,
     reply(message, error) {
       const last = end(error);
       const body = message ? Buffer.concat([envelope(message), last]) : last;

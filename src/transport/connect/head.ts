@@ -10,7 +10,6 @@ import { connectUnary, type Wire, wireOf } from "./encode.ts";
 
 /** What a listener accepts. */
 export interface Protocols {
-  /** Whether gRPC and gRPC-Web are served besides Connect. */
   readonly grpc: boolean;
   /** Whether Connect requests must state the version of the protocol. */
   readonly requireVersion: boolean;

@@ -1,5 +1,4 @@
 import {
-  create,
   createRegistry,
   type DescExtension,
   type DescFile,
@@ -13,12 +12,9 @@ import { Code, type ConnectRouter } from "@connectrpc/connect";
 import {
   ServerReflection,
   type ServerReflectionRequest,
-  ServerReflectionResponseSchema,
+  type ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
-import {
-  ServerReflection as ServerReflectionAlpha,
-  ServerReflectionResponseSchema as ServerReflectionResponseAlphaSchema,
-} from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type ReflectionRequest = ServerReflectionRequest["messageRequest"];
@@ -37,30 +33,13 @@ export function addReflection(
   for (const file of [...files, ...described.map((service) => service.file)]) withDependencies(file, known);
   const registry = createRegistry(...known);
   const respondTo = (request: ReflectionRequest) => respond(request, registry, [...known], described);
-  router.service(ServerReflection, {
-    async *serverReflectionInfo(requests) {
-      for await (const request of requests) {
-        const messageResponse = respondTo(request.messageRequest);
-        yield create(ServerReflectionResponseSchema, {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse,
-        });
-      }
-    },
-  });
-  router.service(ServerReflectionAlpha, {
-    async *serverReflectionInfo(requests) {
-      for await (const request of requests) {
-        const messageResponse = respondTo(request.messageRequest as ReflectionRequest) as never;
-        yield create(ServerReflectionResponseAlphaSchema, {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse,
-        });
-      }
-    },
-  });
+  async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+    for await (const request of requests) {
+      yield { validHost: request.host, originalRequest: request, messageResponse: respondTo(request.messageRequest) };
+    }
+  }
+  router.service(ServerReflection, { serverReflectionInfo });
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: serverReflectionInfo as never });
 }
 
 function respond(

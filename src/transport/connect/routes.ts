@@ -1,4 +1,4 @@
-import type { DescService, Message } from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Actor } from "../../admin/shared/audit.ts";
 import { Failure, type FailureKind } from "../../contract/failure.ts";
@@ -8,11 +8,10 @@ import { createValueCounter } from "../../overload/value-count.ts";
 import type { Authenticate } from "../call/authenticate.ts";
 import type { Call, Format, Run } from "../call/call.ts";
 import type { Reply } from "../call/format.ts";
-import { runGeneration } from "../call/generation.ts";
 import { actorOf } from "../call/identity.ts";
 import { ADMIN_SERVICES, methodsOf } from "../call/methods.ts";
 import type { MethodRoute } from "../call/route.ts";
-import type { Services } from "../call/services.ts";
+import { runGeneration, type Services } from "../call/services.ts";
 import { decodeMessage } from "./decode.ts";
 import { connectUnary, serialize, type Wire, wireOf } from "./encode.ts";
 import { toConnectError } from "./failure.ts";
@@ -42,16 +41,16 @@ export function connectRoutes(
     return format;
   };
   const found = new Map<string, Omit<MethodRoute, "format">>();
-  const add = (service: DescService, runOf: (name: string) => Run) => {
+  const add = (service: DescService, runOf: (desc: DescMethod) => Run) => {
     for (const method of methodsOf([service])) {
       const { name: span } = method;
-      const run = runOf(method.desc.localName);
+      const run = runOf(method.desc);
       found.set(`/${span}`, { span, attributes: { "rpc.method": span }, transport: "rpc", method, authenticate, run });
     }
   };
   const runs = runGeneration(services);
-  add(GenerationService, (name) => runs[name as keyof typeof runs]);
-  for (const [service, methods] of adminServices(services)) add(service, (name) => withActor(methods, name));
+  add(GenerationService, ({ localName }) => runs[localName as keyof typeof runs]);
+  for (const [service, methods] of adminServices(services)) add(service, (desc) => withActor(methods, desc));
 
   return (call, path) => {
     const route = found.get(path);
@@ -59,7 +58,7 @@ export function connectRoutes(
   };
 }
 
-type AdminMethods = Readonly<Record<string, (request: never, actor: Actor) => Promise<Message>>>;
+type AdminMethods = Readonly<Record<string, (request: never, actor: Actor) => Promise<Record<string, unknown>>>>;
 
 function adminServices(services: Services): [DescService, AdminMethods][] {
   const { workspaces, credits, keys, usage, activity, operations, alerts } = services;
@@ -67,12 +66,12 @@ function adminServices(services: Services): [DescService, AdminMethods][] {
   return ADMIN_SERVICES.map((service, i) => [service, (methods[i] ?? {}) as AdminMethods]);
 }
 
-function withActor(methods: AdminMethods, name: string): Run {
-  return async ({ request }, { identity }) => methods[name]?.(request as never, actorOf(identity)) ?? unimplemented();
-}
-
-function unimplemented(): never {
-  throw new Failure("internal");
+function withActor(methods: AdminMethods, { localName, output }: DescMethod): Run {
+  return async ({ request }, { identity }) => {
+    const response = methods[localName]?.(request as never, actorOf(identity));
+    if (!response) throw new Failure("internal");
+    return create(output, await response);
+  };
 }
 
 function createFormat(wire: Wire, protocols: Protocols): Format {

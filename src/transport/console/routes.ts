@@ -10,7 +10,6 @@ import type { Services } from "../call/services.ts";
 import { createPages } from "./pages.ts";
 import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";
 
-/** Path of the console. */
 const CONSOLE = "/console";
 
 /** Path of the operator's side. Both sides have their sessions at `session` and their services below `rpc`. */

@@ -15,7 +15,6 @@ import { type Origin, originOf, requireSameOrigin } from "./origin.ts";
 /** Largest body of a sign-in, in bytes. */
 const MAX_SIGN_IN = 4_096;
 
-/** A cookie that holds the secret of a session. */
 export interface SessionCookie {
   readonly name: string;
   /** Path that the browser sends it to. */
@@ -93,7 +92,6 @@ export function createSessionHandlers<S extends { readonly expiresAt: Date }>(pa
   }
 }
 
-/** Reads the secret of a session from the header `Cookie`. */
 export function sessionSecret(header: string | undefined, { name }: SessionCookie): string | undefined {
   const pairs = (header ?? "").split(";").map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);

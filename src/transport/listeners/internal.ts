@@ -5,20 +5,20 @@ import { Health } from "../../../gen/health/v1/health_pb.js";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
 import { createBodyBudget } from "../../overload/body-budget.ts";
+import { TELEMETRY_TYPE } from "../../telemetry/create.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { createAuthenticate } from "../call/authenticate.ts";
 import { CHORUS_SERVICES } from "../call/methods.ts";
 import type { LargeReader } from "../call/receive.ts";
 import { createReport } from "../call/report.ts";
-import type { Door } from "../call/route.ts";
+import type { Door, PageRoute } from "../call/route.ts";
 import { createServe } from "../call/serve.ts";
 import type { Services } from "../call/services.ts";
 import { handlerRoutes } from "../connect/handlers.ts";
 import { addHealth } from "../connect/health.ts";
 import { addReflection } from "../connect/reflection.ts";
 import { connectFallback, connectRoutes } from "../connect/routes.ts";
-import { metricsRoute } from "../pages/prometheus.ts";
 import { requireKnownHost } from "./known-host.ts";
 
 /**
@@ -44,7 +44,13 @@ export function createInternalListener(
   };
   const pages = handlerRoutes(addServices, config.stream.stallMs);
   const checkHost = requireKnownHost(config.rpc);
-  const prometheus = metricsRoute(metrics);
+  const prometheus: PageRoute = {
+    async send({ request, response }) {
+      const text = await metrics.text();
+      response.writeHead(200, { "Content-Type": TELEMETRY_TYPE, "Cache-Control": "no-store" });
+      response.end(request.method === "HEAD" ? undefined : text);
+    },
+  };
   const door: Door = {
     transport: "rpc",
     find(call) {

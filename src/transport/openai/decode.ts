@@ -34,13 +34,11 @@ export interface ChatTerms extends Parameters {
   /** Whether its pieces are sent as they come. JSON is sent when it is complete, because only then it is checked. */
   readonly streamed: boolean;
   readonly includeUsage: boolean;
-  /** The name of the model in the response. */
   readonly model: string;
   /** Whether the request names another model. */
   readonly isOtherModel: boolean;
 }
 
-/** Effort of `reasoning_effort`. */
 const REASONING: Readonly<Record<ReasoningEffort, Effort>> = {
   [ReasoningEffort.UNSPECIFIED]: Effort.UNSPECIFIED,
   [ReasoningEffort.NONE]: Effort.LOW,

@@ -24,7 +24,6 @@ export function contentOf({ answer, structured = "null" }: GenerateResponse): st
   return structured === "null" ? answer : structured;
 }
 
-/** An answer in one piece, as JSON text. */
 export function completionJson(answer: GenerateResponse, { model }: ChatTerms): string {
   const message = { role: Role.ASSISTANT, content: contentOf(answer) };
   const completion: MessageInitShape<typeof ChatCompletionSchema> = {

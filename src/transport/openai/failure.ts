@@ -23,7 +23,6 @@ const FINAL: ReadonlySet<FailureKind> = new Set(["structured_output_failed", "ti
 /** Longest wait that OpenAI's clients keep, in milliseconds. They ignore a longer one and retry at once. */
 const MAX_WAIT_MS = 60_000;
 
-/** Whether failures of this path have OpenAI's format. */
 export function isOpenaiPath(path: string): boolean {
   return PATHS.test(path);
 }

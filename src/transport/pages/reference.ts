@@ -15,7 +15,6 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Names of the guides that are built. */
 function guideNames(): string[] {
   const folder = new URL("guides/", pathToFileURL(PAGE));
   return existsSync(folder) ? readdirSync(folder).map((file) => file.replace(/\.html$/, "")) : [];

@@ -31,10 +31,8 @@ export const REST: Format = {
 
 const NOTHING = {};
 
-/** A method at its path and verb. */
 export type HttpRoute = MethodRoute & { readonly path: string; readonly verb: string };
 
-/** The routes of the callers' methods over REST. */
 export function restRoutes(runs: Record<keyof typeof GenerationService.method, Run>, authenticate: Authenticate) {
   return methodsOf([GenerationService]).map((method): HttpRoute => {
     const found = httpRoute(method.desc);

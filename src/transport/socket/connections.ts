@@ -41,7 +41,6 @@ export interface Connection {
    * @param response over HTTP/1.1
    */
   begin(run: () => void, response?: ServerResponse): void;
-  /** Notes that the response to a request that ran has been sent. */
   end(): void;
   /** Notes who has sent a request. Call it before the response ends. */
   know(user: User): void;
@@ -49,7 +48,6 @@ export interface Connection {
 
 /** Bounds of the connections of one listener. */
 export interface ConnectionOptions {
-  /** Most open connections. */
   readonly max: number;
   /** Called when a connection is closed or refused. */
   onShed(cause: "idle_connection" | "connections"): void;
@@ -154,7 +152,6 @@ function onEnd(this: Socket): void {
   known.get(this)?.halfClose();
 }
 
-/** The connections of one listener. */
 class Table {
   readonly #options: ConnectionOptions;
   /** Connections within the limit, and the others in the order of their start. */
@@ -239,7 +236,6 @@ class Tracked implements Connection {
   user: User = "unknown";
   readonly #abort = new LinkedAbort(undefined);
   readonly #table: Table;
-  /** Requests that run. */
   #open = 0;
   /** Requests that wait, over HTTP/1.1. Undefined for the usual connection, on which none has ever waited. */
   #pipeline: Pipeline | undefined;
