@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Notifications } from "../store/notifications.ts";
 import type { Pool } from "../store/pool.ts";
@@ -10,7 +11,6 @@ export type Scope = (typeof SCOPES)[number];
 /** The sender of a request with a valid key. */
 export interface Caller {
   readonly workspaceId: string;
-  /** Name of the workspace. */
   readonly workspace: string;
   readonly keyId: string;
   readonly scopes: readonly Scope[];
@@ -34,10 +34,9 @@ export interface Authenticator {
 
 /**
  * Creates a cache over the table of keys.
- * @param clock the time in milliseconds since 1970
  * @param notifications report changes of keys; without them, a key in use is looked up every quarter of a second
  */
-export function createAuthenticator(pool: Pool, clock: () => number, notifications?: Notifications): Authenticator {
+export function createAuthenticator(pool: Pool, clock: Clock, notifications?: Notifications): Authenticator {
   const cache = createSecretCache((hashes) => readKeys(pool, hashes), clock, notifications);
   return {
     async authenticate(secret) {

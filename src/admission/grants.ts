@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../contract/clock.ts";
 import { WAITING } from "../overload/bounds.ts";
 import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
@@ -27,8 +28,7 @@ export interface GrantsParts {
   replica: string;
   log: Log;
   telemetry?: Telemetry | undefined;
-  /** Returns milliseconds since 1970, for tests. Undefined: the database's clock. */
-  clock?: (() => number) | undefined;
+  clock?: Clock | undefined;
   /** Longest wait for headroom of another replica, in milliseconds. Default: 100. */
   callBackMs?: number | undefined;
 }

@@ -25,18 +25,8 @@ export function newPath(folder: string): string {
   return join(folder, `${randomUUID()}${EXTENSION}`);
 }
 
-/** Appends entries to the newest file of a process. */
-export interface Writer {
-  /**
-   * Resolves when the entries are on the disk. Opens a new file when there is none.
-   * @throws Error of the file system; then none of the entries is in the file
-   */
-  write(entries: Iterable<Entry>): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** @param paths receives the path of each new file */
-export function createWriter(folder: string, paths: string[]): Writer {
+/** Appends entries to the newest file of a process. @param paths receives the path of each new file */
+export function createWriter(folder: string, paths: string[]) {
   let file: FileHandle | undefined;
   /** Bytes of the file that are confirmed. */
   let size = 0;
@@ -64,7 +54,11 @@ export function createWriter(folder: string, paths: string[]): Writer {
   }
 
   return {
-    async write(entries) {
+    /**
+     * Resolves when the entries are on the disk. Opens a new file when there is none.
+     * @throws Error of the file system; then none of the entries is in the file
+     */
+    async write(entries: Iterable<Entry>): Promise<void> {
       const lines = Buffer.from([...entries].map(lineOf).join(""));
       try {
         const open = file ?? (await openNew());

@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { Failure } from "../contract/failure.ts";
 import { WAITING } from "../overload/bounds.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
@@ -10,13 +11,12 @@ const FRESH_MS = 500;
 /**
  * Creates a check of keys at admission. A request can arrive slowly, and its key can be revoked meanwhile. So a key
  * that was looked up more than half a second ago is looked up again.
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  * @returns a function that gets the caller and `performance.now()` before the look-up of its key. It returns undefined
  *   if that suffices. @throws Failure `unauthenticated`, or `overloaded` when the database is unavailable
  */
 export function createKeyCheck(
   pool: Pool,
-  clock?: () => number,
+  clock?: Clock,
 ): (caller: Caller, checkedAt: number) => Promise<void> | undefined {
   const find = createBatcher((_: string, ids: string[]) => findOwners(pool, ids, clock), WAITING.lookUps);
 
@@ -28,11 +28,7 @@ export function createKeyCheck(
 }
 
 /** @returns for each key the identifier of its workspace; undefined for one that is not valid */
-async function findOwners(
-  pool: Pool,
-  ids: string[],
-  clock: (() => number) | undefined,
-): Promise<(string | undefined)[]> {
+async function findOwners(pool: Pool, ids: string[], clock: Clock | undefined): Promise<(string | undefined)[]> {
   const rows = await pool.query<{ id: string; owner: string }>(
     `select id, workspace_id as owner from api_keys where id = any ($1) and revoked_at is null
        and (expires_at is null or expires_at > coalesce($2, clock_timestamp()))`,

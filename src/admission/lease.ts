@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { toFailure } from "../contract/failure.ts";
 import type { Ability, Effort, Level, Outcome, Shape } from "../contract/terms.ts";
 import type { Pool } from "../store/pool.ts";
@@ -102,11 +103,8 @@ export interface Admission {
   report(workspaceId: string): Promise<void>;
 }
 
-/**
- * Creates admission over the grants of this replica.
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
- */
-export function createAdmission(pool: Pool, grants: Grants, clock?: () => number, telemetry?: Telemetry): Admission {
+/** Creates admission over the grants of this replica. */
+export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telemetry?: Telemetry): Admission {
   const standing = createStanding(pool, clock);
   const checkKey = createKeyCheck(pool, clock);
   return { open, precheck: standing.check, report };

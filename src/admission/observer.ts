@@ -9,19 +9,13 @@ const DEAD_MS = 10_000;
 /** Time that one replica gets to clean up after a dead one before another one does, in seconds. */
 const CLAIM_S = 5;
 
-export interface Observer {
-  /** Claims the replicas that count as dead and that no other replica has claimed in the last seconds. */
-  dead(): Promise<string[]>;
-  /** Starts the observation again. */
-  reset(): void;
-}
-
 /** Observes the heartbeats of the other replicas, by the clock of this process, so that no clock has to be right. */
-export function createObserver(pool: Pool, replica: string): Observer {
+export function createObserver(pool: Pool, replica: string) {
   /** Last heartbeat of each replica that is observed, and since when it is the last. */
   let observed = new Map<string, { beat: number; since: number }>();
   return {
-    async dead() {
+    /** Claims the replicas that count as dead and that no other replica has claimed in the last seconds. */
+    async dead(): Promise<string[]> {
       // abs: a clock that was set back must not make a dead replica look alive.
       const quiet = await pool.query<{ id: string; beat_at: Date }>(
         `select id, beat_at from replicas
@@ -37,11 +31,10 @@ export function createObserver(pool: Pool, replica: string): Observer {
           return [id, known?.beat === beat ? known : { beat, since: now }];
         }),
       );
-      return claim(
-        pool,
-        [...observed].flatMap(([id, { since }]) => (now - since >= DEAD_MS ? [id] : [])),
-      );
+      const dead = [...observed].flatMap(([id, { since }]) => (now - since >= DEAD_MS ? [id] : []));
+      return claim(pool, dead);
     },
+    /** Starts the observation again. */
     reset: () => observed.clear(),
   };
 }

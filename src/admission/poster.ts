@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { isLocked, isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 
@@ -22,7 +23,7 @@ type Failed = Map<string, unknown>;
  * disk: a crash of the server that loses the transaction restores the log. If that fails for some, it posts each alone.
  * @throws Error when the database is unavailable
  */
-async function post(pool: Pool, workspaces: readonly string[], clock?: () => number): Promise<Failed> {
+async function post(pool: Pool, workspaces: readonly string[], clock?: Clock): Promise<Failed> {
   const failed: Failed = new Map();
   for (let i = 0; i < workspaces.length; i += MAX_WORKSPACES) {
     const some = workspaces.slice(i, i + MAX_WORKSPACES);
@@ -46,10 +47,9 @@ async function post(pool: Pool, workspaces: readonly string[], clock?: () => num
  * a workspace for long.
  * @param workspace undefined: all workspaces, at most 1,000. Leaves what the database refuses, because an operator must
  *   be able to act then. The replica that has appended it reports that.
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
  * @throws Failure `overloaded` when the database is unavailable; Error when it refuses what waits in `workspace`
  */
-export async function postLog(pool: Pool, workspace: string | undefined, clock?: () => number): Promise<void> {
+export async function postLog(pool: Pool, workspace: string | undefined, clock?: Clock): Promise<void> {
   const waiting =
     workspace === undefined
       ? pool.query<{ id: string }>("select distinct workspace_id as id from settlement_log limit $1", [MAX_READ])
@@ -67,14 +67,13 @@ export async function postLog(pool: Pool, workspace: string | undefined, clock?:
 export class Poster {
   readonly #pool: Pool;
   readonly #log: Log;
-  readonly #clock: (() => number) | undefined;
+  readonly #clock: Clock | undefined;
   #waiting = new Set<string>();
   #rows = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
 
-  /** @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock */
-  constructor(pool: Pool, log: Log, clock: (() => number) | undefined) {
+  constructor(pool: Pool, log: Log, clock: Clock | undefined) {
     this.#pool = pool;
     this.#log = log;
     this.#clock = clock;

@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { WAITING } from "../overload/bounds.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { orOverloaded } from "../store/pool.ts";
@@ -56,13 +57,12 @@ export function hashName(hash: Buffer): string {
  * cannot evict the valid ones. Look-ups are batched, so that the flood costs one statement at a time. Secrets that were
  * valid before have batches apart from the others, so that they do not wait behind the flood.
  * @param read looks up hashes in one statement and returns those of valid secrets, by `hashName`
- * @param clock the time in milliseconds since 1970
  * @param notifications report changes of secrets; without them, or while they are interrupted, a valid secret in use is
  *   looked up again every quarter of a second
  */
 export function createSecretCache<Found extends Valid>(
   read: (hashes: Buffer[]) => Promise<ReadonlyMap<string, Found>>,
-  clock: () => number,
+  clock: Clock,
   notifications?: Notifications,
 ): SecretCache<Found> {
   const valid = new Map<string, LookUp<Found>>();

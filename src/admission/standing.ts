@@ -1,3 +1,4 @@
+import type { Clock } from "../contract/clock.ts";
 import { WAITING } from "../overload/bounds.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
@@ -21,10 +22,7 @@ export interface Standing {
   note(workspaceId: string, isAdmitted: boolean): void;
 }
 
-/**
- * @param clock the time in milliseconds since 1970, for tests; undefined: the database's clock
- */
-export function createStanding(pool: Pool, clock?: () => number): Standing {
+export function createStanding(pool: Pool, clock?: Clock): Standing {
   /** Workspaces that can make requests, and when that was last known, the oldest first. */
   const good = new Map<string, number>();
   const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
@@ -52,7 +50,7 @@ export function createStanding(pool: Pool, clock?: () => number): Standing {
   };
 }
 
-async function readRefusals(pool: Pool, ids: string[], clock: (() => number) | undefined): Promise<(Refusal | null)[]> {
+async function readRefusals(pool: Pool, ids: string[], clock: Clock | undefined): Promise<(Refusal | null)[]> {
   // The smallest request has one token of input and costs one micro-credit.
   const rows = await pool.query<{ id: string; refusal: Refusal | null }>(
     `select a.workspace_id as id,

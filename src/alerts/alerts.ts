@@ -7,7 +7,6 @@ import type { Attempt, AttemptEnd, Webhooks } from "./webhook.ts";
 const LOOK_MS = 2_000;
 /** Most attempts of a replica at the same time: of all workspaces, of one, and to one host. */
 const MOST = { all: 128, workspace: 4, host: 16 };
-/** Events of each rule that are kept. */
 const KEPT = 200;
 /** Attempts for an event. With the waits between them, the last is about two hours after the first. */
 const ATTEMPTS = 8;
@@ -122,7 +121,6 @@ async function writeEnd(
   return state;
 }
 
-/** Deletes all but the last events of the workspaces of `due`. */
 async function dropOld(pool: Pool, due: readonly Due[]): Promise<void> {
   await pool.query(
     `delete from alert_deliveries where (workspace_id, id) in (

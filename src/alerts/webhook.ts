@@ -9,7 +9,6 @@ import { isPublicAddress } from "./public-address.ts";
 const TIMEOUT_MS = 10_000;
 const MAX_URL = 2_000;
 
-/** One attempt to deliver an event. */
 export interface Attempt {
   /** Identifier of the event; the same for each attempt. */
   id: string;
@@ -31,7 +30,6 @@ export interface Webhooks {
   checkUrl(field: string, url: string): void;
   /** Sends an event. Never rejects. */
   send(attempt: Attempt): Promise<AttemptEnd>;
-  /** Closes all connections. */
   close(): Promise<void>;
 }
 

@@ -149,7 +149,6 @@ class Numbers {
     this.#state = seed;
   }
 
-  /** A whole number from `low` to `high`. */
   from(low: number, high: number): number {
     this.#state = (this.#state * 48_271) % 2_147_483_647;
     return low + (this.#state % (high - low + 1));

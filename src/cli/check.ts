@@ -39,7 +39,6 @@ export function addCheck(program: Command): void {
     });
 }
 
-/** Lines of journals that are set aside, by machine. */
 async function findSetAside(command: Command): Promise<{ host: string; lines: number }[]> {
   const { replicas } = await (await operatorClient(OperationsService, command)).listReplicas({});
   const byHost = Map.groupBy(replicas, ({ host }) => host);

@@ -27,7 +27,6 @@ export async function operatorClient<S extends DescService>(service: S, command:
   return client(service, rpcUrl, token, (headers) => headers.set("authorization", `Bearer ${token.text}`));
 }
 
-/** A client that authenticates with an API key. */
 export async function callerClient<S extends DescService>(
   service: S,
   command: Command,

@@ -4,7 +4,6 @@ import { numberOf, words } from "../contract/json-names.ts";
 import { messageJson, printJson } from "./print.ts";
 import { CliError, type GlobalOptions } from "./target.ts";
 
-/** Describes the argument of commands that owners use for their own workspace. */
 export const OWN_WORKSPACE = "name or identifier; an owner can omit it";
 
 /** Largest page of a list. */
@@ -26,11 +25,7 @@ export function show<D extends DescMessage>(
   else print(message);
 }
 
-/**
- * Reads a list in pages.
- * @param member name of the list in a page
- * @param most most entries to read
- */
+/** Reads a list in pages. @param member name of the list in a page. @param most most entries to read */
 export async function readPages<K extends string, Page extends { nextPageToken: string } & Record<K, unknown[]>>(
   member: K,
   read: (page: { pageSize: number; pageToken: string }) => Promise<Page>,

@@ -40,7 +40,6 @@ export function addCredits(program: Command): void {
   addLedger(credits);
 }
 
-/** Completes a command that books an amount. */
 function addBooking<D extends DescMessage>(
   command: Command,
   schema: D,

@@ -133,7 +133,6 @@ function printLimits(of: Workspace | undefined, command: Command, quotas?: Quota
   printTable(["LIMIT", "VALUE", ...(used ? ["USED"] : []), "SET BY"], rows);
 }
 
-/** What is used of each limit in the current window, by the name of the limit. */
 function usedOf({ windows, concurrentRequests }: QuotasResponse): Record<string, number> {
   const units = (["minute", "day", "month"] as const).map((unit) => {
     const window = windows?.[unit];

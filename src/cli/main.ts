@@ -18,7 +18,6 @@ import { addOutcome } from "./outcome.ts";
 import { addOwners } from "./owners.ts";
 import { safe } from "./print.ts";
 import { addProfiles } from "./profile.ts";
-import { addStart } from "./start.ts";
 import { CliError } from "./target.ts";
 import { addUsage } from "./usage.ts";
 import { addWorkspaces } from "./workspaces.ts";
@@ -59,7 +58,13 @@ addOperators(program);
 addAlerts(program);
 addMigrate(program);
 addProfiles(program);
-addStart(program);
+// src/cli/chorus.cjs carries it out: the command line is a program of its own.
+program
+  .command("start")
+  .description("start the service, where it is installed as a package")
+  .action(() => {
+    throw new CliError("In a clone, start the service with npm start.");
+  });
 addAsk(program);
 addOutcome(program);
 addCompletion(program);

@@ -34,7 +34,6 @@ function publicJson(desc: DescMessage, object: JsonObject): JsonObject {
   return Object.fromEntries(members);
 }
 
-/** Prints one JSON document. */
 export function printJson(value: JsonObject): void {
   console.log(safe(JSON.stringify(value, null, 2)));
 }

@@ -1,22 +1,15 @@
 import type { WriteStream } from "node:tty";
 
-/** A line at the bottom of a terminal, below the text that is printed. */
-export interface StatusLine {
-  /** Replaces the text of the line. It is cut at the terminal's width. */
-  show(text: string): void;
-  /** Removes the line. */
-  end(): void;
-}
-
 const ESC = "\u001b";
 const SAVE = `${ESC}7`;
 const RESTORE = `${ESC}8`;
 
 /**
+ * A line at the bottom of a terminal, below the text that is printed: `show` replaces its text, `end` removes it.
  * Reserves the last row of a terminal (DECSTBM, supported by all current terminals); other output scrolls above it.
  * @returns a line that shows nothing if `terminal` is a file or pipe, or has fewer than 3 rows
  */
-export function statusLine(terminal: WriteStream): StatusLine {
+export function statusLine(terminal: WriteStream): { show(text: string): void; end(): void } {
   if (!terminal.isTTY || terminal.rows < 3) return { show: () => undefined, end: () => undefined };
   let text = "";
   const rows = () => terminal.rows;

@@ -21,7 +21,6 @@ const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([
   ["month", MetricsInterval.MONTH],
 ]);
 
-/** Headers of the figures. */
 const FIGURES = ["REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS"];
 
 /** Most keys with names and totals. */

@@ -80,7 +80,6 @@ function stateJson(state: WorkspaceState): JsonObject {
   return { ...(state.workspace ? workspaceJson(state.workspace) : {}), ...rest };
 }
 
-/** Prints all details of one workspace. */
 export function printWorkspace(of: Workspace | undefined, command: Command): void {
   if (!of) return;
   if (wantsJson(command)) {
@@ -113,17 +112,14 @@ export function printWorkspace(of: Workspace | undefined, command: Command): voi
   printTable(["WORKSPACE", ""], facts);
 }
 
-/** Limits by name. */
 export function limitsJson({ limits }: Workspace): Record<string, number> {
   return Object.fromEntries(limits.map(({ name, value }) => [wordOf(LimitNameSchema, name), Number(value)]));
 }
 
-/** Names of the limits that an operator has overridden. */
 export function overridesJson({ overriddenLimits }: Workspace): string[] {
   return overriddenLimits.map((name) => wordOf(LimitNameSchema, name));
 }
 
-/** Spend limits in credits, by period. */
 export function spendLimitsJson(limits: readonly SpendLimitSetting[]): Record<string, string> {
   return Object.fromEntries(limits.map(({ period, amount }) => [wordOf(SpendPeriodSchema, period), amount]));
 }

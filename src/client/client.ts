@@ -113,10 +113,7 @@ export interface Chorus {
 /** The service's longest default deadline, 3 minutes, plus a minute for network and proxies. */
 const TIMEOUT_MS = 240_000;
 
-/**
- * Creates a client of the REST API.
- * @throws TypeError naming the invalid option
- */
+/** Creates a client of the REST API. @throws TypeError naming the invalid option */
 export function createChorus(options: ChorusOptions): Chorus {
   const settings = check(options);
   return {

@@ -19,21 +19,8 @@ export interface HttpRequest {
   readonly idempotencyKey?: string;
 }
 
-/** An idle timeout, linked to the signal of the caller. */
-export interface IdleTimeout {
-  /** Aborts with the caller's signal, or with a `timeout` failure when the time has passed. */
-  readonly signal: AbortSignal;
-  /** Restarts the time; call it when data arrives. */
-  restart(): void;
-  /** Releases the timer and the caller's signal, and closes the connection if the response was not read to its end. */
-  end(): void;
-}
-
-/**
- * Starts an idle timeout.
- * @throws the reason of `outer` if it has aborted
- */
-export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number): IdleTimeout {
+/** Starts an idle timeout, linked to the signal of the caller. @throws the reason of `outer` if it has aborted */
+export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number) {
   outer?.throwIfAborted();
   const controller = new AbortController();
   const onAbort = () => controller.abort(outer?.reason);
@@ -44,12 +31,15 @@ export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number): 
   let timer = setTimeout(onTimeout, timeoutMs);
   outer?.addEventListener("abort", onAbort, { once: true });
   return {
+    /** Aborts with the caller's signal, or with a `timeout` failure when the time has passed. */
     signal: controller.signal,
-    restart() {
+    /** Restarts the time; call it when data arrives. */
+    restart(): void {
       clearTimeout(timer);
       timer = setTimeout(onTimeout, timeoutMs);
     },
-    end() {
+    /** Releases the timer and the caller's signal, and closes the connection if the response was not read to its end. */
+    end(): void {
       clearTimeout(timer);
       outer?.removeEventListener("abort", onAbort);
       controller.abort();
@@ -57,10 +47,7 @@ export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number): 
   };
 }
 
-/**
- * Sends a request once, without retries.
- * @throws ChorusError for every response with a status other than 2xx
- */
+/** Sends a request once, without retries. @throws ChorusError for every response with a status other than 2xx */
 export async function send(
   settings: Settings,
   { path, body, idempotencyKey }: HttpRequest,

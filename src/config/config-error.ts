@@ -1,3 +1,6 @@
+/** Environment variables. */
+export type Env = Readonly<Record<string, string | undefined>>;
+
 /** An invalid variable or file of the configuration. The message names it, what was expected and what to do. */
 export class ConfigError extends Error {
   override name = "ConfigError";

@@ -1,92 +1,16 @@
 import { Resolver } from "node:dns";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
-import type { ModelTimeouts } from "../models/port/entry.ts";
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type Env } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
-import {
-  bodyBudgetBytes,
-  type ConnectionLimits,
-  connectionLimits,
-  type Resources,
-  readResources,
-} from "./resources.ts";
+import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from "./resources.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { readTracing, type TracingConfig } from "./tracing.ts";
+import { readTracing } from "./tracing.ts";
 import { figures, integer, milliseconds, oneOf } from "./values.ts";
 
 export { ConfigError } from "./config-error.ts";
 
-export interface Config extends Settings {
-  public: { host: string; port: number };
-  rpc: {
-    host: string;
-    port: number;
-    /** Further names of the internal listener, in lower case. A leading dot stands for all names below. */
-    names: string[];
-  };
-  /** Connection string of the operator's Postgres; undefined starts the embedded one. */
-  databaseUrl: string | undefined;
-  /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
-  databaseListenUrl: string | undefined;
-  dataDir: string;
-  /** Whether the service brings the schema of the database up to date. If not, its start waits for `chorus migrate`. */
-  migrates: boolean;
-  bootstrapApiKey: string | undefined;
-  operatorToken: string | undefined;
-  /** File that new secrets are written to, in place of the output. */
-  secretsFile: string | undefined;
-  timeouts: ModelTimeouts;
-  /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
-  levels: { medium: number; high: number };
-  /** Deadline of an answer by level, in milliseconds. */
-  deadlines: { low: number; medium: number; high: number };
-  /** Time for requests in flight to finish after SIGTERM, in milliseconds. */
-  drainMs: number;
-  /** Processes that serve requests on the same ports. Memory and connections below are those of one of them. */
-  workers: number;
-  /** Most connections of each of the two pools to the database. */
-  databaseConnections: number;
-  /** Age at which records of requests and usage by minute are deleted, in days. */
-  retentionDays: number;
-  /** Most bytes of request bodies held in memory at one time, over all requests. */
-  bodyBudgetBytes: number;
-  /** Most connections that may be open at a time, from the limits of the operating system. */
-  connections: ConnectionLimits;
-  /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
-  maxLoopDelayMs: number;
-  /** How long a request body may take to arrive, in milliseconds. */
-  body: {
-    /** Longest time without a byte. */
-    idleMs: number;
-    /** Longest time for the whole body. */
-    totalMs: number;
-  };
-  /** In milliseconds. */
-  stream: {
-    /** Longest wait for a first event before the headers are sent without one. */
-    headersMs: number;
-    /** Interval of keep-alive comments while there are no events. */
-    keepAliveMs: number;
-    /** Longest time that a caller may leave sent data unread. */
-    stallMs: number;
-  };
-  console: {
-    /** Folder of the built pages. */
-    folder: string;
-    /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
-    proxies: number;
-  };
-  /** In milliseconds; see `AlertTimes`. */
-  alerts: { compareMs: number; retryMs: number };
-  /** Names of webhooks that may be private, or use HTTP, in lower case. A leading dot stands for all names below. */
-  webhookHosts: string[];
-  /** Name servers for the names of webhooks, as addresses with or without a port. Empty: those of the machine. */
-  webhookDnsServers: string[];
-  logLevel: string;
-  /** Undefined: no OpenTelemetry traces are recorded. */
-  tracing: TracingConfig | undefined;
-}
+export type Config = Settings & ReturnType<typeof readProcess> & ReturnType<typeof readBounds>;
 
 /** Connections of each pool to the database, and the least where workers share them: reports use up to four. */
 const DATABASE_CONNECTIONS = 10;
@@ -94,8 +18,6 @@ const MIN_DATABASE_CONNECTIONS = 5;
 
 /** Least memory for request bodies of one worker, in bytes: one body of the largest size needs it. */
 const LEAST_BODY_BYTES = 64 * 1024 * 1024;
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads and validates the configuration from environment variables and the files that they name.
@@ -108,58 +30,85 @@ export function envToConfig(given: Env, resources: Resources = readResources()):
 
 function readConfig(env: Env, resources: Resources): Config {
   const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
+  return { ...readSettings(env, workers), ...readProcess(env), ...readBounds(env, resources, workers) };
+}
+
+/** Reads addresses, secrets, files and what is written. */
+function readProcess(env: Env) {
   return {
-    ...readSettings(env, workers),
     public: { host: env.HOST || "127.0.0.1", port: integer(env, "PORT", 8080, 0, 65535) },
     rpc: {
       host: env.RPC_HOST || "127.0.0.1",
       port: integer(env, "RPC_PORT", 8081, 0, 65535),
+      /** Further names of the internal listener, in lower case. A leading dot stands for all names below. */
       names: hostNames(env, "RPC_NAMES"),
     },
+    /** Connection string of the operator's Postgres; undefined starts the embedded one. */
     databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
+    /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
     databaseListenUrl: databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL"),
     dataDir: resolve(env.DATA_DIR || ".chorus"),
+    /** Whether the service brings the schema of the database up to date. If not, it waits for `chorus migrate`. */
     migrates: migrates(env),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,
     operatorToken: env.OPERATOR_TOKEN || undefined,
+    /** File that new secrets are written to, in place of the output. */
     secretsFile: env.CHORUS_SECRETS_FILE ? resolve(env.CHORUS_SECRETS_FILE) : undefined,
+    console: {
+      /** Folder of the built pages. */
+      folder: resolve(import.meta.dirname, "../../console/dist"),
+      /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
+      proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
+    },
+    /** In milliseconds; see `AlertTimes`. */
+    alerts: milliseconds(env, "CHORUS_ALERTS_MS", { compareMs: 15_000, retryMs: 5_000 }),
+    /** Names of webhooks that may be private, or use HTTP, in lower case. A leading dot stands for all names below. */
+    webhookHosts: hostNames(env, "CHORUS_WEBHOOK_HOSTS"),
+    /** Name servers for the names of webhooks, as addresses with or without a port. Empty: those of the machine. */
+    webhookDnsServers: nameServers(env, "CHORUS_WEBHOOK_DNS_SERVERS"),
+    logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
+    /** Undefined: no OpenTelemetry traces are recorded. */
+    tracing: readTracing(env),
+  };
+}
+
+/** Reads times and bounds. Those of memory and connections are of one worker. */
+function readBounds(env: Env, resources: Resources, workers: number) {
+  const bodyBytes = [bodyBudgetBytes(resources), LEAST_BODY_BYTES, Number.MAX_SAFE_INTEGER] as const;
+  return {
+    /** Processes that serve requests on the same ports. */
+    workers,
     timeouts: milliseconds(env, "CHORUS_MODEL_TIMEOUTS_MS", {
       connectMs: 5_000,
       firstTokenMs: 60_000,
       betweenChunksMs: 30_000,
     }),
+    /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
     levels: levels(env),
+    /** Deadline of an answer by level, in milliseconds. */
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
+    /** Time for requests in flight to finish after SIGTERM, in milliseconds. */
     drainMs: integer(env, "CHORUS_DRAIN_MS", 20_000, 0, 3_600_000),
-    workers,
+    /** Most connections of each of the two pools to the database. */
     databaseConnections: Math.max(MIN_DATABASE_CONNECTIONS, Math.ceil(DATABASE_CONNECTIONS / workers)),
+    /** Age at which records of requests and usage by minute are deleted, in days. */
     retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
+    /** Most bytes of request bodies held in memory at one time, over all requests. */
     bodyBudgetBytes: Math.max(
       LEAST_BODY_BYTES,
-      Math.floor(
-        integer(
-          env,
-          "CHORUS_BODY_BUDGET_BYTES",
-          bodyBudgetBytes(resources),
-          LEAST_BODY_BYTES,
-          Number.MAX_SAFE_INTEGER,
-        ) / workers,
-      ),
+      Math.floor(integer(env, "CHORUS_BODY_BUDGET_BYTES", ...bodyBytes) / workers),
     ),
-    // The limit on open files is one of each process.
+    /** Most connections that may be open at a time. The limit on open files is one of each process. */
     connections: connectionLimits({ ...resources, memoryBytes: resources.memoryBytes / workers }),
+    /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
     maxLoopDelayMs: integer(env, "CHORUS_MAX_LOOP_DELAY_MS", 50, 0, 10_000),
+    /** Longest time without a byte of a request body, and for the whole body, in milliseconds. */
     body: milliseconds(env, "CHORUS_BODY_MS", { idleMs: 10_000, totalMs: 300_000 }),
+    /**
+     * In milliseconds: the longest wait for a first event before the headers are sent without one; the interval of
+     * keep-alive comments while there are no events; the longest time that a caller may leave sent data unread.
+     */
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
-    console: {
-      folder: resolve(import.meta.dirname, "../../console/dist"),
-      proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
-    },
-    alerts: milliseconds(env, "CHORUS_ALERTS_MS", { compareMs: 15_000, retryMs: 5_000 }),
-    webhookHosts: hostNames(env, "CHORUS_WEBHOOK_HOSTS"),
-    webhookDnsServers: nameServers(env, "CHORUS_WEBHOOK_DNS_SERVERS"),
-    logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
-    tracing: readTracing(env),
   };
 }
 
@@ -196,7 +145,7 @@ function nameServers(env: Env, name: string): string[] {
 /** Between the difficulties of the prompts of each level in test/engine/difficulty/prompts.jsonl. */
 const LEVELS = { medium: 0.22, high: 0.6 };
 
-function levels(env: Env): Config["levels"] {
+function levels(env: Env): typeof LEVELS {
   const given = figures(env, "CHORUS_LEVELS", LEVELS, 0, 1);
   if (given.medium > given.high) {
     throw new ConfigError('CHORUS_LEVELS: "medium" must not be above "high". Lower "medium" or raise "high".');
@@ -212,10 +161,7 @@ function migrates(env: Env): boolean {
   return word === "auto";
 }
 
-/**
- * Reads the address of a Postgres.
- * @param otherwise what to do instead of correcting the value
- */
+/** Reads the address of a Postgres. @param otherwise what to do instead of correcting the value */
 function databaseUrl(env: Env, name: string, otherwise: string): string | undefined {
   const text = env[name];
   if (!text) return undefined;

@@ -1,7 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ConfigError } from "./config-error.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
+import { ConfigError, type Env } from "./config-error.ts";
 
 /**
  * Reads from an environment whose values may be in files: where `NAME_FILE` is set, `NAME` is the content of that file,

@@ -7,10 +7,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: "the host name is unknown",
 };
 
-/**
- * Explains why a server cannot listen.
- * @param names variables that set the address, such as "HOST and PORT"
- */
+/** Explains why a server cannot listen. @param names variables that set the address, such as "HOST and PORT" */
 export function listenError(
   names: string,
   { host, port }: { host: string; port: number },

@@ -3,10 +3,8 @@ import { dirname, resolve } from "node:path";
 import type { Accuracies } from "../contract/terms.ts";
 import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
-import { ConfigError, object, parse } from "./config-error.ts";
+import { ConfigError, type Env, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
 export const DEFAULT_CATALOGUE = "chorus.models.json";
@@ -41,23 +39,12 @@ const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map(
   jsonSchema: true,
 }));
 
-const MODEL_MEMBERS: ReadonlySet<string> = new Set([
-  "name",
-  "vendor",
-  "model",
-  "version",
-  "tier",
-  "base_url",
-  "api_key_env",
-  "price",
-  "accuracy",
-  "context_tokens",
-  "max_output_tokens",
-  "max_concurrency",
-  "images",
-  "json_schema",
-  "thinks",
-]);
+const MODEL_MEMBERS: ReadonlySet<string> = new Set(
+  (
+    "name vendor model version tier base_url api_key_env price accuracy context_tokens max_output_tokens " +
+    "max_concurrency images json_schema thinks"
+  ).split(" "),
+);
 
 /** The models of the catalogue, and the web search if one is configured. */
 export interface Sources {

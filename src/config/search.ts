@@ -1,9 +1,8 @@
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type Env } from "./config-error.ts";
 
 export const SEARCH_BACKENDS = ["searxng", "brave", "tavily"] as const;
 export type SearchBackend = (typeof SEARCH_BACKENDS)[number];
 
-/** The backend of the web search. */
 export interface SearchConfig {
   backend: SearchBackend;
   /** Address of the backend, without a trailing slash. Undefined: the backend's default; SearXNG has none. */
@@ -14,8 +13,6 @@ export interface SearchConfig {
   /** Timeout of one search, including a retry, in milliseconds. */
   timeoutMs: number;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const VARIABLES: Readonly<Record<SearchBackend, { base: string; key: string }>> = {
   searxng: { base: "SEARXNG_BASE_URL", key: "SEARXNG_API_KEY" },

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { ModelEntry } from "../models/port/entry.ts";
+import type { Env } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
 import { DEFAULT_CATALOGUE, readSources } from "./models.ts";
 import type { SearchConfig } from "./search.ts";
@@ -19,8 +20,6 @@ export interface Settings {
   tiers: readonly WorkspaceTier[];
 }
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 /**
  * Reads the settings from environment variables and the catalogue file.
  * @param workers number of processes that share the calls of each model
@@ -38,7 +37,6 @@ export function readSettings(env: Env, workers: number, files = new Set<string>(
   };
 }
 
-/** Reads the settings again. */
 export interface SettingsReader {
   /** @throws ConfigError as `readSettings` */
   read(): Settings;

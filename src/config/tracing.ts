@@ -1,4 +1,4 @@
-import { ConfigError } from "./config-error.ts";
+import { ConfigError, type Env } from "./config-error.ts";
 
 /**
  * Sampling and batching of traces. The exporter reads address, headers and certificates from the environment itself.
@@ -15,8 +15,6 @@ export interface TracingConfig {
   /** Interval of exports, in milliseconds. */
   delayMs: number;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const RATIOS: Readonly<Record<string, number | undefined>> = { always_on: 1, always_off: 0, traceidratio: undefined };
 

@@ -1,6 +1,4 @@
-import { ConfigError, object, parse } from "./config-error.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
+import { ConfigError, type Env, object, parse } from "./config-error.ts";
 
 /** Reads a whole number. @throws ConfigError naming the variable and the range */
 export function integer(env: Env, name: string, fallback: number, min: number, max: number): number {

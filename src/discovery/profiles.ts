@@ -27,7 +27,6 @@ export function configFile(env: Env, name: string): string {
   return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "chorus", name);
 }
 
-/** Path of the file that holds the profiles. */
 export function profilesFile(env: Env): string {
   return configFile(env, "profiles.json");
 }

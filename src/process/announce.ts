@@ -2,19 +2,22 @@ import type { Config } from "../config/config.ts";
 import { keepRpcUrl, writeDiscovery, writePrivateFile } from "../discovery/data-folder.ts";
 import { addProfile } from "../discovery/profiles.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import { type Greeting, greeting } from "./greeting.ts";
+import { greeting } from "./greeting.ts";
+import type { WorkerReady } from "./workers/messages.ts";
 
 type Settings = Pick<Config, "databaseUrl" | "dataDir" | "operatorToken" | "secretsFile" | "models" | "catalogue">;
-
-/** What the start has found out. */
-type Facts = Pick<Greeting, "restUrl" | "rpcUrl" | "secrets" | "signInPath" | "lacksOperator" | "offline">;
 
 /**
  * Writes the addresses and the operator token where the command line on this machine finds them, and prints the
  * greeting. New secrets go to `secretsFile` if there is one, else into the greeting.
  * @param stack takes what removes the address again
  */
-export async function announce(settings: Settings, log: Log, stack: AsyncDisposableStack, facts: Facts): Promise<void> {
+export async function announce(
+  settings: Settings,
+  log: Log,
+  stack: AsyncDisposableStack,
+  facts: WorkerReady,
+): Promise<void> {
   const { databaseUrl, dataDir, operatorToken: given, secretsFile, models, catalogue } = settings;
   const { operatorToken = given } = facts.secrets;
   if (secretsFile) await writeSecrets(secretsFile, facts.secrets);
@@ -38,7 +41,7 @@ export async function announce(settings: Settings, log: Log, stack: AsyncDisposa
 }
 
 /** Writes new secrets as lines of an environment file. */
-async function writeSecrets(file: string, { apiKey, operatorToken }: Greeting["secrets"]): Promise<void> {
+async function writeSecrets(file: string, { apiKey, operatorToken }: WorkerReady["secrets"]): Promise<void> {
   const lines = [
     ...(apiKey ? [`BOOTSTRAP_API_KEY=${apiKey}`] : []),
     ...(operatorToken ? [`OPERATOR_TOKEN=${operatorToken}`] : []),

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateSignInLinkRequestSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { bootstrap, createSecrets, DEFAULT_WORKSPACE, type Secrets } from "../admin/bootstrap.ts";
+import { bootstrap, createSecrets, DEFAULT_WORKSPACE } from "../admin/bootstrap.ts";
 import { BOOTSTRAP } from "../admin/shared/audit.ts";
 import { createSignInLink } from "../admin/workspaces/sign-in-link.ts";
 import type { Config } from "../config/config.ts";
 import { checkPrivateFile } from "../discovery/data-folder.ts";
 import type { Pool } from "../store/pool.ts";
+import type { WorkerReady } from "./workers/messages.ts";
 
 interface FirstRunOptions {
   /** Whether the service uses the embedded Postgres, so that its output is read by the person who started it. */
@@ -14,15 +15,6 @@ interface FirstRunOptions {
   readonly link: boolean;
   /** Repeats a step while the database is not available. */
   repeat<T>(step: () => Promise<T>): Promise<T>;
-}
-
-/** What a start has created for the greeting. */
-export interface FirstRun {
-  /** New secrets, to be shown or written once. */
-  readonly secrets: Partial<Secrets>;
-  readonly lacksOperator: boolean;
-  /** Path of a link that signs the owner of the first workspace in. */
-  readonly signInPath: string | undefined;
 }
 
 /**
@@ -34,7 +26,7 @@ export async function firstRun(
   pool: Pool,
   { bootstrapApiKey: apiKey, operatorToken, secretsFile }: Config,
   { local, link, repeat }: FirstRunOptions,
-): Promise<FirstRun> {
+): Promise<Pick<WorkerReady, "secrets" | "lacksOperator" | "signInPath">> {
   if (secretsFile) await checkPrivateFile("CHORUS_SECRETS_FILE", secretsFile);
   const offered = local || secretsFile ? createSecrets() : null;
   const { created, lacksOperator } = await repeat(() => bootstrap(pool, { apiKey, operatorToken }, offered));

@@ -1,23 +1,14 @@
 import { operatorTokenFile } from "../discovery/data-folder.ts";
+import type { WorkerReady } from "./workers/messages.ts";
 
-export interface Greeting {
-  restUrl: string;
-  rpcUrl: string;
+export interface Greeting extends WorkerReady {
   dataDir: string;
   /** Path of the catalogue file; undefined for the built-in catalogue. */
   catalogue: string | undefined;
   /** Names of the models in the catalogue. */
   models: readonly string[];
-  /** Secrets that were created at this start and are shown only now. */
-  secrets: { apiKey?: string; operatorToken?: string };
-  /** Path of a link that signs the owner of the first workspace in. */
-  signInPath?: string | undefined;
   /** File that the created secrets were written to, in place of the output. */
   secretsFile?: string | undefined;
-  /** Whether the database has no operator token. */
-  lacksOperator: boolean;
-  /** Whether only the offline models are available. */
-  offline: boolean;
 }
 
 /** Most names of models in one line. */

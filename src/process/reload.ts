@@ -1,7 +1,7 @@
+import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../config/config.ts";
-import { stampOf } from "../config/file-stamp.ts";
 import type { Settings, SettingsReader } from "../config/settings.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 
@@ -16,7 +16,6 @@ const NAMES: readonly SettingName[] = ["models", "search", "rates", "tiers"];
 
 export interface ReloadOptions {
   readonly reader: SettingsReader;
-  /** The settings in force at the start. */
   readonly settings: Settings;
   /**
    * Puts checked settings into force: all, or none if it throws.
@@ -28,21 +27,13 @@ export interface ReloadOptions {
   readonly log: Log;
 }
 
-/** Keeps the settings of a running service up to date with their files. */
-export interface Reloading {
-  /** Reloads within a second, also if no file has changed, and logs the result. */
-  request(): void;
-  /** Resolves when no reload runs any more. */
-  stop(): Promise<void>;
-}
-
 /**
  * Reloads the settings when their files change. A file is read when it has been the same for a second, so that none is
  * read while it is written. Settings are checked before they are put into force, all together. If one is not valid,
  * nothing changes, and the log and the audit say which file and member are wrong. While the database is unavailable,
  * the reload is tried again.
  */
-export function startReloading(options: ReloadOptions): Reloading {
+export function startReloading(options: ReloadOptions) {
   const { reader, log } = options;
   const stopping = new AbortController();
   const reload = createReload(options);
@@ -79,10 +70,12 @@ export function startReloading(options: ReloadOptions): Reloading {
 
   const running = run();
   return {
-    request() {
+    /** Reloads within a second, also if no file has changed, and logs the result. */
+    request(): void {
       requested = true;
     },
-    async stop() {
+    /** Resolves when no reload runs any more. */
+    async stop(): Promise<void> {
       stopping.abort();
       await running;
     },
@@ -109,4 +102,16 @@ function createReload({ reader, settings, apply, refused, log }: ReloadOptions):
     }
     if (changed.length > 0 || reports) log.info({ changed }, "reloaded the settings");
   };
+}
+
+/**
+ * A text that differs whenever files differ: their identities, sizes and times of change. Links are followed, because
+ * Kubernetes replaces files by replacing a link. A file that does not exist has a stamp, too.
+ */
+async function stampOf(paths: Iterable<string>): Promise<string> {
+  const stamps = [...paths].map(async (path) => {
+    const found = await stat(path, { bigint: true }).catch(() => undefined);
+    return [path, found?.ino, found?.size, found?.mtimeNs].join(" ");
+  });
+  return (await Promise.all(stamps)).join("\n");
 }

@@ -1,7 +1,6 @@
 import type { SearchConfig } from "../config/search.ts";
 import type { Found } from "./results.ts";
 
-/** The HTTP request of one search. */
 export interface SearchRequest {
   method: "GET" | "POST";
   url: string;
@@ -9,7 +8,6 @@ export interface SearchRequest {
   body?: string;
 }
 
-/** The wire format of one search service. */
 export interface Backend {
   request(query: string): SearchRequest;
   /** Reads the JSON of a response with status 200; undefined if it does not have the expected format. */
@@ -18,7 +16,6 @@ export interface Backend {
   hint?(status: number): string | undefined;
 }
 
-/** Creates the configured backend. */
 export function createBackend(config: SearchConfig): Backend {
   switch (config.backend) {
     case "searxng":

@@ -7,7 +7,6 @@ import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";
 import { SearchError } from "./search-error.ts";
 
-/** Searches the web. */
 export interface Search {
   /**
    * Searches for a query and returns results for a prompt: at most `results` pages, best first, within `timeoutMs`.

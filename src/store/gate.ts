@@ -1,13 +1,7 @@
 import { overloaded, type Pool } from "./pool.ts";
 
-/** A pool that refuses every statement with `overloaded` until it is opened. */
-export interface Gate {
-  readonly pool: Pool;
-  /** Sends all further statements to `pool`. */
-  open(pool: Pool): void;
-}
-
-export function createGate(): Gate {
+/** Creates a pool that refuses every statement with `overloaded` until it is opened. */
+export function createGate() {
   let inner: Pool | undefined;
   const opened = (): Pool => {
     if (!inner) throw overloaded(new Error("the service is still starting"));
@@ -18,8 +12,9 @@ export function createGate(): Gate {
       query: async (text, values) => opened().query(text, values),
       tx: async (run, options) => opened().tx(run, options),
       end: async () => inner?.end(),
-    },
-    open(pool) {
+    } satisfies Pool as Pool,
+    /** Sends all further statements to `pool`. */
+    open(pool: Pool): void {
       inner = pool;
     },
   };

@@ -33,7 +33,6 @@ const CANNOT_REPLACE = "42P13";
 
 /** Migrations and functions that a database does not have yet, or did not have before `migrate`. */
 export interface Outstanding {
-  /** Numbers, in order. */
   readonly migrations: readonly number[];
   /** Names of functions to create, replace or drop. */
   readonly functions: readonly string[];
@@ -106,7 +105,6 @@ export async function checkSchema(pool: Pool, folder: string = import.meta.dirna
   );
 }
 
-/** Texts of the migrations, in order, by number, and of the functions by name. */
 interface Schema {
   readonly migrations: ReadonlyMap<number, string>;
   readonly functions: ReadonlyMap<string, string>;
@@ -203,7 +201,6 @@ async function replaceFunction(query: Query, name: string, sql: string): Promise
   if (after.length > 1) await dropFunctions(query, before);
 }
 
-/** Functions of a name, each with its parameter types. */
 async function signaturesOf(query: Query, name: string): Promise<string[]> {
   const rows = await query<{ signature: string }>(
     `select oid::regprocedure::text as signature from pg_proc

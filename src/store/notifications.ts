@@ -46,7 +46,6 @@ export interface Notifications {
   notify(channel: string, payload: string): Promise<void>;
 }
 
-/** Notifications with the start and the end of their connection. */
 export interface NotificationsConnection extends Notifications {
   /**
    * Connects in the background, and again whenever the connection is lost or delivers nothing.

@@ -57,14 +57,10 @@ export interface StoreOptions {
   dataDir: string;
   /** Whether to bring the schema up to date; if not, `open` waits until another process has done it. */
   migrates: boolean;
-  /** Most connections of each pool. */
   databaseConnections: number;
 }
 
-/**
- * Creates the store without touching the database.
- * @param signal aborts `open`
- */
+/** Creates the store without touching the database. @param signal aborts `open` */
 export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
   const { databaseUrl, databaseListenUrl, dataDir, migrates, databaseConnections: max } = options;
   const stack = new AsyncDisposableStack();

@@ -11,7 +11,6 @@ interface PartitionedTable {
   unit: Unit;
   /** Beginning of the names of the partitions. */
   prefix: string;
-  /** The column with the time. */
   column: string;
   /** The values of the columns before the time in the bounds of a partition, as SQL. */
   boundPrefix: string;
@@ -180,7 +179,6 @@ async function createPartition(query: Query, source: PartitionedTable, start: Da
   await query(`alter table ${table} attach partition ${name} for values from (${from}) to (${to})`);
 }
 
-/** SQL of the rows of a period in the `…_rest` partition. */
 function rowsInRest({ prefix, column }: PartitionedTable, from: Date, until: Date): string {
   return `${prefix}_rest where ${column} >= '${from.toISOString()}' and ${column} < '${until.toISOString()}'`;
 }

@@ -3,7 +3,6 @@ import { createInternalErrors, type InternalErrors, PLACES } from "./internal-er
 import { declareIn, type Metrics } from "./metrics.ts";
 import type { MetricSnapshot, Telemetry } from "./telemetry.ts";
 
-/** Media type of `Telemetry.text`. */
 export const TELEMETRY_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Buckets in seconds, from a request refused by a rate limit to the longest deadline. */

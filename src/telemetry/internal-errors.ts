@@ -12,10 +12,7 @@ export interface InternalErrors {
   readonly counts: Readonly<Record<Place, number>>;
 }
 
-/**
- * Reports an error.
- * @param errors the number of errors since the last report, this one included
- */
+/** Reports an error. @param errors the number of errors since the last report, this one included */
 export type ErrorReport = (where: Place, error: unknown, errors: number) => void;
 
 /** Shortest time between two reports, in milliseconds. */

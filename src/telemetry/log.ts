@@ -4,10 +4,8 @@ import { LogOutput } from "./log-output.ts";
 
 export type Log = Logger;
 
-/** The log of the process and what belongs to it. */
 export interface ProcessLog {
   readonly log: Log;
-  /** Logs the errors that it catches. */
   readonly errors: InternalErrors;
   readonly output: LogOutput;
 }

@@ -1,16 +1,13 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { InternalErrors } from "./internal-errors.ts";
 
-/** A counter with fixed labels. */
 interface LabelledCounter<L extends string> {
   /** @throws RangeError for a value that is negative or not finite */
   inc(labels: Readonly<Record<L, string>>, value?: number): void;
 }
 
-/** Writes one value of a metric at a scrape. */
 type Write = (labels: Readonly<Record<string, string>>, value: number) => void;
 
-/** Declares the metrics of a registry. */
 export type Metrics = ReturnType<typeof declareIn>;
 
 /** @param errors gets what a metric throws at a scrape */

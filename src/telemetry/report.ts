@@ -64,10 +64,7 @@ export class Reporter {
   /** Samples of the counts since the start, the oldest first. */
   #samples: { at: number; counts: Counts }[] = [];
 
-  /**
-   * @param snapshot the metrics now
-   * @param now milliseconds from any fixed point
-   */
+  /** @param snapshot the metrics now. @param now milliseconds from any fixed point */
   report(snapshot: readonly MetricSnapshot[], now: number): ReplicaReport {
     const metrics = new Metrics(snapshot);
     const counts = countsOf(metrics);
@@ -150,7 +147,6 @@ function stateOf(metrics: Metrics, model: string) {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Figures of a snapshot by name and labels. */
 class Metrics {
   readonly #byName: ReadonlyMap<string, MetricSnapshot>;
 

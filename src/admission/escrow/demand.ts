@@ -25,7 +25,6 @@ const MANY = 16;
 
 /** What the next requests need: those of one to two seconds, or of a minute if the workspace is used now and then. */
 export interface Demand {
-  /** Number of requests. */
   n: number;
   /** Means for one request, rounded up. `output` is at least 1. */
   credit: number;
@@ -47,7 +46,6 @@ const EMPTY: Readonly<Part> = { requests: 0, credit: 0, input: 0, ends: 0, outpu
 
 /** Observes the requests of one workspace on one replica. Times are in ms of a monotonic clock. */
 export class DemandMeter {
-  /** When the last request was admitted. */
   admittedAt: number;
   /** Longest time between the last requests, up to MAX_GAP_MS; 0: there was one request. */
   #gap = 0;

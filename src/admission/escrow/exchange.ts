@@ -13,7 +13,6 @@ export interface Headroom {
   /** Concurrent requests. */
   running: number;
   requests: number;
-  /** Input tokens. */
   input: number;
   /** Output tokens. A request needs more than 0, because its answer is counted when it ends. */
   output: number;
@@ -30,13 +29,11 @@ export interface Ask {
   body?: string;
 }
 
-/** The end of a request. */
 export interface Post {
   requestId: string;
   /** Micro-credits, at most the hold. */
   charge: number;
   output: number;
-  /** The row of the request for the database. */
   row: object;
   /** Set on a settlement of the journal whose grant may have ended: the replica that admitted the request. */
   admittedBy?: string;
@@ -113,7 +110,6 @@ export type Reply =
   | { state: "rejected"; requestIds: readonly string[] }
   | {
       state: "done";
-      /** Number of the grant. */
       grant: number;
       /** One for each ask. */
       verdicts: readonly Verdict[];

@@ -95,7 +95,6 @@ function postOf({ requestId, charge, output, row, admittedBy }: Post): Record<st
   };
 }
 
-/** An item of `append_settlements()`. */
 function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): object {
   return {
     workspace,

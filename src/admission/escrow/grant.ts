@@ -21,7 +21,6 @@ const LIMITLESS = Number.POSITIVE_INFINITY;
 /** Largest number of asks and of posts in one item. */
 const MAX_ITEMS = 256;
 
-/** A running request. */
 export interface Running extends Ask {
   grant: Grant;
 }
@@ -176,10 +175,7 @@ export class Grant {
     return item;
   }
 
-  /**
-   * Applies the answer to the item in flight.
-   * @returns the item, whose asks and posts the caller has to answer
-   */
+  /** Applies the answer to the item in flight. @returns the item, whose asks and posts the caller has to answer */
   receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
     const { item, sentAt } = this.#land();
     this.pause.end();

@@ -6,7 +6,6 @@ type Part = Exclude<keyof Headroom, "credit">;
 const PARTS: readonly Part[] = ["running", "requests", "input", "output"];
 const OF_MINUTE: readonly Part[] = ["requests", "input", "output"];
 
-/** Mean size of a request. */
 type Size = Pick<Headroom, "credit" | "input" | "output">;
 
 /** Headroom of a grant that is reserved and not used. Requests and tokens end with the minute. */
@@ -61,7 +60,6 @@ export class Unused implements Headroom {
     this.#minuteEnds = Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether the minute is over. */
   isOver(now: number): boolean {
     return now >= this.#minuteEnds;
   }

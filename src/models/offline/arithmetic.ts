@@ -1,4 +1,3 @@
-/** Binary operators and their precedence. */
 const PRECEDENCE: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2 };
 
 /** Words and the operators that replace them, in the order of replacement. */

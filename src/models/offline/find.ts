@@ -36,7 +36,6 @@ const KINDS: ReadonlyArray<readonly [names: RegExp, shape: RegExp, labels: strin
   [/^age$/, AGE, []],
   [/^names?$|person|people|customer|vendor|company/, NAME, ["name"]],
 ];
-/** Words of names that labels often omit. */
 const COMMON = /\b(?:of|the|date|issue|number|id|code|name|amount|email)\b/g;
 /** Other words for the same thing, in labels and names. */
 const SYNONYMS = { rechnung: "invoice", payable: "due", vat: "tax", mwst: "tax", no: "number", nr: "number" };

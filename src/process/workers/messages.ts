@@ -14,7 +14,6 @@ export interface WorkerReady {
   offline: boolean;
 }
 
-/** From a worker to the primary process. */
 export type FromWorker =
   | { type: "ready"; ready: WorkerReady }
   /** The start has failed. `message` is for the operator. */
@@ -23,7 +22,6 @@ export type FromWorker =
   | { type: "collect"; id: number }
   | { type: "snapshot"; id: number; metrics: MetricSnapshot[] };
 
-/** From the primary process to a worker. */
 export type FromPrimary =
   /** All workers of the start are ready. */
   | { type: "all_ready" }

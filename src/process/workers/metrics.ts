@@ -4,26 +4,13 @@ import type { MetricSnapshot } from "../../telemetry/telemetry.ts";
 /** Longest wait for the metrics of a worker, in milliseconds. Those that it sent last are used after that. */
 const WAIT_MS = 1_000;
 
-/** The metrics of all workers. */
-export interface WorkerMetrics {
-  /** All metrics, summed over the workers, in Prometheus' text format. */
-  text(): Promise<string>;
-  /** Takes the metrics that a worker has sent for the request `id`. */
-  receive(place: number, id: number, metrics: readonly MetricSnapshot[]): void;
-  /** A worker has ended. What it has counted remains in the sums. */
-  ended(place: number): void;
-}
-
 /**
  * Creates the sums of metrics over workers. Counters never fall: what a worker that has ended had counted at its last
  * scrape is kept. So one that is replaced does not look like a restart of the service.
  * @param places places of the workers that run
  * @param ask asks the worker in a place for its metrics
  */
-export function createWorkerMetrics(
-  places: () => readonly number[],
-  ask: (place: number, id: number) => void,
-): WorkerMetrics {
+export function createWorkerMetrics(places: () => readonly number[], ask: (place: number, id: number) => void) {
   const own = new Registry();
   const running = new Gauge({ name: "chorus_workers", help: "Workers that run.", registers: [own] });
   const ends = new Counter({ name: "chorus_worker_ends_total", help: "Workers that have ended.", registers: [own] });
@@ -52,17 +39,19 @@ export function createWorkerMetrics(
   }
 
   return {
-    async text() {
+    /** All metrics, summed over the workers, in Prometheus' text format. */
+    async text(): Promise<string> {
       await refresh();
       running.set(places().length);
       const sums = AggregatorRegistry.aggregate([...latest.values(), departed]);
       return `${await sums.metrics()}\n${await own.metrics()}`;
     },
-    receive(place, id, metrics) {
+    receive(place: number, id: number, metrics: readonly MetricSnapshot[]): void {
       latest.set(place, metrics);
       arrived(place, id);
     },
-    ended(place) {
+    /** A worker has ended. What it has counted remains in the sums. */
+    ended(place: number): void {
       ends.inc();
       const left = (latest.get(place) ?? []).filter(({ type }) => type === "counter" || type === "histogram");
       latest.delete(place);

@@ -27,24 +27,8 @@ interface End {
   readonly signal: string | null;
 }
 
-/** Workers, one process each, that share their ports. */
-export interface Workers {
-  /**
-   * Starts all workers. One that ends later is replaced.
-   * @returns what each has reported when all are ready; rejects with the message of one that could not start
-   */
-  start(): Promise<readonly WorkerReady[]>;
-  /** Asks all workers to reload the settings. */
-  reload(): void;
-  /**
-   * Stops all workers: each drains. Resolves when all have ended.
-   * @throws Error when one did not stop cleanly
-   */
-  stop(): Promise<void>;
-}
-
-/** Creates the workers of this process. `listen.ts` says how they share a port. */
-export function createWorkers({ exec, count, env }: WorkersOptions, { log, output }: ProcessLog): Workers {
+/** Creates the workers of this process, one process each. `listen.ts` says how they share a port. */
+export function createWorkers({ exec, count, env }: WorkersOptions, { log, output }: ProcessLog) {
   const running = new Map<number, Worker>();
   const ready = new Map<number, WorkerReady>();
   const allReady = Promise.withResolvers<void>();
@@ -98,13 +82,18 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
   }
 
   return {
-    async start() {
+    /**
+     * Starts all workers. One that ends later is replaced.
+     * @returns what each has reported when all are ready; rejects with the message of one that could not start
+     */
+    async start(): Promise<readonly WorkerReady[]> {
       places = Array.from({ length: count }, (_, i) => keepPlace(i + 1));
       await Promise.race([allReady.promise, Promise.all(places)]);
       return [...ready.values()];
     },
     reload: () => sendToAll(running, { type: "reload" }),
-    async stop() {
+    /** Stops all workers: each drains. Resolves when all have ended. @throws Error when one did not stop cleanly */
+    async stop(): Promise<void> {
       stopping.abort();
       for (const worker of running.values()) worker.process.kill("SIGTERM");
       await Promise.allSettled(places);

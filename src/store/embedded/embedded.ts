@@ -152,7 +152,6 @@ function address(cluster: Cluster, port: number): string {
   return `postgres://${cluster.role}:${cluster.password}@127.0.0.1:${port}/postgres`;
 }
 
-/** Finds a port that is free now. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
