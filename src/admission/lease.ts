@@ -94,7 +94,7 @@ export interface Admission {
    *   when the key was revoked meanwhile. `overloaded` when the database is unavailable.
    */
   open(request: LeaseRequest): Opened | Promise<Opened>;
-  /** Refuses what `open` would refuse however small the request is; see `Standing.check`. @throws Failure */
+  /** Refuses what `open` would refuse however small the request is; see `createStanding`. @throws Failure */
   precheck(workspaceId: string): Promise<void> | undefined;
   /**
    * Tells the database what the workspace's requests on this replica use, and then posts what waits in its log, so that

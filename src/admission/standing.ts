@@ -10,23 +10,13 @@ const GOOD_MS = 60_000;
 /** Most workspaces that are remembered; about 2 MB. */
 const MAX_KNOWN = 10_000;
 
-/** What this process knows about the limits and the credit of workspaces. */
-export interface Standing {
-  /**
-   * Refuses a request that admission would refuse however small it is, before its body is read. It reserves nothing.
-   * For a workspace whose requests are admitted it returns at once; otherwise it asks the database.
-   * @throws Failure naming the limit, or `insufficient_credit`; `overloaded` when the database is unavailable
-   */
-  check(workspaceId: string): Promise<void> | undefined;
-  /** Notes whether admission has accepted a request of the workspace. */
-  note(workspaceId: string, isAdmitted: boolean): void;
-}
-
-export function createStanding(pool: Pool, clock?: Clock): Standing {
+/** Creates what this process knows about the limits and the credit of workspaces. */
+export function createStanding(pool: Pool, clock?: Clock) {
   /** Workspaces that can make requests, and when that was last known, the oldest first. */
   const good = new Map<string, number>();
   const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
 
+  /** Notes whether admission has accepted a request of the workspace. */
   function note(workspaceId: string, isAdmitted: boolean): void {
     good.delete(workspaceId);
     if (!isAdmitted) return;
@@ -42,7 +32,12 @@ export function createStanding(pool: Pool, clock?: Clock): Standing {
   }
 
   return {
-    check(workspaceId) {
+    /**
+     * Refuses a request that admission would refuse however small it is, before its body is read. It reserves nothing.
+     * For a workspace whose requests are admitted it returns at once; otherwise it asks the database.
+     * @throws Failure naming the limit, or `insufficient_credit`; `overloaded` when the database is unavailable
+     */
+    check(workspaceId: string): Promise<void> | undefined {
       const since = good.get(workspaceId);
       return since !== undefined && performance.now() - since < GOOD_MS ? undefined : ask(workspaceId);
     },

@@ -33,7 +33,7 @@ export interface Generation {
    * Waits for the turn of a request of the caller's workspace, and refuses one that cannot be admitted. Call it before
    * the body is read. Undefined: the request may begin now.
    * @param isRepeatable whether the request may repeat an earlier one. Its answer is free of limits, so it only waits.
-   * @throws Failure; see `Standing.check`, and `overloaded` while the service drains
+   * @throws Failure; see `createStanding`, and `overloaded` while the service drains
    */
   enter(caller: Caller, isRepeatable: boolean): Promise<void> | undefined;
   /**

@@ -9,27 +9,11 @@ import {
   type WorkerReady,
 } from "./messages.ts";
 
-/** The connection of a worker to the primary process. The worker ends when the primary process has ended. */
-export interface PrimaryLink {
-  /** Number of this worker's place, from 1. */
-  readonly place: number;
-  /** Whether other workers serve already. Then this one listens only when it is ready. */
-  readonly replaces: boolean;
-  /** Whether the workers use the embedded Postgres. */
-  readonly embedded: boolean;
-  /** Whether every worker of the start has become ready. */
-  readonly allReady: boolean;
-  ready(ready: WorkerReady): void;
-  /** Calls `reload` when the primary process got SIGHUP. */
-  onReload(reload: () => void): void;
-  /** Reports why the start has failed. Resolves when the message is on its way. */
-  failed(message: string): Promise<void>;
-  /** Answers the primary process with the metrics of this worker, and collects those of all workers as one text. */
-  metrics(telemetry: Telemetry): { text(): Promise<string> };
-}
-
-/** @returns undefined in a process that is no worker */
-export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
+/**
+ * The connection of a worker to the primary process. The worker ends when the primary process has ended.
+ * @returns undefined in a process that is no worker
+ */
+export function linkToPrimary(host: NodeJS.Process) {
   if (!cluster.isWorker) return undefined;
   const replaces = host.env[REPLACES_VARIABLE] !== undefined;
   const waiting = new Map<number, (text: string | undefined) => void>();
@@ -57,18 +41,25 @@ export function linkToPrimary(host: NodeJS.Process): PrimaryLink | undefined {
   });
 
   return {
+    /** Number of this worker's place, from 1. */
     place: Number(host.env[PLACE_VARIABLE]),
+    /** Whether other workers serve already. Then this one listens only when it is ready. */
     replaces,
+    /** Whether the workers use the embedded Postgres. */
     embedded: host.env[EMBEDDED_VARIABLE] !== undefined,
-    get allReady() {
+    /** Whether every worker of the start has become ready. */
+    get allReady(): boolean {
       return allReady;
     },
-    ready: (ready) => void send({ type: "ready", ready }),
-    onReload(handler) {
+    ready: (ready: WorkerReady) => void send({ type: "ready", ready }),
+    /** Calls `handler` when the primary process got SIGHUP. */
+    onReload(handler: () => void): void {
       reload = handler;
     },
-    failed: (message) => send({ type: "failed", message }),
-    metrics(telemetry) {
+    /** Reports why the start has failed. Resolves when the message is on its way. */
+    failed: (message: string) => send({ type: "failed", message }),
+    /** Answers the primary process with the metrics of this worker, and collects those of all workers as one text. */
+    metrics(telemetry: Telemetry): Pick<Telemetry, "text"> {
       own = telemetry;
       return {
         text() {
