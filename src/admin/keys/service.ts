@@ -17,31 +17,11 @@ import { listKeys } from "./list.ts";
  * @param cache forgets changed keys. Other replicas apply a change within a second
  */
 export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">, clock: Clock): KeyAdmin {
-  /**
-   * @param make changes the key, which is locked until the transaction ends, and returns it as it is afterwards
-   * @throws Failure `unknown_entity`, or `invalid_request` for the console's key
-   */
-  async function changeKey(id: string, actor: Actor, make: (query: Query, key: KeyRow) => Promise<KeyRow>) {
-    const { hash, key } = await pool.tx(async (query) => {
-      const [row] = await query<KeyRow & { hash: Buffer }>(
-        `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
-         where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
-        [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
-      );
-      if (!row) {
-        // The message does not repeat the identifier, because it may be a secret that was pasted by mistake.
-        throw new Failure("unknown_entity", {
-          field: "id",
-          message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
-        });
-      }
-      if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
-      const { hash, ...before } = row;
-      return { hash, key: await make(query, before) };
-    });
+  const changeKey = async (id: string, actor: Actor, make: (query: Query, key: KeyRow) => Promise<KeyRow>) => {
+    const { hash, key } = await pool.tx((query) => changeRow(query, id, actor, make));
     cache.forget(hash);
     return { key: keyMessage(key) };
-  }
+  };
 
   return {
     listKeys: listKeys(pool, clock),
@@ -101,4 +81,31 @@ function readScope(number: number, i: number): string {
   const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);
   if (scope === "") throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
   return scope;
+}
+
+/**
+ * @param make changes the key, which is locked until the transaction ends, and returns it as it is afterwards
+ * @throws Failure `unknown_entity`, or `invalid_request` for the console's key
+ */
+async function changeRow(
+  query: Query,
+  id: string,
+  actor: Actor,
+  make: (query: Query, key: KeyRow) => Promise<KeyRow>,
+): Promise<{ hash: Buffer; key: KeyRow }> {
+  const [row] = await query<KeyRow & { hash: Buffer }>(
+    `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
+     where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
+    [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
+  );
+  if (!row) {
+    // The message does not repeat the identifier, because it may be a secret that was pasted by mistake.
+    throw new Failure("unknown_entity", {
+      field: "id",
+      message: "There is no key with this identifier. Identifiers begin with key_; list the keys to see them.",
+    });
+  }
+  if (row.console) throw invalid("id", "This is the console's own key, which cannot be changed.");
+  const { hash, ...key } = row;
+  return { hash, key: await make(query, key) };
 }

@@ -27,7 +27,7 @@ interface End {
   readonly signal: string | null;
 }
 
-/** Creates the workers of this process, one process each. `listen.ts` says how they share a port. */
+/** Creates the workers, one process each; one that ends is replaced. `listen.ts` says how they share a port. */
 export function createWorkers({ exec, count, env }: WorkersOptions, { log, output }: ProcessLog) {
   const running = new Map<number, Worker>();
   const ready = new Map<number, WorkerReady>();
@@ -82,10 +82,7 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
   }
 
   return {
-    /**
-     * Starts all workers. One that ends later is replaced.
-     * @returns what each has reported when all are ready; rejects with the message of one that could not start
-     */
+    /** Starts all workers. @returns what each has reported when all are ready. @throws Error of one's start */
     async start(): Promise<readonly WorkerReady[]> {
       places = Array.from({ length: count }, (_, i) => keepPlace(i + 1));
       await Promise.race([allReady.promise, Promise.all(places)]);
