@@ -38,7 +38,7 @@ export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number) {
       clearTimeout(timer);
       timer = setTimeout(onTimeout, timeoutMs);
     },
-    /** Releases the timer and the caller's signal, and closes the connection if the response was not read to the end. */
+    /** Releases the timer and the caller's signal, and closes the connection if the response was not read fully. */
     end(): void {
       clearTimeout(timer);
       outer?.removeEventListener("abort", onAbort);
