@@ -68,6 +68,8 @@ test("charges and records an answer once and releases its hold", async (t) => {
       model_input_tokens: 60n,
       model_output_tokens: 41n,
       cost_usd: "0.300000000",
+      ability: null,
+      fingerprint: null,
     },
   ]);
   const ledger = await pool.query(
