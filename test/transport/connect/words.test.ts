@@ -24,6 +24,7 @@ import {
   MetricsResponseSchema,
   OutputShape,
   QuotasResponseSchema,
+  RecordOutcomeResponseSchema,
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { words } from "../../../src/contract/json-names.ts";
@@ -66,6 +67,7 @@ async function serveEcho(t: Lifetime) {
       seen.request = request;
       return create(MetricsResponseSchema);
     },
+    recordOutcome: async () => create(RecordOutcomeResponseSchema),
     quotas: async () => create(QuotasResponseSchema),
   });
   return { url, seen };
