@@ -42,7 +42,7 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
     await page.waitForTimeout(100);
   }
   assert.match(await row.innerText(), /low[\s\S]*stop/);
-  await row.getByRole("button").click();
+  await row.getByRole("button").first().click();
   const drawer = page.getByRole("dialog", { name: "Request" });
   assert.match(await drawer.innerText(), /req_\w+[\s\S]*gen_\w+/);
   assert.match(page.url(), /[?&]request=gen_/);
