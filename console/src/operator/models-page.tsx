@@ -70,7 +70,11 @@ function Name({ of: { name, servedVersion, unexpectedVersion } }: { of: ModelSta
   return (
     <>
       {name}
-      {servedVersion !== "" && <div class="soft small">answered as {servedVersion}</div>}
+      {servedVersion !== "" && (
+        <div class="soft small" title="What the vendor says has answered">
+          {servedVersion}
+        </div>
+      )}
       {unexpectedVersion && <span class="tag warn">unexpected</span>}
     </>
   );
