@@ -60,7 +60,7 @@ const COLUMNS: Column<ModelState>[] = [
     cell: ({ calls, failedCalls }) => percent(calls === 0n ? 0 : Number(failedCalls) / Number(calls)),
   },
   { title: "First text", figure: true, cell: ({ firstTextP50Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
-  { title: "95th percentile", figure: true, cell: ({ firstTextP95Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
+  { title: "p95", figure: true, cell: ({ firstTextP95Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
   { title: "Cost, USD", figure: true, cell: ({ costUsd }) => roundAmount(costUsd) },
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
