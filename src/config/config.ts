@@ -85,6 +85,8 @@ function readBounds(env: Env, resources: Resources, workers: number) {
     }),
     /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
     levels: levels(env),
+    /** Whether the order of the models is learned from graded answers. */
+    learning: oneOf(env, "CHORUS_LEARNING", ["off", "outcomes"]),
     /** Deadline of an answer by level, in milliseconds. */
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     /** Time for requests in flight to finish after SIGTERM, in milliseconds. */

@@ -40,9 +40,9 @@ export function figures<T extends Record<string, number>>(
 }
 
 /** Reads one of several words, of which the first is the default. */
-export function oneOf(env: Env, name: string, words: readonly [string, ...string[]]): string {
-  const word = env[name] || words[0];
-  if (!words.includes(word))
-    throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
+export function oneOf<W extends string>(env: Env, name: string, words: readonly [W, ...W[]]): W {
+  const given = env[name] || words[0];
+  const word = words.find((one) => one === given);
+  if (word === undefined) throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
   return word;
 }

@@ -25,6 +25,7 @@ import { createValidators } from "../engine/structured/validate.ts";
 import { createTokenizer } from "../engine/tokens/tokens.ts";
 import type { GenerationParts } from "../generate/generate.ts";
 import { createInFlight, type InFlight } from "../generate/in-flight.ts";
+import { type Learning, startLearning } from "../learning/knowledge.ts";
 import { createCatalogue } from "../models/catalogue.ts";
 import { createForeignNames } from "../names/foreign-names.ts";
 import { createOwnNames, type OwnNames } from "../names/own-names.ts";
@@ -86,7 +87,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   const epochs = stack.use(new AsyncDisposableStack());
   const admission = createAdmission(store.requests, grants, undefined, telemetry);
   const inFlight = createInFlight();
-  const { services, offline } = createServiceParts(context, store, admission, inFlight);
+  const { services, offline, learning } = createServiceParts(context, store, admission, inFlight);
   const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
 
   const made = await store.open(async (pools, repeat) => {
@@ -102,6 +103,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
     return firstRun(pools.maintenance, config, { local, link, repeat });
   });
   grants.recover();
+  await learning?.refresh();
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
   const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
   const reports = startReports(store.maintenance, replica, ownProcess, telemetry, log);
@@ -127,13 +129,13 @@ async function createGrants(
   return grants;
 }
 
-/** @returns the services, and whether only the offline models are available */
+/** @returns the services, whether only the offline models are available, and what is learned if that is on */
 function createServiceParts(
   context: Context,
   store: Store,
   admission: Admission,
   inFlight: InFlight,
-): { services: Services; offline: boolean } {
+): { services: Services; offline: boolean; learning: Learning | undefined } {
   const { config, telemetry, stack } = context;
   const { requests, maintenance, notifications } = store;
   const reader = createReader();
@@ -144,7 +146,14 @@ function createServiceParts(
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
   const { deadlines, levels } = config;
-  const generation = createReloadable(context, store, { difficulty, reader, admission, inFlight, deadlines, levels });
+  const { generation, learning } = createReloadable(context, store, {
+    difficulty,
+    reader,
+    admission,
+    inFlight,
+    deadlines,
+    levels,
+  });
   const authenticator = createAuthenticator(requests, Date.now, notifications);
   const admin = createAdminServices({
     pool: maintenance,
@@ -158,7 +167,7 @@ function createServiceParts(
   });
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
   const services = createServices({ generation, inFlight, authenticator, admin, isServing, shedder });
-  return { services, offline: generation().engine.models.offline };
+  return { services, offline: generation().engine.models.offline, learning };
 }
 
 function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Webhooks {
@@ -172,13 +181,13 @@ function startAlerts({ config, log, telemetry, names, stack }: Context, { mainte
 /**
  * Adds the parts that a reload replaces. Those that it has replaced are not closed, because running requests use them;
  * their idle connections close after 30 s.
- * @returns what a request that begins now is answered with
+ * @returns `generation`: what a request that begins now is answered with
  */
 function createReloadable(
   { config, log, telemetry, errors, names, stack }: Context,
   { maintenance }: Store,
   fixed: Omit<GenerationParts, "engine" | "search" | "rates">,
-): () => GenerationParts {
+): { generation: () => GenerationParts; learning: Learning | undefined } {
   const modelsOf = ({ models }: Settings) =>
     createCatalogue(models, config.timeouts, {
       connections: config.connections.vendors,
@@ -190,7 +199,15 @@ function createReloadable(
       errors,
     });
   const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
-  const engine = { models: modelsOf(config), tokenizer: createTokenizer(), validators: createValidators() };
+  const learning =
+    config.learning === "off" ? undefined : startLearning(maintenance, () => current.engine.models.members, { errors });
+  stack.defer(() => learning?.stop());
+  const engine = {
+    ...(learning ? { knowledge: learning.knowledge } : {}),
+    models: modelsOf(config),
+    tokenizer: createTokenizer(),
+    validators: createValidators(),
+  };
   let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
   telemetry.watchModels(() => current.engine.models.load());
   stack.defer(() => current.engine.models.close());
@@ -211,13 +228,14 @@ function createReloadable(
       if (changed.includes("tiers")) await applyTiers(maintenance, next.tiers);
       await audit("settings.reload", { changed });
       current = { ...fixed, engine: { ...engine, models }, search, rates: next.rates };
+      if (changed.includes("models")) await learning?.refresh();
     },
     refused: (reason) => audit("settings.refuse", { reason }),
   });
   stack.defer(() => reloading.stop());
   if (primary) primary.onReload(() => reloading.request());
   else process.on("SIGHUP", () => reloading.request());
-  return () => current;
+  return { generation: () => current, learning };
 }
 
 /** Starts the public and the internal listener. @returns addresses that work from this machine */

@@ -1,5 +1,5 @@
 /** Code that must not affect a request when it fails. `promise` is a rejected promise that nothing awaits. */
-export const PLACES = ["metric", "log", "report", "model_call", "trace", "promise"] as const;
+export const PLACES = ["metric", "log", "report", "model_call", "trace", "learning", "promise"] as const;
 export type Place = (typeof PLACES)[number];
 
 /** Catches and counts the errors of code that must not affect a request. No method throws. */
@@ -20,7 +20,15 @@ const REPORT_MS = 1_000;
 
 /** @param report called at most once a second; may throw */
 export function createInternalErrors(report?: ErrorReport): InternalErrors {
-  const counts: Record<Place, number> = { metric: 0, log: 0, report: 0, model_call: 0, trace: 0, promise: 0 };
+  const counts: Record<Place, number> = {
+    metric: 0,
+    log: 0,
+    report: 0,
+    model_call: 0,
+    trace: 0,
+    learning: 0,
+    promise: 0,
+  };
   let unreported = 0;
   let nextReport = 0;
 

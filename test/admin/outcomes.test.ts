@@ -66,6 +66,15 @@ async function sums(pool: Pool): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
+/** The sums of pairs as `one/other: wins losses`. */
+async function duels(pool: Pool): Promise<string[]> {
+  const rows = await pool.query<{ line: string }>(
+    `select one || '/' || other || ': ' || wins || ' ' || losses as line from model_duels
+     where (wins, losses) <> (0, 0) order by 1`,
+  );
+  return rows.map(({ line }) => line);
+}
+
 test("records a score, keeps it when it comes again, and replaces it by another one", async (t) => {
   const { pool, clock, office, record } = await open(t);
   const id = await answered(pool, "Once upon a time", { kind: "prose" });
@@ -132,14 +141,17 @@ test("counts who was right where drafts disagreed", async (t) => {
   const settled = await answered(pool, "4", { drafts });
   await record(settled, { correct: true });
   assert.deepEqual(await sums(pool), ["a: 1 1 1 0", "b: 1 0 0 1", "m: 1 1 1 0"]);
+  assert.deepEqual(await duels(pool), ["a/b: 1 0", "b/m: 0 1"]);
   // A wrong answer says nothing about the draft that had another one; the expected answer does.
   await record(settled, { correct: false });
   assert.deepEqual(await sums(pool), ["a: 1 0 0 1", "m: 1 0 0 1"]);
   await record(settled, { expected: "5" });
   assert.deepEqual(await sums(pool), ["a: 1 0 0 1", "b: 1 1 1 0", "m: 1 0 0 1"]);
+  assert.deepEqual(await duels(pool), ["a/b: 0 1", "b/m: 1 0"]);
   // A score between says how good the answer is, and not which draft is right.
   await record(settled, { score: 0.5 });
   assert.deepEqual(await sums(pool), ["a: 1 0.5 0 0", "m: 1 0.5 0 0"]);
+  assert.deepEqual(await duels(pool), []);
   await record(settled, { score: 0 });
 
   const judged = await answered(pool, "6", {
@@ -150,6 +162,7 @@ test("counts who was right where drafts disagreed", async (t) => {
   });
   await record(judged, { expected: "6" });
   assert.deepEqual(await sums(pool), ["a: 2 0 0 2", "b: 1 0 0 1", "m: 2 1 1 1"]);
+  assert.deepEqual(await duels(pool), ["a/m: 0 1", "b/m: 0 1"]);
 });
 
 test("finds only answers of the own workspace, for seven days", async (t) => {
@@ -208,6 +221,7 @@ test("counts an outcome once that two replicas record at the same time", async (
   const [first, second] = await Promise.all(calls);
   assert.deepEqual(second, first);
   assert.deepEqual(await sums(pool), ["a: 1 1 1 0", "b: 1 0 0 1", "m: 1 1 1 0"]);
+  assert.deepEqual(await duels(pool), ["a/b: 1 0", "b/m: 0 1"]);
 });
 
 test("has the same sums after any outcomes as after the last one of each answer", async (t) => {
@@ -246,12 +260,12 @@ test("has the same sums after any outcomes as after the last one of each answer"
     fc.asyncProperty(fc.array(fc.tuple(fc.nat(4), outcome), { minLength: 1, maxLength: 12 }), async (all) => {
       const ids = await make();
       for (const [place, given] of all) await record(ids[place] ?? "", given);
-      const after = await sums(pool);
-      await pool.query("truncate outcomes, model_outcomes");
+      const after = [await sums(pool), await duels(pool)];
+      await pool.query("truncate outcomes, model_outcomes, model_duels");
       const fresh = await make();
       for (const [place, given] of new Map(all)) await record(fresh[place] ?? "", given);
-      assert.deepEqual(after, await sums(pool));
-      await pool.query("truncate outcomes, model_outcomes");
+      assert.deepEqual(after, [await sums(pool), await duels(pool)]);
+      await pool.query("truncate outcomes, model_outcomes, model_duels");
     }),
     { numRuns: 25 },
   );

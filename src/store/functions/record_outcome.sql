@@ -1,5 +1,5 @@
 -- Records how good an answer of the last seven days was. The last outcome of an answer counts: the sums of the models
--- lose what an earlier one has added. The same outcome again changes nothing.
+-- and of their pairs lose what an earlier one has added. The same outcome again changes nothing.
 -- w: the workspace. began: the time in the identifier; the generation was admitted soon after it. given: 0 to 1; null:
 -- 1 if the answer is the expected one, else 0. expected: {form: digest} of the expected answer; null: none.
 -- at: the current time; tests set it.
@@ -62,5 +62,6 @@ begin
     group by 1, 2 order by 1, 2
     on conflict (model, fingerprint, ability) do update set n = old.n + excluded.n, score = old.score + excluded.score,
       wins = old.wins + excluded.wins, losses = old.losses + excluded.losses;
+    perform add_duels(g.ability, o.drafts, record_outcome.score, judged, o.score, o.verdicts);
   end if;
 end $$;
