@@ -12,6 +12,7 @@ import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
+import { listLearned, type ModelsInUse, resetLearned } from "./learned.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
@@ -24,7 +25,7 @@ type OperationsAdmin = Admin<typeof OperationsService>;
 const DEGRADED = { share: 0.2, calls: 5 };
 
 /** Shows operators the state of models, replicas and workspaces. */
-export function createOperationsAdmin(pool: Pool): OperationsAdmin {
+export function createOperationsAdmin(pool: Pool, models: ModelsInUse): OperationsAdmin {
   return {
     async listModels() {
       const reports = (await readReplicas(pool)).flatMap(({ report }) => report.models);
@@ -33,6 +34,8 @@ export function createOperationsAdmin(pool: Pool): OperationsAdmin {
       const byName = Map.groupBy(reports, ({ model }) => model);
       return { models: [...byName.values()].map((of) => modelMessage(of, all)) };
     },
+    listLearned: listLearned(pool, models),
+    resetLearned: resetLearned(pool, models),
     listReplicas: listReplicas(pool),
     listWorkspaceStates: listWorkspaceStates(pool),
   };

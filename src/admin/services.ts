@@ -10,6 +10,7 @@ import { createActivityAdmin } from "./activity.ts";
 import { createAlertAdmin } from "./alerts.ts";
 import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
+import type { ModelsInUse } from "./learned.ts";
 import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { shared } from "./shared/run-as.ts";
@@ -37,6 +38,7 @@ export interface AdminParts {
   rates(): Rates;
   /** Throws Failure `invalid_request` with the field, for an address that a webhook may not have. */
   checkUrl(field: string, url: string): void;
+  readonly models: ModelsInUse;
   /** Tells the database what a workspace's requests on this replica use; see `Admission.report`. */
   report(workspaceId: string): Promise<void>;
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
@@ -71,7 +73,7 @@ export function createAdminServices(parts: AdminParts) {
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
     activity: posted(createActivityAdmin(pool)),
-    operations: posted(createOperationsAdmin(pool)),
+    operations: posted(createOperationsAdmin(pool, parts.models)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     /** Sessions of the console. */
     sessions,

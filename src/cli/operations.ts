@@ -10,6 +10,7 @@ import {
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { show } from "./command.ts";
+import { addResetLearned, printLearned } from "./learned.ts";
 import { number, printTable, timeText } from "./print.ts";
 
 const MODEL = [
@@ -23,13 +24,16 @@ const GRANTS = ["HOST", "PID", "WORKSPACES", "CREDITS", "HELD", "CONCURRENT", "O
 
 /** `chorus models`: what is configured, and what the replicas know of it. */
 export function addModels(program: Command): void {
-  program
+  const models = program
     .command("models")
     .description("list the models of the catalogue: health, and calls of the last 15 minutes over all replicas")
-    .action(async (_: unknown, command: Command) => {
+    .option("--learned", "list what has been learned of them from graded answers")
+    .action(async ({ learned }: { learned?: true }, command: Command) => {
+      if (learned) return printLearned(command);
       const response = await (await operatorClient(OperationsService, command)).listModels({});
       show(command, ListModelsResponseSchema, response, ({ models }) => printTable(MODEL, models.map(modelRow)));
     });
+  addResetLearned(models);
 }
 
 function modelRow(of: ModelState) {

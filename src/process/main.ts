@@ -161,6 +161,7 @@ function createServiceParts(
     keyCache: authenticator,
     telemetry,
     rates: () => generation().rates,
+    models: { members: () => generation().engine.models.members, learning },
     checkUrl: startAlerts(context, store).checkUrl,
     report: admission.report,
     postLog: (workspaceId) => postLog(maintenance, workspaceId),

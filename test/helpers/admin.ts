@@ -51,6 +51,7 @@ export function adminOf(pool: Pool, options: { clock?: () => number; notificatio
     ...options,
     keyCache: authenticator,
     telemetry: { requestShed: () => undefined },
+    models: { members: () => [], learning: undefined },
     rates: () => ({ input: 1, cached: 1, output: 1 }),
     checkUrl: () => undefined,
     report: async () => undefined,

@@ -8,39 +8,7 @@ import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startPanel } from "../helpers/panel.ts";
 import { until } from "../helpers/until.ts";
-
-const QUESTION = "What is the capital of France? (a) Lyon (b) Paris (c) Rome";
-
-type Panel = Awaited<ReturnType<typeof startPanel>>;
-
-/** The models of Anthropic are right, and no other. */
-function scriptAnthropicRight(panel: Panel): void {
-  panel.script({
-    openai: { draft: { text: "Answer: (a)" } },
-    anthropic: { draft: { text: "Answer: (b)" } },
-    google: { draft: { text: "Answer: (c)" } },
-  });
-}
-
-/** Two fast models draft and disagree, a strong one answers, and the caller records the right answer. */
-async function grade(panel: Panel): Promise<void> {
-  const { id } = await panel.ask({ prompt: QUESTION, effort: "medium" });
-  const response = await panel.service.post(`/v1/generations/${id}/outcome`, { expected: "b" });
-  assert.equal(response.status, 200);
-}
-
-/** Which vendor a fast answer comes from, and the clauses of its trace. */
-async function firstAsked(panel: Panel, on = panel.service): Promise<{ vendor: string; trace: string }> {
-  for (const { calls } of Object.values(panel.vendors)) calls.length = 0;
-  const answer = await panel.ask({ prompt: QUESTION, effort: "low", intelligence_trace: true }, on);
-  const vendor = Object.values(panel.vendors).find(({ calls }) => calls.length > 0)?.kind ?? "";
-  return { vendor, trace: JSON.stringify(answer.intelligence_trace) };
-}
-
-async function graded(panel: Panel): Promise<number> {
-  const [row] = await panel.pool.query<{ n: number }>("select sum(wins + losses)::float8 as n from model_duels");
-  return row?.n ?? 0;
-}
+import { firstAsked, grade, graded, scriptAnthropicRight } from "./grading.ts";
 
 test("learns the order of models from outcomes, on every replica and after a restart, and not before", async (t) => {
   const panel = await startPanel(t);

@@ -17,7 +17,7 @@ test("counts every error by place and reports at most one a second", async () =>
   for (let i = 0; i < 3; i++) errors.guard("metric", fail);
   errors.add("promise", new RangeError("y"));
   assert.equal(runs, 1);
-  assert.deepEqual(errors.counts, { metric: 3, log: 0, report: 0, model_call: 0, trace: 0, promise: 1 });
+  assert.deepEqual(errors.counts, { metric: 3, log: 0, report: 0, model_call: 0, trace: 0, learning: 0, promise: 1 });
   assert.deepEqual(reports, [["metric", "TypeError", 1]]);
   await sleep(1_050);
   errors.guard("log", fail);

@@ -9,6 +9,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
+import { LearnedCard } from "./learned.tsx";
 import { operations } from "./rpc.ts";
 
 const EVERY_MS = 10_000;
@@ -43,6 +44,7 @@ export function ModelsPage() {
           }
         </Pending>
       </Card>
+      <LearnedCard everyMs={EVERY_MS} />
     </>
   );
 }

@@ -180,6 +180,198 @@ export declare type ListModelsResponse = Message<"chorus.admin.v1.ListModelsResp
 export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
 
 /**
+ * What has been learned of a model for an ability.
+ *
+ * @generated from message chorus.admin.v1.LearnedModel
+ */
+export declare type LearnedModel = Message<"chorus.admin.v1.LearnedModel"> & {
+  /**
+   * Name in the catalogue.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Share of questions that the model answers correctly, 0 to 1, as it is used for the order and for votes.
+   *
+   * @generated from field: double accuracy = 2;
+   */
+  accuracy: number;
+
+  /**
+   * Lower end of the 95 % interval of the accuracy, 0 to 1. The other models count as known.
+   *
+   * @generated from field: double accuracy_low = 3;
+   */
+  accuracyLow: number;
+
+  /**
+   * Upper end of the 95 % interval of the accuracy, 0 to 1.
+   *
+   * @generated from field: double accuracy_high = 4;
+   */
+  accuracyHigh: number;
+
+  /**
+   * Graded disagreements with another model in which it was right.
+   *
+   * @generated from field: int64 wins = 5;
+   */
+  wins: bigint;
+
+  /**
+   * Graded disagreements with another model in which it was wrong.
+   *
+   * @generated from field: int64 losses = 6;
+   */
+  losses: bigint;
+
+  /**
+   * Whether its order with another model is held: its wins and losses contradict the order that holds without
+   * learning, and are not clear enough to change it.
+   *
+   * @generated from field: bool held = 7;
+   */
+  held: boolean;
+};
+
+/**
+ * Describes the message chorus.admin.v1.LearnedModel.
+ * Use `create(LearnedModelSchema)` to create a new message.
+ */
+export declare const LearnedModelSchema: GenMessage<LearnedModel>;
+
+/**
+ * What has been learned for an ability.
+ *
+ * @generated from message chorus.admin.v1.LearnedAbility
+ */
+export declare type LearnedAbility = Message<"chorus.admin.v1.LearnedAbility"> & {
+  /**
+   * The ability: `knowledge`, `maths`, `code`, `extraction` or `prose`.
+   *
+   * @generated from field: string ability = 1;
+   */
+  ability: string;
+
+  /**
+   * Graded disagreements of two models of the catalogue.
+   *
+   * @generated from field: int64 graded = 2;
+   */
+  graded: bigint;
+
+  /**
+   * Whether enough disagreements are graded to order the models. If not, their accuracies are those without learning.
+   *
+   * @generated from field: bool enough = 3;
+   */
+  enough: boolean;
+
+  /**
+   * The models, best first.
+   *
+   * @generated from field: repeated chorus.admin.v1.LearnedModel models = 4;
+   */
+  models: LearnedModel[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.LearnedAbility.
+ * Use `create(LearnedAbilitySchema)` to create a new message.
+ */
+export declare const LearnedAbilitySchema: GenMessage<LearnedAbility>;
+
+/**
+ * Selects what has been learned.
+ *
+ * @generated from message chorus.admin.v1.ListLearnedRequest
+ */
+export declare type ListLearnedRequest = Message<"chorus.admin.v1.ListLearnedRequest"> & {
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListLearnedRequest.
+ * Use `create(ListLearnedRequestSchema)` to create a new message.
+ */
+export declare const ListLearnedRequestSchema: GenMessage<ListLearnedRequest>;
+
+/**
+ * What has been learned.
+ *
+ * @generated from message chorus.admin.v1.ListLearnedResponse
+ */
+export declare type ListLearnedResponse = Message<"chorus.admin.v1.ListLearnedResponse"> & {
+  /**
+   * Whether requests use it (CHORUS_LEARNING).
+   *
+   * @generated from field: bool on = 1;
+   */
+  on: boolean;
+
+  /**
+   * The abilities of which at least one disagreement is graded.
+   *
+   * @generated from field: repeated chorus.admin.v1.LearnedAbility abilities = 2;
+   */
+  abilities: LearnedAbility[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListLearnedResponse.
+ * Use `create(ListLearnedResponseSchema)` to create a new message.
+ */
+export declare const ListLearnedResponseSchema: GenMessage<ListLearnedResponse>;
+
+/**
+ * Selects what is forgotten.
+ *
+ * @generated from message chorus.admin.v1.ResetLearnedRequest
+ */
+export declare type ResetLearnedRequest = Message<"chorus.admin.v1.ResetLearnedRequest"> & {
+  /**
+   * Name of a model, whose disagreements with all others are forgotten. Empty: all models.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The ability: `knowledge`, `maths`, `code`, `extraction` or `prose`. Empty: all abilities.
+   *
+   * @generated from field: string ability = 2;
+   */
+  ability: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ResetLearnedRequest.
+ * Use `create(ResetLearnedRequestSchema)` to create a new message.
+ */
+export declare const ResetLearnedRequestSchema: GenMessage<ResetLearnedRequest>;
+
+/**
+ * What was forgotten.
+ *
+ * @generated from message chorus.admin.v1.ResetLearnedResponse
+ */
+export declare type ResetLearnedResponse = Message<"chorus.admin.v1.ResetLearnedResponse"> & {
+  /**
+   * Graded disagreements that were forgotten.
+   *
+   * @generated from field: int64 graded = 1;
+   */
+  graded: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ResetLearnedResponse.
+ * Use `create(ResetLearnedResponseSchema)` to create a new message.
+ */
+export declare const ResetLearnedResponseSchema: GenMessage<ResetLearnedResponse>;
+
+/**
  * Requests that were refused under overload.
  *
  * @generated from message chorus.admin.v1.OverloadCount
@@ -645,6 +837,26 @@ export declare const OperationsService: GenService<{
     methodKind: "unary";
     input: typeof ListModelsRequestSchema;
     output: typeof ListModelsResponseSchema;
+  },
+  /**
+   * Lists what has been learned of the models from graded answers, by ability.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.ListLearned
+   */
+  listLearned: {
+    methodKind: "unary";
+    input: typeof ListLearnedRequestSchema;
+    output: typeof ListLearnedResponseSchema;
+  },
+  /**
+   * Forgets what has been learned, for all replicas within ten seconds. Recorded outcomes of answers stay.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.ResetLearned
+   */
+  resetLearned: {
+    methodKind: "unary";
+    input: typeof ResetLearnedRequestSchema;
+    output: typeof ResetLearnedResponseSchema;
   },
   /**
    * Lists the replicas that run, with their grants, their journals and what they refused under overload.

@@ -1,0 +1,102 @@
+import { useState } from "preact/hooks";
+import type { LearnedAbility, LearnedModel } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { count } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { operations } from "./rpc.ts";
+
+/** Shows what has been learned of the models, by ability, and lets an operator reset it. */
+export function LearnedCard({ everyMs }: { everyMs: number }) {
+  const list = useLoad((signal) => operations.listLearned({}, { signal }), "learned", everyMs);
+  const [asks, setAsks] = useState(false);
+  const done = (sentence: string) => {
+    setAsks(false);
+    toast(sentence);
+    list.reload();
+  };
+  const { on, abilities = [] } = list.data ?? {};
+  const state = on ? "Requests use these figures." : "Learning is off: requests do not use these figures.";
+  const button = (
+    <button type="button" class="small" onClick={() => setAsks(true)}>
+      Reset…
+    </button>
+  );
+  return (
+    <Card
+      title="Learned from graded answers"
+      text={list.data && (abilities.length > 0 ? state : "No disagreement of models is graded yet.")}
+      actions={abilities.length > 0 && button}
+      flush
+    >
+      <Pending of={list} what="what is learned" skeleton={<Skeleton tall="6rem" />}>
+        {({ abilities }) => abilities.length > 0 && <LearnedTable of={abilities} />}
+      </Pending>
+      {asks && <Reset close={() => setAsks(false)} done={done} />}
+    </Card>
+  );
+}
+
+function LearnedTable({ of: abilities }: { of: readonly LearnedAbility[] }) {
+  const rows = abilities.flatMap((of) => of.models.map((model) => ({ of, model })));
+  return (
+    <DataTable label="Learned" columns={COLUMNS} rows={rows} keyOf={({ of, model }) => `${of.ability} ${model.name}`} />
+  );
+}
+
+interface Row {
+  of: LearnedAbility;
+  model: LearnedModel;
+}
+
+const COLUMNS: Column<Row>[] = [
+  { title: "Model", cell: ({ model }) => model.name },
+  { title: "Ability", cell: ({ of }) => of.ability },
+  { title: "Accuracy", figure: true, cell: ({ model }) => percent(model.accuracy) },
+  {
+    title: "95 % interval",
+    figure: true,
+    cell: ({ model }) => `${percent(model.accuracyLow)} to ${percent(model.accuracyHigh)}`,
+  },
+  { title: "Wins", figure: true, cell: ({ model }) => count(model.wins) },
+  { title: "Losses", figure: true, cell: ({ model }) => count(model.losses) },
+  { title: "State", cell: ({ of, model }) => (of.enough ? (model.held ? "Order held" : "Learned") : "Too few") },
+];
+
+function Reset({ close, done }: { close: () => void; done: (sentence: string) => void }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const reset = async () => {
+    setBusy(true);
+    try {
+      const { graded } = await operations.resetLearned({});
+      done(`Forgot ${count(graded)} graded disagreements.`);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="Reset what is learned?" close={close}>
+      <p>The order of all models is then the one without learning. Recorded outcomes of answers stay.</p>
+      {error !== undefined && <FailureNote error={error} />}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Keep it
+        </button>
+        <button type="button" class="primary danger" disabled={busy} onClick={reset}>
+          {busy ? "Resetting…" : "Reset"}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
