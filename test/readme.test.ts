@@ -163,7 +163,7 @@ test("every JSON block of the docs parses, and the model catalogues load", async
 });
 
 test("every environment variable is documented with its default", async () => {
-  const sources = ["config.ts", "models.ts", "settings.ts", "tracing.ts"].map((name) =>
+  const sources = ["config.ts", "learning.ts", "models.ts", "settings.ts", "tracing.ts"].map((name) =>
     readFile(join(ROOT, "src/config", name), "utf8"),
   );
   const source = (await Promise.all(sources)).join();

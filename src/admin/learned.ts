@@ -63,7 +63,8 @@ export function resetLearned(pool: Pool, { members, learning }: ModelsInUse): Op
     }
     const graded = await pool.tx(async (query) => {
       const rows = await query<{ graded: bigint }>(
-        `delete from model_duels where $1 in ('', one, other) and $2 in ('', ability) returning wins + losses as graded`,
+        `delete from model_duels where $1 in ('', one, other) and $2 in ('', ability)
+         returning wins + losses as graded`,
         [model, ability],
       );
       if (rows.length === 0 && model !== "" && !members().some(({ name }) => name === model)) {

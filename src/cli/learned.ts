@@ -21,7 +21,7 @@ export async function printLearned(command: Command): Promise<void> {
   });
 }
 
-function learnedRows({ ability, enough, models }: LearnedAbility): string[][] {
+function learnedRows({ ability, enough, models }: LearnedAbility) {
   const share = (value: number) => (value * 100).toFixed(1);
   return models.map((of) => [
     ability,

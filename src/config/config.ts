@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { ConfigError, type Env } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
+import { readLearning } from "./learning.ts";
 import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from "./resources.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing } from "./tracing.ts";
@@ -86,7 +87,7 @@ function readBounds(env: Env, resources: Resources, workers: number) {
     /** Lowest difficulty, 0 to 1, for which effort `auto` chooses a level. */
     levels: levels(env),
     /** Whether the order of the models is learned from graded answers. */
-    learning: oneOf(env, "CHORUS_LEARNING", ["off", "outcomes"]),
+    learning: readLearning(env),
     /** Deadline of an answer by level, in milliseconds. */
     deadlines: milliseconds(env, "CHORUS_DEADLINES_MS", { low: 30_000, medium: 60_000, high: 180_000 }),
     /** Time for requests in flight to finish after SIGTERM, in milliseconds. */

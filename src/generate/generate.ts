@@ -13,6 +13,7 @@ import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createTrace } from "../engine/trace.ts";
+import type { Delivered, Referee } from "../learning/referee.ts";
 import { PER_TURN } from "../overload/bounds.ts";
 import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
@@ -22,7 +23,7 @@ import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { openLease } from "./lease.ts";
 import { chooseLevel } from "./level.ts";
-import { startProgress } from "./progress.ts";
+import { type Progress, startProgress } from "./progress.ts";
 import type { ReadRequest } from "./read-request.ts";
 import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { doneMessage, fold, replay } from "./response.ts";
@@ -64,6 +65,8 @@ export interface GenerationParts {
   inFlight: InFlight;
   deadlines: Config["deadlines"];
   levels: Config["levels"];
+  /** Grades drafts that disagree; undefined: none does. */
+  referee?: Referee | undefined;
   rates: Config["rates"];
 }
 
@@ -153,10 +156,18 @@ async function* generate(
       settled = await settle(progress, lease, ending ?? left(progress), engine);
     }
     if ("failure" in ending) throw ending.failure;
+    if (ending.outcome === "ok") parts.referee?.offer(delivered(progress));
     yield { type: "done", done: doneMessage(progress, settled) };
   } catch (error) {
     throw visibleError(error);
   } finally {
     running[Symbol.dispose]();
   }
+}
+
+/** What the referee needs of an answer. */
+function delivered({ id, context, checked, choice, drafted }: Progress): Delivered {
+  const { workspaceId } = context.caller;
+  const { kind } = choice;
+  return { workspaceId, generation: id, kind, shape: checked.shape, asked: checked.conversation, drafted };
 }

@@ -14,7 +14,7 @@ import { isSettlementRow, PostJournal } from "../admission/post-journal.ts";
 import { postLog } from "../admission/poster.ts";
 import { keepAlerts } from "../alerts/alerts.ts";
 import { createWebhooks, type Webhooks } from "../alerts/webhook.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, ConfigError } from "../config/config.ts";
 import { listenError } from "../config/listen-error.ts";
 import { createSettingsReader, type Settings } from "../config/settings.ts";
 import { VERSION } from "../contract/version.ts";
@@ -26,7 +26,8 @@ import { createTokenizer } from "../engine/tokens/tokens.ts";
 import type { GenerationParts } from "../generate/generate.ts";
 import { createInFlight, type InFlight } from "../generate/in-flight.ts";
 import { type Learning, startLearning } from "../learning/knowledge.ts";
-import { createCatalogue } from "../models/catalogue.ts";
+import { refereeProblem, startReferee } from "../learning/referee.ts";
+import { createCatalogue, type Member } from "../models/catalogue.ts";
 import { createForeignNames } from "../names/foreign-names.ts";
 import { createOwnNames, type OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
@@ -187,7 +188,7 @@ function startAlerts({ config, log, telemetry, names, stack }: Context, { mainte
 function createReloadable(
   { config, log, telemetry, errors, names, stack }: Context,
   { maintenance }: Store,
-  fixed: Omit<GenerationParts, "engine" | "search" | "rates">,
+  given: Omit<GenerationParts, "engine" | "search" | "rates" | "referee">,
 ): { generation: () => GenerationParts; learning: Learning | undefined } {
   const modelsOf = ({ models }: Settings) =>
     createCatalogue(models, config.timeouts, {
@@ -201,7 +202,9 @@ function createReloadable(
     });
   const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
   const learning =
-    config.learning === "off" ? undefined : startLearning(maintenance, () => current.engine.models.members, { errors });
+    config.learning.from === "off"
+      ? undefined
+      : startLearning(maintenance, () => current.engine.models.members, { errors });
   stack.defer(() => learning?.stop());
   const engine = {
     ...(learning ? { knowledge: learning.knowledge } : {}),
@@ -209,10 +212,23 @@ function createReloadable(
     tokenizer: createTokenizer(),
     validators: createValidators(),
   };
+  const { referee: refereeConfig } = config.learning;
+  if (refereeConfig) checkReferee(engine.models.members, refereeConfig.model, log);
+  const referee =
+    refereeConfig &&
+    startReferee(maintenance, {
+      config: refereeConfig,
+      members: () => current.engine.models.members,
+      post: (workspaceId) => postLog(maintenance, workspaceId),
+      errors,
+    });
+  const fixed = { ...given, referee };
   let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
   telemetry.watchModels(() => current.engine.models.load());
   stack.defer(() => current.engine.models.close());
   stack.defer(() => current.search?.close());
+  stack.defer(() => referee?.stop());
+  telemetry.watchReferee(() => referee?.counts);
 
   // All workers of a service use the same files.
   const isFirst = (primary?.place ?? 1) === 1;
@@ -237,6 +253,13 @@ function createReloadable(
   if (primary) primary.onReload(() => reloading.request());
   else process.on("SIGHUP", () => reloading.request());
   return { generation: () => current, learning };
+}
+
+/** @throws ConfigError for a model that cannot be the referee */
+function checkReferee(members: readonly Member[], name: string, log: Log): void {
+  const found = refereeProblem(members, name);
+  if (found?.isCertain) throw new ConfigError(`CHORUS_REFEREE: ${found.problem}. Name the most accurate model.`);
+  if (found) log.warn({ model: name }, `CHORUS_REFEREE: ${found.problem}`);
 }
 
 /** Starts the public and the internal listener. @returns addresses that work from this machine */

@@ -188,7 +188,10 @@ function journalMetrics({ counter, watchGauge }: Metrics): Pick<Telemetry, "watc
 }
 
 /** The wait of alerts, and metrics of the metrics and the log themselves. */
-function selfMetrics(metrics: Metrics, errors: InternalErrors): Pick<Telemetry, "watchLog" | "alertWait"> {
+function selfMetrics(
+  metrics: Metrics,
+  errors: InternalErrors,
+): Pick<Telemetry, "watchLog" | "watchReferee" | "alertWait"> {
   const { watchCounter, watchGauge } = metrics;
   let alertWait = 0;
   const wait = "Longest time for which a workspace with a due alert has waited for an attempt to send it.";
@@ -198,12 +201,20 @@ function selfMetrics(metrics: Metrics, errors: InternalErrors): Pick<Telemetry, 
   watchCounter(["chorus_internal_errors_total", caught, "where"], (write) => {
     for (const where of PLACES) write({ where }, errors.counts[where]);
   });
+  let graded: Parameters<Telemetry["watchReferee"]>[0] = () => undefined;
+  const answers = "Answers whose drafts disagreed, by what the referee made of them.";
+  watchCounter(["chorus_referee_answers_total", answers, "outcome"], (write) => {
+    for (const [outcome, count] of Object.entries(graded() ?? {})) write({ outcome }, count);
+  });
   let droppedLines = () => 0;
   const dropped = "Log lines that were dropped because the reader of the log was too slow.";
   watchCounter(["chorus_log_lines_dropped_total", dropped], (write) => write({}, droppedLines()));
   return {
     alertWait(seconds) {
       alertWait = seconds;
+    },
+    watchReferee(counts) {
+      graded = counts;
     },
     watchLog(lines) {
       droppedLines = lines;

@@ -77,6 +77,8 @@ export interface Telemetry {
   watchBodies(transport: "rest" | "rpc", bytes: () => number): void;
   /** Adds the metrics of the process and its event loop; they are collected until the process ends. */
   watchProcess(): void;
+  /** @param counts returns what became of answers for the referee, or undefined without one; called at each scrape */
+  watchReferee(counts: () => Readonly<Record<string, number>> | undefined): void;
   /** @param droppedLines returns the number of log lines that were dropped; called at each scrape */
   watchLog(droppedLines: () => number): void;
   /** Catches and counts errors of code that must not affect a request. */

@@ -64,6 +64,7 @@ test("returns the documented defaults for an empty environment", () => {
       webhookDnsServers: [],
       webhookHosts: [],
       search: undefined,
+      learning: { from: "off", referee: undefined },
       levels: { medium: 0.22, high: 0.6 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
@@ -123,6 +124,24 @@ test("requires the thresholds of the levels to increase", () => {
   assert.deepEqual(envToConfig({ CHORUS_LEVELS: '{"medium":0.2}' }).levels, { medium: 0.2, high: 0.6 });
   refused({ CHORUS_LEVELS: '{"medium":0.7}' }, "CHORUS_LEVELS", '"medium"', "above");
   refused({ CHORUS_LEVELS: '{"high":1.1}' }, "CHORUS_LEVELS", '"high"', "from 0 to 1");
+});
+
+test("requires a referee with a model, a share and a budget where it is learned from one", () => {
+  const referee = { model: "a", share: 0.1, usdPerDay: 5 };
+  const env = { CHORUS_LEARNING: "referee", CHORUS_REFEREE: JSON.stringify(referee) };
+  assert.deepEqual(envToConfig(env).learning, { from: "referee", referee });
+  assert.deepEqual(envToConfig({ ...env, CHORUS_LEARNING: "" }).learning, { from: "off", referee: undefined });
+  refused({ CHORUS_LEARNING: "yes" }, "CHORUS_LEARNING", "off, outcomes, referee");
+  refused({ CHORUS_LEARNING: "referee" }, "CHORUS_REFEREE");
+  for (const [more, name] of [
+    [{ model: 1 }, '"model"'],
+    [{ share: 1.1 }, '"share"'],
+    [{ usdPerDay: -1 }, '"usdPerDay"'],
+    [{ budget: 1 }, '"budget"'],
+  ] as const) {
+    refused({ ...env, CHORUS_REFEREE: JSON.stringify({ ...referee, ...more }) }, "CHORUS_REFEREE", name);
+  }
+  refused({ CHORUS_REFEREE: "{" }, "CHORUS_REFEREE", "JSON");
 });
 
 test("takes the search backend from the catalogue or the environment", () => {

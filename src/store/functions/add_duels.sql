@@ -12,7 +12,8 @@ begin
       select * from outcome_duels(drafts, given, verdicts)
       union all
       select e.one, e.one_fingerprint, e.other, e.other_fingerprint, -e.wins, -e.losses
-      from outcome_duels(drafts, earlier, earlier_verdicts) e where earlier is not null) x
+      from outcome_duels(drafts, earlier, earlier_verdicts) e
+      where earlier is not null or earlier_verdicts is not null) x
     -- In one order, so that two outcomes do not wait for each other.
     group by 1, 2, 3, 4 having sum(x.wins) <> 0 or sum(x.losses) <> 0
     order by x.one collate "C", 2, x.other collate "C", 4

@@ -47,7 +47,7 @@ begin
     return;
   end if;
   recorded_at := at;
-  update outcomes u set score = record_outcome.score, verdicts = judged, recorded_at = at
+  update outcomes u set score = record_outcome.score, verdicts = judged, recorded_at = at, grades = null
     where u.workspace_id = w and u.created_at = g.created_at and u.id = generation;
   -- An answer that was cut short says little about its model.
   if g.outcome = 'ok' and g.ability is not null then
@@ -62,6 +62,8 @@ begin
     group by 1, 2 order by 1, 2
     on conflict (model, fingerprint, ability) do update set n = old.n + excluded.n, score = old.score + excluded.score,
       wins = old.wins + excluded.wins, losses = old.losses + excluded.losses;
-    perform add_duels(g.ability, o.drafts, record_outcome.score, judged, o.score, o.verdicts);
+    -- The word of the caller replaces that of the referee.
+    perform add_duels(g.ability, o.drafts, record_outcome.score, judged,
+      coalesce(o.score, o.grades[(o.drafts ->> 'a')::int + 1]::int), coalesce(o.verdicts, o.grades));
   end if;
 end $$;

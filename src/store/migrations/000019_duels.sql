@@ -11,3 +11,11 @@ create table model_duels (
   losses bigint not null,                       -- `other` was right and `one` wrong
   primary key (one, one_fingerprint, other, other_fingerprint, ability)
 );
+
+alter table outcomes add column grades boolean[]; -- of the groups of drafts, by the referee; null: it has not graded
+
+-- What the referee has spent on each day (UTC), the highest price of running calls included.
+create table referee_days (
+  day date primary key,
+  nano_usd bigint not null
+);

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { DailyBudget } from "../../src/learning/budget.ts";
+import { gradePrompt, verdictOf } from "../../src/learning/grade-prompt.ts";
+import { refereeProblem } from "../../src/learning/referee.ts";
+import type { Member } from "../../src/models/catalogue.ts";
+import { openPool } from "../../src/store/pool.ts";
+import { testDatabase } from "../helpers/database.ts";
+import { startPanel } from "../helpers/panel.ts";
+import { until } from "../helpers/until.ts";
+import type { Reply, VendorCall } from "../helpers/vendors.ts";
+import { graded, type Panel } from "./grading.ts";
+
+const QUESTION = "What is the capital of France? (a) Lyon (b) Paris (c) Rome";
+const referee = (usdPerDay: number, share = 1) => ({
+  CHORUS_LEARNING: "referee",
+  CHORUS_REFEREE: JSON.stringify({ model: "member-google-strong", share, usdPerDay }),
+});
+
+const isGrading = ({ body }: VendorCall) => body.includes("You grade answers");
+
+/** Each vendor has another answer. Google's grades as `grade` says. */
+function script(panel: Panel, grade: (call: VendorCall) => Reply): void {
+  for (const [kind, text] of [
+    ["openai", "Answer: (a)"],
+    ["anthropic", "Answer: (b)"],
+    ["google", "Answer: (c)"],
+  ] as const) {
+    panel.vendors[kind].always((call) => (isGrading(call) ? grade(call) : { text }));
+  }
+}
+
+/** The verdict for the answer `b`, wherever it is. */
+function right({ body }: VendorCall): Reply {
+  const letter = /([A-H]): \\+"b\\+"/.exec(body)?.[1] ?? assert.fail(body);
+  return { text: `Paris is the capital.\nVerdict: ${letter}` };
+}
+
+const ask = (panel: Panel) => panel.ask({ prompt: QUESTION, effort: "medium" });
+const counts = async (panel: Panel) =>
+  Object.fromEntries(
+    [
+      ...(await (await fetch(`${panel.service.rpcUrl}/metrics`)).text()).matchAll(
+        /^chorus_referee\w+\{.*?"(\w+)".*\} (\d+)$/gm,
+      ),
+    ].map(([, name, n]) => [name, Number(n)]),
+  );
+
+async function tables(panel: Panel): Promise<string> {
+  const names = await panel.pool.query<{ name: string }>(
+    "select tablename as name from pg_tables where schemaname = 'public'",
+  );
+  const rows = await Promise.all(
+    names.map(({ name }) => panel.pool.query<{ row: string }>(`select t::text as row from "${name}" t`)),
+  );
+  return rows
+    .flat()
+    .map(({ row }) => row)
+    .join("\n");
+}
+
+test("grades drafts that disagree at no charge, stores no text, and gives way to an outcome", async (t) => {
+  const panel = await startPanel(t, referee(10));
+  script(panel, right);
+  const { id, usage } = await ask(panel);
+  const credits = Number(usage.credits);
+  await until(async () => (await graded(panel)) > 0);
+  const duels = () =>
+    panel.pool.query<{ line: string }>(
+      `select concat_ws(' ', one, other, ability, wins, losses) as line from model_duels
+       where wins + losses > 0 order by 1`,
+    );
+  assert.deepEqual(
+    (await duels()).map(({ line }) => line),
+    [
+      "member-anthropic-fast member-openai-fast knowledge 1 0",
+      "member-anthropic-fast member-openai-strong knowledge 1 0",
+    ],
+  );
+  // The caller pays for the request only, and the budget of the day has the price of one call.
+  const [booked] = await panel.pool.query<{ charged: bigint; price: bigint; differences: bigint; usd: number }>(
+    `select (select -sum(granted_micro + purchased_micro) from ledger where kind <> 'grant')::bigint as charged,
+       (select sum(credits_micro) from generations)::bigint as price,
+       (select count(*) from check_books(null)) as differences,
+       (select sum(nano_usd)::float8 / 1e9 from referee_days) as usd`,
+  );
+  assert.equal(booked?.charged, booked?.price);
+  assert.equal(booked?.price, BigInt(Math.round(credits * 1e6)));
+  assert.equal(booked?.differences, 0n);
+  // Ten tokens in and five out, as the vendor reports.
+  assert.ok(Math.abs((booked?.usd ?? 0) - (10 * 2 + 5 * 8) / 1e6) < 1e-9, `${booked?.usd}`);
+  assert.doesNotMatch(await tables(panel), /paris|lyon|verdict/i);
+  assert.doesNotMatch(panel.service.output(), /paris|lyon|verdict/i);
+
+  await panel.pool.query("select record_grades(workspace_id, id, created_at, '{}') from outcomes");
+  assert.equal((await duels()).length, 2, "graded once");
+  assert.equal((await panel.service.post(`/v1/generations/${id}/outcome`, { expected: "c" })).status, 200);
+  assert.deepEqual(await duels(), []);
+});
+
+test("answers at once while the referee hangs, drops what does not fit, and stops cleanly", async (t) => {
+  const panel = await startPanel(t, referee(1_000));
+  script(panel, () => ({ end: "silent" }));
+  await ask(panel);
+  const hangs = () => panel.vendors.google.calls.filter(isGrading);
+  await until(() => hangs().length === 1);
+  // 32 wait.
+  for (let n = 0; n < 35; n++) await ask(panel);
+  assert.equal((await counts(panel)).dropped, 3);
+  assert.equal(hangs().length, 1, "one call at a time");
+  assert.equal(await panel.service.stop(), 0);
+  assert.equal(await hangs()[0]?.ended, "aborted");
+  assert.equal(await graded(panel), 0);
+});
+
+test("does not grade above the budget, below the share, and by an unclear verdict", async (t) => {
+  const panel = await startPanel(t, referee(0.0001));
+  script(panel, right);
+  await ask(panel);
+  await until(async () => (await counts(panel)).over_budget === 1);
+  assert.equal(panel.vendors.google.calls.filter(isGrading).length, 0);
+  const other = await panel.start(referee(10, 0));
+  await panel.ask({ prompt: QUESTION, effort: "medium" }, other);
+  assert.equal(await other.stop(), 0);
+  assert.equal(panel.vendors.google.calls.filter(isGrading).length, 0);
+});
+
+test("keeps the budget of a day exactly over replicas", async (t) => {
+  const { url, pool } = await testDatabase(t);
+  const replicas = [openPool(url, { max: 4 }), openPool(url, { max: 4 })];
+  t.onTestFinished(async () => {
+    await Promise.all(replicas.map((replica) => replica.end()));
+  });
+  const budgets = replicas.map((replica) => new DailyBudget(replica, 1));
+  const reserved = await Promise.all(
+    Array.from({ length: 40 }, (_, n) => (budgets[n % 2] ?? assert.fail()).reserve(0.09)),
+  );
+  const days = reserved.filter((day) => day !== undefined);
+  assert.equal(days.length, 11);
+  const spent = async () => (await pool.query<{ n: bigint }>("select nano_usd as n from referee_days"))[0]?.n;
+  assert.equal(await spent(), 990_000_000n);
+  await Promise.all(days.map((day, n) => (budgets[n % 2] ?? assert.fail()).correct(day, 0.09, 0.01)));
+  assert.equal(await spent(), 110_000_000n);
+  assert.equal(await budgets[0]?.reserve(0.9), undefined);
+  assert.ok(await budgets[1]?.reserve(0.89));
+  assert.equal(await spent(), 1_000_000_000n);
+});
+
+test("puts answers in random order between marks, and reads the verdict", () => {
+  const asked = { system: [], messages: [{ role: "user", text: QUESTION }] } as const;
+  const made = (random: number) => {
+    let n = 0;
+    return gradePrompt(asked, ["a", "b", "a"], () => (n++ === 0 ? random : 0.5));
+  };
+  assert.deepEqual(made(0.1)?.answers, ["a", "b"]);
+  assert.deepEqual(made(0.9)?.answers, ["b", "a"]);
+  assert.equal(gradePrompt(asked, ["a", "a"], Math.random), undefined);
+  const long = { system: ["x".repeat(12_000)], messages: asked.messages };
+  assert.equal(gradePrompt(long, ["a", "b"], Math.random), undefined);
+  assert.equal(verdictOf("I think A.\nVerdict: B", ["a", "b"]), "b");
+  assert.equal(verdictOf("**Verdict:** none", ["a", "b"]), null);
+  for (const text of ["", "B", "Verdict: ?", "Verdict: F"]) assert.equal(verdictOf(text, ["a", "b"]), undefined);
+});
+
+test("takes only a referee of a vendor with a price than which no model is known to be better", async (t) => {
+  const member = (name: string, more: Partial<Member>): Member => ({
+    ...{ name, vendor: name, tier: "fast", images: false, fingerprint: name, model: undefined as never },
+    ...more,
+  });
+  const price = { input: 1, output: 2 };
+  const problem = (...members: Member[]) => refereeProblem(members, "a");
+  assert.match(problem(member("b", { price }))?.problem ?? "", /no model of a vendor "a"/);
+  assert.match(problem(member("a", {}))?.problem ?? "", /no price/);
+  const stated = [member("a", { price, accuracy: 0.7 }), member("b", { accuracy: { maths: 0.8, knowledge: 0.6 } })];
+  assert.deepEqual(problem(...stated), {
+    isCertain: true,
+    problem: 'the model "b" is more accurate than "a" in maths',
+  });
+  assert.equal(problem(member("a", { price }), member("b", {}))?.isCertain, false);
+  assert.equal(problem(member("a", { price, accuracy: 0.7 }), member("b", { accuracy: 0.7 })), undefined);
+
+  const env = referee(1);
+  const accurate = { openai: { accuracy: 0.9 }, anthropic: { accuracy: 0.9 }, google: { accuracy: 0.8 } };
+  await assert.rejects(startPanel(t, env, accurate), /CHORUS_REFEREE: the model "member-\w+-\w+" is more accurate/);
+});
