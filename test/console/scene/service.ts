@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
+  type LearnedAbilitySchema,
   ModelHealth,
   type ModelStateSchema,
   type ReplicaStateSchema,
@@ -64,6 +65,30 @@ export const models: MessageInitShape<typeof ModelStateSchema>[] = [
     unexpectedVersion: true,
   },
   { name: "local-llama", vendor: "openai", tier: "fast", health: ModelHealth.UNUSED, replicas: 2 },
+];
+
+const learnedModel = (name: string, accuracy: number, wins: bigint, losses: bigint) => ({
+  name,
+  accuracy,
+  accuracyLow: accuracy - 0.06,
+  accuracyHigh: accuracy + 0.05,
+  wins,
+  losses,
+});
+
+/** What is learned of one ability, and one with too few graded disagreements. */
+export const learned: MessageInitShape<typeof LearnedAbilitySchema>[] = [
+  {
+    ability: "maths",
+    graded: 120n,
+    enough: true,
+    models: [
+      learnedModel("claude-sonnet-5", 0.82, 71n, 22n),
+      { ...learnedModel("gemini-3-pro", 0.74, 30n, 28n), held: true },
+      learnedModel("gpt-5-mini", 0.61, 19n, 70n),
+    ],
+  },
+  { ability: "code", graded: 4n, models: [learnedModel("claude-sonnet-5", 0.7, 3n, 1n)] },
 ];
 
 const replica = (id: string, host: string, age: number) => ({
