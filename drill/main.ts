@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkBooks, makeAccount } from "../test/helpers/books.ts";
-import { runCli } from "../test/helpers/cli.ts";
+import { spawnCli } from "../test/helpers/cli.ts";
 import { type Lifetime, lifetimeOf } from "../test/helpers/lifetime.ts";
 import { checkCharges, startFaultyVendor, startLoad } from "../test/helpers/load.ts";
 import { startService, type TestService } from "../test/helpers/service.ts";
@@ -35,7 +35,7 @@ async function drill(t: Lifetime): Promise<void> {
   say("Starting Postgres with a synchronous standby, HAProxy and PgBouncer.");
   const machines = await startMachines();
   t.onTestFinished(async () => machines[Symbol.asyncDispose]());
-  const migration = await runCli(["migrate"], machines.replicaEnv(1));
+  const migration = await spawnCli(["migrate"], machines.replicaEnv(1));
   if (migration.code !== 0) throw new Error(migration.stderr);
   say(`chorus migrate: ${migration.stdout.trim().split("\n").at(-1)}`);
   const { pool } = machines;
