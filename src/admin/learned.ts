@@ -1,10 +1,5 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type LearnedAbilitySchema,
-  ListLearnedResponseSchema,
-  type OperationsService,
-  ResetLearnedResponseSchema,
-} from "../../gen/chorus/admin/v1/operations_pb.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { LearnedAbilitySchema, OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { ABILITIES, type Ability } from "../contract/terms.ts";
 import { type Duel, type Learning, readDuels } from "../learning/knowledge.ts";
@@ -28,7 +23,7 @@ export function listLearned(pool: Pool, { members, learning }: ModelsInUse): Ope
   return async () => {
     const duels = await readDuels(pool);
     const abilities = ABILITIES.flatMap((ability) => messageOf(members(), duels, ability) ?? []);
-    return create(ListLearnedResponseSchema, { on: learning !== undefined, abilities });
+    return { on: learning !== undefined, abilities };
   };
 }
 
@@ -76,6 +71,6 @@ export function resetLearned(pool: Pool, { members, learning }: ModelsInUse): Op
       return sum;
     });
     await learning?.refresh();
-    return create(ResetLearnedResponseSchema, { graded });
+    return { graded };
   };
 }
