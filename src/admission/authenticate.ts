@@ -1,5 +1,6 @@
 import type { Clock } from "../contract/clock.ts";
 import { Failure } from "../contract/failure.ts";
+import type { Tags } from "../contract/subjects.ts";
 import type { Notifications } from "../store/notifications.ts";
 import type { Pool } from "../store/pool.ts";
 import { createSecretCache, hashName } from "./secret-cache.ts";
@@ -14,6 +15,10 @@ export interface Caller {
   readonly workspace: string;
   readonly keyId: string;
   readonly scopes: readonly Scope[];
+  /** Tags that each of its requests has. */
+  readonly fixedTags?: Tags;
+  /** Whether its requests may name no other tags. */
+  readonly forbidsTags?: boolean;
 }
 
 interface Key {
@@ -56,8 +61,11 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
     id: string;
     scopes: Scope[];
     expires_at: Date | null;
+    fixed_tags: Tags | null;
+    forbids_tags: boolean;
   }>(
-    `select k.secret_hash, k.workspace_id, w.name as workspace, k.id, k.scopes, k.expires_at
+    `select k.secret_hash, k.workspace_id, w.name as workspace, k.id, k.scopes, k.expires_at, k.fixed_tags,
+       k.forbids_tags
      from api_keys k join workspaces w on w.id = k.workspace_id
      where k.secret_hash = any ($1::bytea[]) and k.revoked_at is null`,
     [hashes],
@@ -69,6 +77,8 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
         workspace: row.workspace,
         keyId: row.id,
         scopes: Object.freeze(row.scopes),
+        ...(row.fixed_tags ? { fixedTags: Object.freeze(row.fixed_tags) } : {}),
+        ...(row.forbids_tags ? { forbidsTags: true } : {}),
       });
       return [hashName(row.secret_hash), { caller, expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY }];
     }),

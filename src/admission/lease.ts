@@ -1,5 +1,6 @@
 import type { Clock } from "../contract/clock.ts";
 import { toFailure } from "../contract/failure.ts";
+import type { Subjects } from "../contract/subjects.ts";
 import type { Ability, Effort, Level, Outcome, Shape } from "../contract/terms.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -13,6 +14,7 @@ import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {
   caller: Caller;
+  subjects: Subjects;
   /** `performance.now()` before the caller's key was looked up. */
   authenticatedAt: number;
   /** `req_…` */
@@ -191,7 +193,7 @@ class HeldLease implements Lease {
 }
 
 function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
-  const { inputTokens, streamed } = request;
+  const { inputTokens, streamed, subjects } = request;
   const { outcome, outputTokens } = actual;
   const cached = Math.min(actual.cachedTokens, inputTokens);
   const tokens = { input: inputTokens, cached, output: outputTokens };
@@ -202,6 +204,8 @@ function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Dat
     request_id: request.requestId,
     created_at: createdAt,
     key_id: request.caller.keyId,
+    ...(subjects.user === undefined ? {} : { end_user: subjects.user }),
+    ...(subjects.tags ? { tags: subjects.tags } : {}),
     streamed,
     shape: request.shape,
     effort: request.effort,

@@ -3,6 +3,7 @@ import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
+import { parseTags } from "./command.ts";
 import { CliError } from "./target.ts";
 
 /** Options of `chorus ask` that shape the request. */
@@ -14,6 +15,8 @@ export interface AskOptions {
   schema?: string;
   extract?: boolean;
   search?: boolean;
+  user?: string;
+  tag?: string[];
 }
 
 const EFFORTS: ReadonlyMap<string, Effort> = new Map([
@@ -69,6 +72,8 @@ export async function readAskRequest(
     ...(options.system === undefined ? {} : { system: options.system }),
     ...(options.maxTokens === undefined ? {} : { maxTokens: Number(options.maxTokens) }),
     ...(options.search ? { webSearch: true } : {}),
+    ...(options.user === undefined ? {} : { user: options.user }),
+    tags: parseTags(options.tag),
     ...(options.extract ? { outputShape: OutputShape.EXTRACT } : {}),
     ...(schema
       ? { responseFormat: { format: { case: "jsonSchema", value: { schema: new TextDecoder().decode(schema) } } } }

@@ -47,6 +47,8 @@ export function addAsk(program: Command): void {
     .option("--schema <path>", "answer with JSON that is valid against the JSON Schema in this file")
     .option("--extract", "answer with a JSON object; the prompt describes its members")
     .option("--search", "search the web first")
+    .option("--user <id>", "your end user, for whom usage is summed up")
+    .option("--tag <name=value>", "label by which usage is summed up; repeat for up to 8", repeated)
     .option(
       "--workspace <workspace>",
       "workspace to charge if CHORUS_API_KEY is not set (default: the owner's own, else default)",

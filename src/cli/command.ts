@@ -59,3 +59,15 @@ export function enumOf(option: string, desc: DescEnum, text: string): number {
 export function repeated(value: string, previous: string[] = []): string[] {
   return [...previous, value];
 }
+
+/** Reads `--tag name=value` options. @throws CliError */
+export function parseTags(tags: readonly string[] = []): Record<string, string> {
+  const pairs = tags.map((text): [string, string] => {
+    const at = text.indexOf("=");
+    if (at < 1) throw new CliError(`--tag must be a name and a value such as team=search, but is "${text}".`);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+  const found = new Map(pairs);
+  if (found.size < pairs.length) throw new CliError("--tag names a tag twice. Name each tag once.");
+  return Object.fromEntries(found);
+}

@@ -12,7 +12,7 @@ import {
 } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { enumOf, readPages, repeated, show, wantsJson } from "./command.ts";
+import { enumOf, parseTags, readPages, repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 
@@ -35,14 +35,20 @@ function addCreate(keys: Command): void {
       "--expires <time>",
       "when it stops working: a time such as 2027-01-31T00:00:00Z, or a duration such as 12h or 30d",
     )
+    .option("--tag <name=value>", "tag of each of its requests; repeat for up to 8", repeated)
+    .option("--forbid-tags", "refuse requests that name other tags")
     .action(
-      async (options: { workspace?: string; name?: string; scope?: string[]; expires?: string }, command: Command) => {
+      async (
+        options: TagOptions & { workspace?: string; name?: string; scope?: string[]; expires?: string },
+        command: Command,
+      ) => {
         const client = await operatorClient(KeyService, command);
         const response = await client.createKey({
           workspace: options.workspace ?? "",
           name: options.name ?? "",
           scopes: (options.scope ?? []).map((text) => enumOf("--scope", ScopeSchema, text)),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
+          ...tagsOf(options),
         });
         show(command, CreateKeyResponseSchema, response, ({ key, secret }) => {
           printKey({ key });
@@ -68,14 +74,23 @@ function addList(keys: Command): void {
 function addUpdate(keys: Command): void {
   keys
     .command("update")
-    .description("rename a key, or change when it stops working")
+    .description("rename a key, or change when it stops working or its tags")
     .argument("<id>", "identifier of the key, such as key_…")
     .option("--name <name>", "new name")
     .option("--expires <time>", "when it stops working: a time, a duration such as 30d, or never")
-    .action(async (id: string, { name, expires }: { name?: string; expires?: string }, command: Command) => {
+    .option(
+      "--tag <name=value>",
+      "tag of each of its requests, in place of the present ones; repeat for up to 8",
+      repeated,
+    )
+    .option("--forbid-tags", "refuse requests that name other tags")
+    .option("--clear-tags", "neither set nor forbid tags")
+    .action(async (id: string, options: TagOptions & { name?: string; expires?: string }, command: Command) => {
+      const { name, expires, clearTags } = options;
       const client = await operatorClient(KeyService, command);
       const response = await client.updateKey({
         id,
+        ...(clearTags ? { tags: {} } : tagsOf(options)),
         ...(name === undefined ? {} : { name }),
         ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
       });
@@ -92,6 +107,19 @@ function addRevoke(keys: Command): void {
       const response = await (await operatorClient(KeyService, command)).revokeKey({ id });
       show(command, RevokeKeyResponseSchema, response, printKey);
     });
+}
+
+interface TagOptions {
+  tag?: string[];
+  forbidTags?: boolean;
+  clearTags?: boolean;
+}
+
+function tagsOf({
+  tag,
+  forbidTags = false,
+}: TagOptions): Pick<MessageInitShape<typeof UpdateKeyRequestSchema>, "tags"> {
+  return tag || forbidTags ? { tags: { fixed: parseTags(tag), forbidsOthers: forbidTags } } : {};
 }
 
 function printKey({ key }: { key?: Key | undefined }): void {

@@ -1,11 +1,14 @@
 import type { GenerateRequest } from "../../gen/chorus/v1/generation_pb.js";
+import type { Subjects } from "../contract/subjects.ts";
 import { type Idempotency, readIdempotencyKey } from "./idempotency.ts";
 import { type ReadRequest, readRequest } from "./read-request.ts";
 import type { RequestContext } from "./request-context.ts";
+import { readSubjects } from "./subjects.ts";
 
 /** What a request says, and under which key it may be repeated. */
 interface Checked {
   readonly read: ReadRequest;
+  readonly subjects: Subjects;
   readonly idempotency: Idempotency | undefined;
 }
 
@@ -13,7 +16,7 @@ interface Checked {
  * Checks a request and counts its text.
  * @param request one that a thread has read is already checked
  * @param count counts the tokens of a text
- * @throws Failure; see `readRequest` and `readIdempotencyKey`
+ * @throws Failure; see `readRequest`, `readSubjects` and `readIdempotencyKey`
  */
 export function check(
   request: GenerateRequest | ReadRequest,
@@ -23,5 +26,6 @@ export function check(
 ): Checked {
   const isRepeatable = !streamed && context.idempotencyKey !== undefined;
   const read = "checked" in request ? request : readRequest(request, { streamed, isRepeatable }, count);
-  return { read, idempotency: isRepeatable ? readIdempotencyKey(read.digest, context) : undefined };
+  const subjects = readSubjects(read.checked, context.subjects, context.caller);
+  return { read, subjects, idempotency: isRepeatable ? readIdempotencyKey(read.digest, context) : undefined };
 }

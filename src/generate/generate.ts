@@ -112,7 +112,7 @@ async function* generate(
   const running = parts.inFlight.begin(context.signal);
   // With `finally`, because `using` takes 0.8 µs in V8.
   try {
-    const { read, idempotency } = check(request, context, streamed, engine.tokenizer.count);
+    const { read, subjects, idempotency } = check(request, context, streamed, engine.tokenizer.count);
     const { checked } = read;
 
     const choice = chooseLevel(parts.difficulty, parts.levels, checked);
@@ -123,7 +123,8 @@ async function* generate(
     const input = reading instanceof Promise ? await reading : reading;
 
     const { offline } = engine.models;
-    const progress = startProgress({ context, streamed, running, checked, idempotency, choice, trace, input }, offline);
+    const found = { context, streamed, running, checked, subjects, idempotency, choice, trace, input };
+    const progress = startProgress(found, offline);
     const opening = openLease(parts.admission, parts.rates, progress);
     const lease = opening instanceof Promise ? await opening : opening;
     if ("replay" in lease) {
@@ -133,6 +134,7 @@ async function* generate(
     context.facts.generationId = progress.id;
     context.facts.admittedAt = performance.now();
     context.facts.level = choice.level;
+    if (subjects.tags) context.facts.tags = Object.keys(subjects.tags);
     let ending: Ending | undefined;
     let settled: Settled;
     try {

@@ -8,7 +8,7 @@ import type { RequestContext } from "./request-context.ts";
 export interface Idempotency {
   /** SHA-256 of the workspace and the key, in hex. */
   readonly key: string;
-  /** SHA-256 of the request, in hex. */
+  /** SHA-256 of the request, with the headers that are a part of it, in hex. */
   readonly body: string;
   /** Encrypts a response for the store. */
   seal(response: GenerateResponse): Uint8Array;
@@ -40,10 +40,11 @@ export function readIdempotencyKey(digest: string | undefined, context: RequestC
     );
   }
   const { workspaceId } = context.caller;
+  const { user, tags } = context.subjects;
   const secret = new Uint8Array(hkdfSync("sha256", key, workspaceId, "chorus answer", 32));
   return {
     key: sha256(`${workspaceId}\n${key}`),
-    body: digest,
+    body: user === undefined && tags === undefined ? digest : sha256(JSON.stringify([digest, user, tags])),
     seal(response) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, secret, nonce);

@@ -12,11 +12,12 @@ import type { Progress } from "./progress.ts";
 export function openLease(
   admission: Admission,
   rates: Rates,
-  { id, checked, context, streamed, choice, input, idempotency }: Progress,
+  { id, checked, subjects, context, streamed, choice, input, idempotency }: Progress,
 ): Opened | Promise<Opened> {
   return traced("admission", () =>
     admission.open({
       caller: context.caller,
+      subjects,
       authenticatedAt: context.startedAt,
       requestId: context.requestId,
       generationId: id,

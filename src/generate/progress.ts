@@ -1,5 +1,6 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
 import { newGenerationId } from "../contract/generation-id.ts";
+import type { Subjects } from "../contract/subjects.ts";
 import type { Finish } from "../engine/answer.ts";
 import type { Trace } from "../engine/trace.ts";
 import type { Drafted } from "../outcomes/drafts.ts";
@@ -18,6 +19,7 @@ interface Found {
   readonly streamed: boolean;
   readonly running: Running;
   readonly checked: CheckedRequest;
+  readonly subjects: Subjects;
   /** Undefined for a stream, and for a request without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   readonly choice: Choice;

@@ -4,6 +4,7 @@ import type { Signal } from "../concurrency/abort.ts";
 import { CutShort } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Level, Outcome } from "../contract/terms.ts";
+import type { SubjectHeaders } from "./subjects.ts";
 
 /** What the transports tell the service about a request, over REST and RPC alike. */
 export interface RequestContext {
@@ -16,6 +17,8 @@ export interface RequestContext {
   startedAt: number;
   /** For unary requests: the same key and request within 24 hours get the same answer, charged once. */
   idempotencyKey?: string;
+  /** For whom the request is made, where its body does not say it. */
+  subjects: SubjectHeaders;
   /** Notices of the transport, such as unknown fields. */
   notices: Notice[];
   /** The service adds to it while it handles the request. */
@@ -34,6 +37,8 @@ export interface Facts {
   /** When the request was admitted, by `performance.now()`. */
   admittedAt?: number;
   level?: Level;
+  /** Names of the tags. */
+  tags?: readonly string[];
   /** Why the web search failed, without the query. */
   searchFailure?: string;
   /** How the request was settled, and what follows from it. */

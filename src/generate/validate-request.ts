@@ -9,6 +9,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
+import { checkTags, checkUser, type Tags } from "../contract/subjects.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
@@ -62,6 +63,9 @@ export interface CheckedRequest {
   attachments: Attachment[];
   webSearch: boolean;
   trace: boolean;
+  /** As the body names them; the headers count where it does not. */
+  user: string;
+  tags: Tags;
 }
 
 /**
@@ -91,11 +95,13 @@ export function checkRequest(request: GenerateRequest, streamed: boolean): Check
     attachments: request.attachments,
     webSearch: request.webSearch ?? false,
     trace: request.intelligenceTrace ?? false,
+    user: request.user,
+    tags: request.tags,
   };
 }
 
 function checkFields(request: GenerateRequest): void {
-  const { messages, attachments, stopSequences, temperature, maxTokens } = request;
+  const { messages, attachments, stopSequences, temperature, maxTokens, user, tags } = request;
   if ((request.prompt === "") === (messages.length === 0)) {
     throw invalid("prompt", "Send exactly one of prompt and messages. It must not be empty.");
   }
@@ -136,6 +142,8 @@ function checkFields(request: GenerateRequest): void {
   for (const [i, stop] of stopSequences.entries()) {
     if (stop === "") throw invalid(`stop_sequences[${i}]`, `stop_sequences[${i}] must not be empty.`);
   }
+  if (user !== "") checkUser("user", user);
+  checkTags("tags", tags);
 }
 
 function checkCombination(request: GenerateRequest, streamed: boolean): Shape {

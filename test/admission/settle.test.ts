@@ -70,6 +70,8 @@ test("charges and records an answer once and releases its hold", async (t) => {
       cost_usd: "0.300000000",
       ability: null,
       fingerprint: null,
+      end_user: null,
+      tags: null,
     },
   ]);
   const ledger = await pool.query(

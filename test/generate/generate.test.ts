@@ -53,6 +53,8 @@ describe("one answer", () => {
       finish_reason: "stop",
       model: "openai-fast",
       ability: "prose",
+      end_user: null,
+      tags: null,
       model_calls: 1,
       model_input_tokens: 50n,
       model_output_tokens: 9n,

@@ -73,6 +73,7 @@ export function ask(workspaceId: string, overrides: Partial<LeaseRequest> = {}):
   const id = randomUUID().replaceAll("-", "");
   return {
     caller: { workspaceId, workspace: workspaceId, keyId: keyOf(workspaceId), scopes: ["generate"] },
+    subjects: {},
     authenticatedAt: performance.now(),
     requestId: `req_${id}`,
     generationId: `gen_${id}`,

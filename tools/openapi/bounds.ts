@@ -12,6 +12,12 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.temperature": { minimum: 0, maximum: 2 },
   "GenerateRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
   "GenerateRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1 } },
+  "GenerateRequest.user": { maxLength: 128 },
+  "GenerateRequest.tags": {
+    maxProperties: 8,
+    propertyNames: { pattern: "^[a-z0-9_.-]{1,32}$" },
+    additionalProperties: { type: "string", minLength: 1, maxLength: 64 },
+  },
   "RecordOutcomeRequest.score": { minimum: 0, maximum: 1 },
   "RecordOutcomeRequest.expected": { maxLength: 20_000 },
   "Attachment.name": { maxLength: 255 },
@@ -23,6 +29,8 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "CreateChatCompletionRequest.stop": {
     anyOf: [{ type: "string" }, { type: "array", maxItems: 4, items: { type: "string", minLength: 1 } }],
   },
+  "CreateChatCompletionRequest.user": { maxLength: 128 },
+  "CreateChatCompletionRequest.safety_identifier": { maxLength: 128 },
   "CreateChatCompletionRequest.n": { const: 1 },
   "CreateChatCompletionRequest.top_p": { const: 1 },
   "CreateChatCompletionRequest.presence_penalty": { const: 0 },

@@ -22,6 +22,7 @@ interface JsonRule {
   nullBeside: string;
   orString: boolean;
   inPath: boolean;
+  qualifier: string;
 }
 
 /** Collects the schemas of messages and enums in their JSON form, by name. */
@@ -94,9 +95,12 @@ export function createSchemas(
 
   function field(field: DescField): Schema {
     const one = value(field);
-    const { nullable, nullBeside, inline, orString } = rule(field);
+    const { nullable, nullBeside, inline, orString, qualifier } = rule(field);
     const list = { type: "array", items: one };
-    const schema = field.fieldKind !== "list" ? one : orString ? { anyOf: [{ type: "string" }, list] } : list;
+    const several = orString ? { anyOf: [{ type: "string" }, list] } : list;
+    const map = { type: "object", additionalProperties: one };
+    const single = qualifier === "" ? one : { anyOf: [one, { type: "string", pattern: "^[a-z]+:.+$" }] };
+    const schema = field.fieldKind === "list" ? several : field.fieldKind === "map" ? map : single;
     return {
       ...(nullable || nullBeside !== "" ? orNull(schema) : schema),
       // The comment describes the proto field, which is a string.

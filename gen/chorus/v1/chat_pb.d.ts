@@ -427,14 +427,14 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
   reasoningEffort: ReasoningEffort;
 
   /**
-   * Identifies your user. Without effect.
+   * Your end user, as `user` of `/v1/generate`.
    *
    * @generated from field: string user = 11;
    */
   user: string;
 
   /**
-   * Identifies your user. Without effect.
+   * The newer name of `user`, which counts if both are sent.
    *
    * @generated from field: string safety_identifier = 12;
    */
@@ -474,6 +474,13 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
    * @generated from field: optional double frequency_penalty = 17;
    */
   frequencyPenalty?: number | undefined;
+
+  /**
+   * Labels: the first 8 of those that can be `tags` of `/v1/generate` become tags. The others have no effect.
+   *
+   * @generated from field: map<string, string> metadata = 18;
+   */
+  metadata: { [key: string]: string };
 };
 
 /**

@@ -60,6 +60,14 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: bool in_path = 7;
    */
   inPath: boolean;
+
+  /**
+   * Name of a string field of the message. In a query, the value of this field may end with a colon and the value of
+   * that one: `group_by=tag:team`.
+   *
+   * @generated from field: string qualifier = 8;
+   */
+  qualifier: string;
 };
 
 /**

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { type KeyTags, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { type Authenticator, SCOPES } from "../../admission/authenticate.ts";
 import { createSecret, hashSecret, prefixOf } from "../../admission/secret.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
+import { checkTags, isEmpty } from "../../contract/subjects.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, record } from "../shared/audit.ts";
 import { checkLabel, readExpiry } from "../shared/fields.ts";
@@ -26,39 +27,51 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
   return {
     listKeys: listKeys(pool, clock),
 
-    async createKey({ workspace, name, scopes: numbers, expiresAt }, actor) {
+    async createKey({ workspace, name, scopes: numbers, expiresAt, tags }, actor) {
       checkLabel("name", name);
       const scopes = numbers.length > 0 ? [...new Set(numbers.map(readScope))] : [...SCOPES];
       const now = clock();
       const expiry = readExpiry(expiresAt, now);
+      const { fixedTags, forbidsTags } = readTags(tags);
       const secret = createSecret("ck_");
       const key = await pool.tx(async (query) => {
         const { id: workspaceId } = await findWorkspace(query, actor, workspace);
         const id = `key_${randomBytes(12).toString("hex")}`;
         const [row] = await query<KeyRow>(
           `with k as (
-             insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *)
+             insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at,
+               fixed_tags, forbids_tags)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
            select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
-          [workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
+          [
+            ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
+            ...[fixedTags, forbidsTags],
+          ],
         );
         if (!row) throw new Failure("unknown_entity", { field: "workspace" });
-        await record(query, actor, workspaceId, "key.create", { id, name, scopes, expires_at: expiry });
+        const details = { id, name, scopes, expires_at: expiry, ...(tags ? tagDetails(row) : {}) };
+        await record(query, actor, workspaceId, "key.create", details);
         return row;
       });
       return { key: keyMessage(key), secret };
     },
 
-    async updateKey({ id, name, expiry }, actor) {
-      if (name === undefined && expiry.case === undefined) {
-        throw invalid("name", "Set at least one of name, expires_at and never_expires.");
-      }
+    async updateKey({ id, name, expiry, tags }, actor) {
+      if (name === undefined && expiry.case === undefined && !tags)
+        throw invalid("name", "Set at least one of name, expires_at, never_expires and tags.");
       if (name !== undefined) checkLabel("name", name);
       const expiresAt = expiry.case === "expiresAt" ? readExpiry(expiry.value, clock()) : null;
       return changeKey(id, actor, async (query, key) => {
-        const after = { name: name ?? key.name, expiresAt: expiry.case === undefined ? key.expiresAt : expiresAt };
-        await query("update api_keys set name = $2, expires_at = $3 where id = $1", [id, after.name, after.expiresAt]);
-        const details = { id, name: after.name, expires_at: after.expiresAt };
+        const after = {
+          name: name ?? key.name,
+          expiresAt: expiry.case === undefined ? key.expiresAt : expiresAt,
+          ...(tags ? readTags(tags) : { fixedTags: key.fixedTags, forbidsTags: key.forbidsTags }),
+        };
+        await query(
+          "update api_keys set name = $2, expires_at = $3, fixed_tags = $4, forbids_tags = $5 where id = $1",
+          [id, after.name, after.expiresAt, after.fixedTags, after.forbidsTags],
+        );
+        const details = { id, name: after.name, expires_at: after.expiresAt, ...(tags ? tagDetails(after) : {}) };
         await record(query, actor, key.workspaceId, "key.update", details);
         return { ...key, ...after };
       });
@@ -81,6 +94,16 @@ function readScope(number: number, i: number): string {
   const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);
   if (scope === "") throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
   return scope;
+}
+
+function readTags(tags: KeyTags | undefined): Pick<KeyRow, "fixedTags" | "forbidsTags"> {
+  const { fixed = {}, forbidsOthers = false } = tags ?? {};
+  checkTags("tags.fixed", fixed);
+  return { fixedTags: isEmpty(fixed) ? null : fixed, forbidsTags: forbidsOthers };
+}
+
+function tagDetails({ fixedTags, forbidsTags }: Pick<KeyRow, "fixedTags" | "forbidsTags">) {
+  return { tags: fixedTags, forbids_other_tags: forbidsTags };
 }
 
 /**

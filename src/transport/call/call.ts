@@ -93,6 +93,8 @@ export class Call {
   context(): RequestContext {
     const { requestId, signal, startedAt, facts, unknown } = this;
     const key = this.header("idempotency-key");
+    const user = this.header("x-chorus-user");
+    const tags = this.header("x-chorus-tags");
     return {
       requestId,
       caller: callerOf(this.identity),
@@ -101,6 +103,7 @@ export class Call {
       facts,
       notices: unknownNotices(unknown),
       ...(key === undefined ? {} : { idempotencyKey: key }),
+      subjects: { ...(user === undefined ? {} : { user }), ...(tags === undefined ? {} : { tags }) },
     };
   }
 

@@ -39,6 +39,7 @@ export function createReport(log: Log, telemetry: Telemetry): Report {
         limit: failure?.limit,
         // The log itself uses the name "level".
         intelligence_level: facts.level,
+        tags: facts.tags,
         search_failure: facts.searchFailure,
         input_tokens: facts.inputTokens,
         output_tokens: facts.outputTokens,

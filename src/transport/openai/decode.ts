@@ -22,6 +22,7 @@ import {
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
+import { isTag, MAX_TAGS } from "../../contract/subjects.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
 import { decodeBase64, decodeStrictly } from "../rest/decode.ts";
 import { DEFAULT_MODEL, EFFORTS } from "./models.ts";
@@ -77,6 +78,8 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
     attachments,
     effort: effortOf(body),
     stopSequences: body.stop,
+    user: body.safetyIdentifier || body.user,
+    tags: tagsOf(body),
     ...optional("temperature", body.temperature),
     ...optional("maxTokens", body.maxCompletionTokens ?? body.maxTokens),
     ...formatOf(body.responseFormat),
@@ -88,6 +91,7 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
     model: isOtherModel || body.model === "" ? DEFAULT_MODEL : body.model,
     isOtherModel,
     maxTokens: body.maxTokens === undefined ? "max_completion_tokens" : "max_tokens",
+    user: body.safetyIdentifier === "" ? "user" : "safety_identifier",
     files,
   };
   return { request, terms };
@@ -103,6 +107,12 @@ function checkFixed({ n, topP, presencePenalty, frequencyPenalty }: CreateChatCo
   only("top_p", topP, 1);
   only("presence_penalty", presencePenalty, 0);
   only("frequency_penalty", frequencyPenalty, 0);
+}
+
+/** The first of the metadata that can be tags. Other programs' metadata has longer texts, and is no mistake. */
+function tagsOf({ metadata }: CreateChatCompletionRequest): Record<string, string> {
+  const possible = Object.entries(metadata).filter(([name, value]) => isTag(name, value));
+  return Object.fromEntries(possible.slice(0, MAX_TAGS));
 }
 
 /** The smaller one of the efforts that `model` and `reasoning_effort` name, if either does. */

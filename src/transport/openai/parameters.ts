@@ -6,6 +6,7 @@ import { Failure } from "../../contract/failure.ts";
  */
 export interface Parameters {
   readonly maxTokens: "max_completion_tokens" | "max_tokens";
+  readonly user: "safety_identifier" | "user";
   /** Paths of the parts that became attachments, and the parameters of their bytes and names. */
   readonly files: readonly FilePart[];
 }
@@ -31,8 +32,9 @@ export function withParameter(failure: Failure, parameters: Parameters): Failure
   });
 }
 
-function parameterOf(field: string, { maxTokens, files }: Parameters): string | undefined {
+function parameterOf(field: string, { maxTokens, user, files }: Parameters): string | undefined {
   if (field === "max_tokens") return maxTokens;
+  if (field === "user") return user;
   if (field === "attachments") return "messages";
   const [, index = "", member = ""] = /^attachments\[(\d+)\](?:\.(\w+))?$/.exec(field) ?? [];
   const file = files[Number(index)];
@@ -42,5 +44,6 @@ function parameterOf(field: string, { maxTokens, files }: Parameters): string | 
   }
   if (field.startsWith("stop_sequences")) return field.replace("stop_sequences", "stop");
   if (field.startsWith("response_format.schema")) return field.replace("schema", "json_schema.schema");
+  if (field === "tags" || field.startsWith("tags.")) return field.replace("tags", "metadata");
   return undefined;
 }

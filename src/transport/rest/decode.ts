@@ -77,9 +77,19 @@ export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchPara
   for (const field of desc.fields) {
     const name = memberName(field);
     const text = query.get(name);
-    if (text !== null && text !== "") message[field.localName] = readValue(field, text, [name], NO_BODY);
+    if (text === null || text === "") continue;
+    const qualifier = qualifierOf(desc, field);
+    const at = qualifier ? text.indexOf(":") : -1;
+    if (qualifier && at >= 0) message[qualifier.localName] = text.slice(at + 1);
+    message[field.localName] = readValue(field, at < 0 ? text : text.slice(0, at), [name], NO_BODY);
   }
   return message as MessageShape<D>;
+}
+
+/** The field whose value may follow that of `field` after a colon. */
+function qualifierOf(desc: DescMessage, field: DescField): DescField | undefined {
+  const name = hasOption(field, json) ? getOption(field, json).qualifier : "";
+  return name === "" ? undefined : desc.fields.find((other) => other.name === name);
 }
 
 /** The source of values that hold no objects. */
@@ -156,11 +166,21 @@ function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path,
 function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
   const rule = hasOption(field, json) ? getOption(field, json) : undefined;
   if (rule?.inline) return value === "" ? "" : memberText(source.text, path.map(String));
+  if (field.fieldKind === "map") return readMap(field, value, path, source);
   if (field.fieldKind !== "list") return readValue(field, value, path, source);
   if (rule?.orString && typeof value === "string")
     return [readValue(field, field.message ? { type: "text", text: value } : value, path, source)];
   if (!Array.isArray(value)) throw wrong(path, rule?.orString ? "a string or a list" : "a list");
   return value.map((item, i) => readValue(field, item, [...path, i], source));
+}
+
+/** Reads an object whose values are of one type. */
+function readMap(field: DescField, value: unknown, path: Path, source: Source): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(path, "an object");
+  // Names are the caller's, and can be long or odd, so a failure names the whole.
+  if (field.scalar === ScalarType.STRING && Object.values(value).some((item) => typeof item !== "string"))
+    throw wrong(path, "an object whose values are strings");
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readValue(field, item, path, source)]));
 }
 
 function readValue(field: DescField, value: unknown, path: Path, source: Source): unknown {

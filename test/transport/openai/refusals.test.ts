@@ -38,7 +38,8 @@ describe("a parameter", () => {
       [{ logit_bias: { 50256: -100 } }, "logit_bias"],
       [{ seed: 0 }, "seed"],
       [{ store: true }, "store"],
-      [{ metadata: { a: "b" } }, "metadata"],
+      [{ metadata: { a: 1 } }, "metadata"],
+      [{ metadata: ["a"] }, "metadata"],
       [{ modalities: ["text", "audio"] }, "modalities"],
       [{ audio: { voice: "alloy" } }, "audio"],
       [{ prediction: { type: "content", content: "a" } }, "prediction"],
@@ -90,7 +91,9 @@ describe("a parameter", () => {
       assert.equal(found.type, "invalid_request_error");
       assert.doesNotMatch(found.message, /stop_sequences|attachments|response_format\.schema/);
       // The same in a body that a thread reads.
-      const large = await refusal(await service.post(PATH, { messages: HELLO, ...body, user: "a".repeat(20_000) }));
+      const large = await refusal(
+        await service.post(PATH, { messages: HELLO, ...body, prompt_cache_key: "a".repeat(20_000) }),
+      );
       assert.deepEqual([large.status, large.param, large.message], [400, param, found.message], name);
     }
     assert.equal(vendor.calls.length, 0);
@@ -111,7 +114,7 @@ describe("a parameter", () => {
 
   test("is never ignored: any other member is refused, unless its value asks for nothing", async ({ service }) => {
     const others = fc.oneof(
-      fc.constantFrom("tools", "functions", "seed", "top_k", "logit_bias", "metadata", "name", "detail", "audio"),
+      fc.constantFrom("tools", "functions", "seed", "top_k", "logit_bias", "name", "detail", "audio"),
       fc.string({ minLength: 1, maxLength: 12 }),
     );
     const places = ["body", "message", "part", "image", "format", "schema", "stream_options"] as const;
@@ -138,7 +141,8 @@ describe("a parameter", () => {
   test("with any value is used or refused by its name", async ({ service }) => {
     const supported = [
       ...["model", "stream", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "stop", "n"],
-      ...["response_format", "reasoning_effort", "user", "top_p", "presence_penalty", "messages"],
+      ...["response_format", "reasoning_effort", "user", "metadata", "top_p", "presence_penalty"],
+      "messages",
     ];
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...supported), fc.jsonValue({ maxDepth: 3 }), async (name, value) => {
@@ -176,7 +180,7 @@ function members(place: string): Record<string, unknown> {
 const BODY = [
   ...["model", "stream", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "stop", "user", "n"],
   ...["response_format", "reasoning_effort", "safety_identifier", "prompt_cache_key", "top_p", "presence_penalty"],
-  "frequency_penalty",
+  ...["frequency_penalty", "metadata"],
 ];
 
 function bodyWith(place: string, object: object): object {

@@ -12,6 +12,33 @@ import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chorus_admin_v1_keys: GenFile;
 
 /**
+ * What a key makes of the tags of its requests.
+ *
+ * @generated from message chorus.admin.v1.KeyTags
+ */
+export declare type KeyTags = Message<"chorus.admin.v1.KeyTags"> & {
+  /**
+   * Tags that each request of the key has: at most 8. A request may name them with the same value only.
+   *
+   * @generated from field: map<string, string> fixed = 1;
+   */
+  fixed: { [key: string]: string };
+
+  /**
+   * True refuses requests that name other tags.
+   *
+   * @generated from field: bool forbids_others = 2;
+   */
+  forbidsOthers: boolean;
+};
+
+/**
+ * Describes the message chorus.admin.v1.KeyTags.
+ * Use `create(KeyTagsSchema)` to create a new message.
+ */
+export declare const KeyTagsSchema: GenMessage<KeyTags>;
+
+/**
  * An API key, without its secret.
  *
  * @generated from message chorus.admin.v1.Key
@@ -87,6 +114,13 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
    * @generated from field: chorus.admin.v1.KeyUse use = 10;
    */
   use?: KeyUse | undefined;
+
+  /**
+   * Tags of its requests. Not set when the key sets and forbids none.
+   *
+   * @generated from field: chorus.admin.v1.KeyTags tags = 11;
+   */
+  tags?: KeyTags | undefined;
 };
 
 /**
@@ -191,6 +225,13 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Tags of its requests. Default: the key sets and forbids none.
+   *
+   * @generated from field: chorus.admin.v1.KeyTags tags = 5;
+   */
+  tags?: KeyTags | undefined;
 };
 
 /**
@@ -268,6 +309,13 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
     value: Empty;
     case: "neverExpires";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * Replaces the tags of its requests. Not set: unchanged.
+   *
+   * @generated from field: chorus.admin.v1.KeyTags tags = 5;
+   */
+  tags?: KeyTags | undefined;
 };
 
 /**

@@ -10,77 +10,84 @@ import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@buf
  * Describes the file chorus/admin/v1/keys.proto.
  */
 export const file_chorus_admin_v1_keys = /*@__PURE__*/
-  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIrECCgNLZXkSCgoCaWQYASABKAkSEQoJd29ya3NwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGcHJlZml4GAQgASgJEiYKBnNjb3BlcxgFIAMoDjIWLmNob3J1cy5hZG1pbi52MS5TY29wZRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjb25zb2xlGAkgASgIEiQKA3VzZRgKIAEoCzIXLmNob3J1cy5hZG1pbi52MS5LZXlVc2Ui2QEKBktleVVzZRIwCgxsYXN0X3VzZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgRmcm9tEhAKCHJlcXVlc3RzGAMgASgDEhcKD2ZhaWxlZF9yZXF1ZXN0cxgEIAEoAxIUCgxpbnB1dF90b2tlbnMYBSABKAMSFQoNb3V0cHV0X3Rva2VucxgGIAEoAxIPCgdjcmVkaXRzGAcgASgJIosBChBDcmVhdGVLZXlSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEiYKBnNjb3BlcxgDIAMoDjIWLmNob3J1cy5hZG1pbi52MS5TY29wZRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSKnAQoQVXBkYXRlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCRIRCgRuYW1lGAIgASgJSAGIAQESMAoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIvCg1uZXZlcl9leHBpcmVzGAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5SABCCAoGZXhwaXJ5QgcKBV9uYW1lIjYKEVVwZGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULmNob3J1cy5hZG1pbi52MS5LZXkiggEKD0xpc3RLZXlzUmVxdWVzdBIRCgl3b3Jrc3BhY2UYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSDgoGc2VhcmNoGAQgASgJEhMKC2FjdGl2ZV9vbmx5GAUgASgIEhAKCHdpdGhfdXNlGAYgASgIIk8KEExpc3RLZXlzUmVzcG9uc2USIgoEa2V5cxgBIAMoCzIULmNob3J1cy5hZG1pbi52MS5LZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh4KEFJldm9rZUtleVJlcXVlc3QSCgoCaWQYASABKAkiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQuY2hvcnVzLmFkbWluLnYxLktleSpFCgVTY29wZRIVChFTQ09QRV9VTlNQRUNJRklFRBAAEhIKDlNDT1BFX0dFTkVSQVRFEAESEQoNU0NPUEVfTUVUUklDUxACMvQCCgpLZXlTZXJ2aWNlElgKCUNyZWF0ZUtleRIhLmNob3J1cy5hZG1pbi52MS5DcmVhdGVLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLkNyZWF0ZUtleVJlc3BvbnNlIgSYghkDElgKCVVwZGF0ZUtleRIhLmNob3J1cy5hZG1pbi52MS5VcGRhdGVLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlVwZGF0ZUtleVJlc3BvbnNlIgSYghkDElgKCExpc3RLZXlzEiAuY2hvcnVzLmFkbWluLnYxLkxpc3RLZXlzUmVxdWVzdBohLmNob3J1cy5hZG1pbi52MS5MaXN0S2V5c1Jlc3BvbnNlIgeQAgGYghkDElgKCVJldm9rZUtleRIhLmNob3J1cy5hZG1pbi52MS5SZXZva2VLZXlSZXF1ZXN0GiIuY2hvcnVzLmFkbWluLnYxLlJldm9rZUtleVJlc3BvbnNlIgSYghkDYgZwcm90bzM", [file_chorus_v1_options, file_google_protobuf_empty, file_google_protobuf_timestamp]);
+  fileDesc("ChpjaG9ydXMvYWRtaW4vdjEva2V5cy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIoMBCgdLZXlUYWdzEjIKBWZpeGVkGAEgAygLMiMuY2hvcnVzLmFkbWluLnYxLktleVRhZ3MuRml4ZWRFbnRyeRIWCg5mb3JiaWRzX290aGVycxgCIAEoCBosCgpGaXhlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi2QIKA0tleRIKCgJpZBgBIAEoCRIRCgl3b3Jrc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIOCgZwcmVmaXgYBCABKAkSJgoGc2NvcGVzGAUgAygOMhYuY2hvcnVzLmFkbWluLnYxLlNjb3BlEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2NvbnNvbGUYCSABKAgSJAoDdXNlGAogASgLMhcuY2hvcnVzLmFkbWluLnYxLktleVVzZRImCgR0YWdzGAsgASgLMhguY2hvcnVzLmFkbWluLnYxLktleVRhZ3Mi2QEKBktleVVzZRIwCgxsYXN0X3VzZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgRmcm9tEhAKCHJlcXVlc3RzGAMgASgDEhcKD2ZhaWxlZF9yZXF1ZXN0cxgEIAEoAxIUCgxpbnB1dF90b2tlbnMYBSABKAMSFQoNb3V0cHV0X3Rva2VucxgGIAEoAxIPCgdjcmVkaXRzGAcgASgJIrMBChBDcmVhdGVLZXlSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEiYKBnNjb3BlcxgDIAMoDjIWLmNob3J1cy5hZG1pbi52MS5TY29wZRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgR0YWdzGAUgASgLMhguY2hvcnVzLmFkbWluLnYxLktleVRhZ3MiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQuY2hvcnVzLmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkizwEKEFVwZGF0ZUtleVJlcXVlc3QSCgoCaWQYASABKAkSEQoEbmFtZRgCIAEoCUgBiAEBEjAKCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASLwoNbmV2ZXJfZXhwaXJlcxgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEiYKBHRhZ3MYBSABKAsyGC5jaG9ydXMuYWRtaW4udjEuS2V5VGFnc0IICgZleHBpcnlCBwoFX25hbWUiNgoRVXBkYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQuY2hvcnVzLmFkbWluLnYxLktleSKCAQoPTGlzdEtleXNSZXF1ZXN0EhEKCXdvcmtzcGFjZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIOCgZzZWFyY2gYBCABKAkSEwoLYWN0aXZlX29ubHkYBSABKAgSEAoId2l0aF91c2UYBiABKAgiTwoQTGlzdEtleXNSZXNwb25zZRIiCgRrZXlzGAEgAygLMhQuY2hvcnVzLmFkbWluLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHgoQUmV2b2tlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCSI2ChFSZXZva2VLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5jaG9ydXMuYWRtaW4udjEuS2V5KkUKBVNjb3BlEhUKEVNDT1BFX1VOU1BFQ0lGSUVEEAASEgoOU0NPUEVfR0VORVJBVEUQARIRCg1TQ09QRV9NRVRSSUNTEAIy9AIKCktleVNlcnZpY2USWAoJQ3JlYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLkNyZWF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuQ3JlYXRlS2V5UmVzcG9uc2UiBJiCGQMSWAoJVXBkYXRlS2V5EiEuY2hvcnVzLmFkbWluLnYxLlVwZGF0ZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuVXBkYXRlS2V5UmVzcG9uc2UiBJiCGQMSWAoITGlzdEtleXMSIC5jaG9ydXMuYWRtaW4udjEuTGlzdEtleXNSZXF1ZXN0GiEuY2hvcnVzLmFkbWluLnYxLkxpc3RLZXlzUmVzcG9uc2UiB5ACAZiCGQMSWAoJUmV2b2tlS2V5EiEuY2hvcnVzLmFkbWluLnYxLlJldm9rZUtleVJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuUmV2b2tlS2V5UmVzcG9uc2UiBJiCGQNiBnByb3RvMw", [file_chorus_v1_options, file_google_protobuf_empty, file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message chorus.admin.v1.KeyTags.
+ * Use `create(KeyTagsSchema)` to create a new message.
+ */
+export const KeyTagsSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_keys, 0);
 
 /**
  * Describes the message chorus.admin.v1.Key.
  * Use `create(KeySchema)` to create a new message.
  */
 export const KeySchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 0);
+  messageDesc(file_chorus_admin_v1_keys, 1);
 
 /**
  * Describes the message chorus.admin.v1.KeyUse.
  * Use `create(KeyUseSchema)` to create a new message.
  */
 export const KeyUseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 1);
+  messageDesc(file_chorus_admin_v1_keys, 2);
 
 /**
  * Describes the message chorus.admin.v1.CreateKeyRequest.
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 2);
+  messageDesc(file_chorus_admin_v1_keys, 3);
 
 /**
  * Describes the message chorus.admin.v1.CreateKeyResponse.
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 3);
+  messageDesc(file_chorus_admin_v1_keys, 4);
 
 /**
  * Describes the message chorus.admin.v1.UpdateKeyRequest.
  * Use `create(UpdateKeyRequestSchema)` to create a new message.
  */
 export const UpdateKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 4);
+  messageDesc(file_chorus_admin_v1_keys, 5);
 
 /**
  * Describes the message chorus.admin.v1.UpdateKeyResponse.
  * Use `create(UpdateKeyResponseSchema)` to create a new message.
  */
 export const UpdateKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 5);
+  messageDesc(file_chorus_admin_v1_keys, 6);
 
 /**
  * Describes the message chorus.admin.v1.ListKeysRequest.
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 6);
+  messageDesc(file_chorus_admin_v1_keys, 7);
 
 /**
  * Describes the message chorus.admin.v1.ListKeysResponse.
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 7);
+  messageDesc(file_chorus_admin_v1_keys, 8);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyRequest.
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 8);
+  messageDesc(file_chorus_admin_v1_keys, 9);
 
 /**
  * Describes the message chorus.admin.v1.RevokeKeyResponse.
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_keys, 9);
+  messageDesc(file_chorus_admin_v1_keys, 10);
 
 /**
  * Describes the enum chorus.admin.v1.Scope.
