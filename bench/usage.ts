@@ -97,6 +97,7 @@ async function measure(pool: Pool): Promise<void> {
       endTime: timestampFromDate(new Date(NOW)),
       interval: MetricsInterval[interval],
       groupBy: byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
+      groupTag: "",
     };
     await time(name, () => readMetrics(pool, request, { workspaceId, keyId: "" }));
   }

@@ -29,6 +29,7 @@ const TESTED_HERE = [
   "docs/streaming.md",
   "docs/effort.md",
   "docs/limits.md",
+  "docs/budgets.md",
   "docs/attachments.md",
   "docs/web-search.md",
   "docs/rpc.md",

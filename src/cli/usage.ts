@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type KeyUsage, UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import {
   MetricsGroupBy,
@@ -31,6 +31,8 @@ interface Options {
   to?: string;
   interval: string;
   byKey?: boolean;
+  byUser?: boolean;
+  byTag?: string;
 }
 
 export function addUsage(program: Command): void {
@@ -45,6 +47,8 @@ export function addUsage(program: Command): void {
     .option("--to <time>", "end, in the same format (default: now)")
     .option("--interval <interval>", "minute, hour, day or month", "day")
     .option("--by-key", "split by key, with the names and totals of keys")
+    .addOption(new Option("--by-user", "split by end user").conflicts("byKey"))
+    .addOption(new Option("--by-tag <name>", "split by the values of a tag").conflicts(["byKey", "byUser"]))
     .action(showUsage);
 }
 
@@ -57,7 +61,7 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
   const { workspace: name, usage } = await client.getUsage({
     workspace,
     interval,
-    groupBy: options.byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
+    ...groupOf(options),
     ...(options.from === undefined ? {} : { startTime: parseTime("--from", options.from, -1) }),
     ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
   });
@@ -67,7 +71,7 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
   const keys = options.byKey
     ? (await client.listTopKeys({ workspace, ...period, pageSize: MAX_KEYS })).keys
     : undefined;
-  const names = keys && new Map(keys.map((key) => [key.keyId, key.keyName]));
+  const names = new Map(keys?.map((key) => [key.keyId, key.keyName]));
   if (wantsJson(command)) {
     printJson({
       workspace: name,
@@ -79,35 +83,53 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
       series: series.map((point) => ({
         ...(point.start ? { start: timestampDate(point.start).toISOString() } : {}),
         ...(point.keyId === undefined ? {} : { key_id: point.keyId }),
+        ...(point.user === undefined ? {} : { user: point.user }),
+        ...(point.tag === undefined ? {} : { tag: point.tag }),
         ...figures(point),
       })),
     });
     return;
   }
-  printSeries(series, totals, names);
+  printSeries(
+    series,
+    totals,
+    groupName(options),
+    (point) => names.get(point.keyId ?? "") || (point.keyId ?? point.user ?? point.tag ?? "-"),
+  );
   if (keys) printKeys(keys);
   const line = sparkline(creditsByStart(series), { from: startTime, to: endTime }, options.interval);
   if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
 }
 
-/** @param names names of keys by identifier; undefined when the series is not split by key */
+function groupOf({ byKey, byUser, byTag = "" }: Options) {
+  const groupBy = byKey ? MetricsGroupBy.KEY : byUser ? MetricsGroupBy.USER : MetricsGroupBy.NONE;
+  return byTag === "" ? { groupBy } : { groupBy: MetricsGroupBy.TAG, groupTag: byTag };
+}
+
+/** The head of the column that tells the groups apart; undefined: the series is not split. */
+function groupName({ byKey, byUser, byTag }: Options): string | undefined {
+  return byKey ? "KEY" : byUser ? "USER" : byTag?.toUpperCase();
+}
+
+/** @param group the head of the column for what `groupOfPoint` returns; undefined: there is none */
 function printSeries(
   series: readonly MetricsPoint[],
   totals: MetricsTotals,
-  names: ReadonlyMap<string, string> | undefined,
+  group: string | undefined,
+  groupOfPoint: (point: MetricsPoint) => string,
 ): void {
-  const key = (text: string) => (names ? [text] : []);
+  const column = (text: string) => (group === undefined ? [] : [text]);
   const most = Math.max(...series.map(({ credits }) => credits), 0);
   printTable(
-    ["START (UTC)", ...key("KEY"), ...FIGURES, ""],
+    ["START (UTC)", ...column(group ?? ""), ...FIGURES, ""],
     [
       ...series.map((point) => [
         timeText(point.start),
-        ...key(names?.get(point.keyId ?? "") || (point.keyId ?? "-")),
+        ...column(groupOfPoint(point)),
         ...numbers(point),
         bar(point.credits, most),
       ]),
-      ["total", ...key(""), ...numbers(totals), ""],
+      ["total", ...column(""), ...numbers(totals), ""],
     ],
   );
 }

@@ -278,7 +278,8 @@ export interface MetricsRequest {
   /** Exclusive. */
   readonly to?: Date | string | undefined;
   readonly interval?: MetricsInterval | undefined;
-  readonly group_by?: "none" | "key" | undefined;
+  /** With `tag:NAME`, one point for each value of the tag `NAME`. */
+  readonly group_by?: "none" | "key" | "user" | `tag:${string}` | undefined;
 }
 
 /** Sums over an interval or a period. */
@@ -297,6 +298,6 @@ export interface Metrics {
   to: string;
   interval: Open<MetricsInterval>;
   totals: MetricsTotals;
-  /** Oldest first, without empty intervals. `key_id` is present if grouped by key. */
-  series: ({ start: string; key_id?: string } & MetricsTotals)[];
+  /** Oldest first, without empty intervals. `key_id`, `user` or the tag's value says which group a point is of. */
+  series: ({ start: string; key_id?: string; user?: string; tag?: string } & MetricsTotals)[];
 }

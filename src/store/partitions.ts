@@ -26,6 +26,10 @@ const OUTCOME_DAYS = 7;
 const TABLES: readonly PartitionedTable[] = [
   { table: "generations", unit: "month", prefix: "generations", column: "created_at", boundPrefix: "", expires: true },
   { table: "usage", unit: "month", prefix: "usage_minute", column: "start", boundPrefix: "'minute', ", expires: true },
+  {
+    ...{ table: "usage_subjects", unit: "month", prefix: "usage_subjects_minute", column: "start" },
+    ...{ boundPrefix: "'minute', ", expires: true },
+  },
   { table: "ledger", unit: "month", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
   { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
 ];

@@ -45,7 +45,7 @@ interface Differences {
   window: Differing<keyof client.QuotaWindow, Names<pb.QuotaWindow>>;
   spendLimit: Differing<keyof client.Quotas["spend_limits"][number], Names<pb.SpendLimit>>;
   credit: Differing<keyof NonNullable<client.Quotas["credit"]>, Names<pb.CreditQuota>>;
-  metricsRequest: Differing<keyof client.MetricsRequest, Names<pb.MetricsRequest>>;
+  metricsRequest: Differing<keyof client.MetricsRequest, Exclude<Names<pb.MetricsRequest>, "group_tag">>;
   metrics: Differing<keyof client.Metrics, Names<pb.MetricsResponse>>;
   totals: Differing<keyof client.MetricsTotals, Names<pb.MetricsTotals>>;
   point: Differing<keyof client.Metrics["series"][number], Names<pb.MetricsPoint>>;

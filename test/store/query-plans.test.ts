@@ -140,7 +140,7 @@ test("reads one workspace by primary keys, and the partitions of the period, for
       const period = { startTime: timestampFromDate(new Date(from)), endTime: timestampFromDate(new Date(to)) };
       for (let n = 0; n < 8; n++) {
         await quotas({ workspaceId: "ws_7", workspace: "ws_7" });
-        await readMetrics(own, { ...period, interval, groupBy }, { workspaceId: "ws_7", keyId: "" });
+        await readMetrics(own, { ...period, interval, groupBy, groupTag: "" }, { workspaceId: "ws_7", keyId: "" });
       }
     });
   const long = await read("2024-12-01", "2026-11-20T11:22:33Z", MetricsInterval.MONTH, MetricsGroupBy.KEY);

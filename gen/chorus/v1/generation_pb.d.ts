@@ -1132,11 +1132,19 @@ export declare type MetricsRequest = Message$1<"chorus.v1.MetricsRequest"> & {
   interval: MetricsInterval;
 
   /**
-   * How the series is split. Default `none`.
+   * How the series is split: `none`, `key`, `user`, or `tag` with `group_tag`. Default `none`. In JSON, the name of the
+   * tag follows the word: `tag:team`.
    *
    * @generated from field: chorus.v1.MetricsGroupBy group_by = 4;
    */
   groupBy: MetricsGroupBy;
+
+  /**
+   * Name of the tag that splits the series; only with `tag`.
+   *
+   * @generated from field: string group_tag = 5;
+   */
+  groupTag: string;
 };
 
 /**
@@ -1219,6 +1227,20 @@ export declare type MetricsPoint = Message$1<"chorus.v1.MetricsPoint"> & {
    * @generated from field: optional string key_id = 2;
    */
   keyId?: string | undefined;
+
+  /**
+   * Identifier of the end user. Set only when the series is split by user.
+   *
+   * @generated from field: optional string user = 9;
+   */
+  user?: string | undefined;
+
+  /**
+   * Value of the tag. Set only when the series is split by a tag.
+   *
+   * @generated from field: optional string tag = 10;
+   */
+  tag?: string | undefined;
 
   /**
    * Requests that were answered.
@@ -1816,6 +1838,20 @@ export enum MetricsGroupBy {
    * @generated from enum value: METRICS_GROUP_BY_KEY = 2;
    */
   KEY = 2,
+
+  /**
+   * One point for each end user and interval; requests without a user are in the totals only.
+   *
+   * @generated from enum value: METRICS_GROUP_BY_USER = 3;
+   */
+  USER = 3,
+
+  /**
+   * One point for each value of a tag and interval; requests without the tag are in the totals only.
+   *
+   * @generated from enum value: METRICS_GROUP_BY_TAG = 4;
+   */
+  TAG = 4,
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { type Failure, invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
+import { isTag } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
 import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../shared/period.ts";
 import { SUMS, type Sums, sumOf, totalsFields } from "./usage.ts";
@@ -19,7 +20,33 @@ const MAX_POINTS = 5_000;
 
 interface PointRow extends Sums {
   start: Date;
-  key_id: string | null;
+  /** What tells the points of one interval apart; null: nothing does. */
+  label: string | null;
+}
+
+/** How a series is split. */
+interface Split {
+  /** Member of a point that says which one it is. */
+  readonly member?: "keyId" | "user" | "tag";
+  /** Beginning of the subjects in `usage_subjects`; undefined: the table `usage` is read. */
+  readonly prefix?: string;
+}
+
+const WHOLE: Split = {};
+
+/** @throws Failure */
+function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | "groupTag">, keyId: string): Split {
+  const { NONE, UNSPECIFIED, KEY, USER, TAG } = MetricsGroupBy;
+  if (groupTag !== "" && groupBy !== TAG)
+    throw invalid("group_tag", "group_tag is only possible with the group tag. Leave it out.");
+  if (groupBy === NONE || groupBy === UNSPECIFIED) return WHOLE;
+  if (groupBy === KEY) return { member: "keyId" };
+  if (groupBy !== USER && groupBy !== TAG)
+    throw invalid("group_by", 'group_by must be "none", "key", "user" or "tag:" and the name of a tag.');
+  if (keyId !== "") throw invalid("key_id", "key_id is not possible with the groups user and tag. Leave it out.");
+  if (groupBy === USER) return { member: "user", prefix: "user:" };
+  if (!isTag(groupTag, "any")) throw invalid("group_by", 'group_by needs the name of a tag, such as "tag:team".');
+  return { member: "tag", prefix: `tag:${groupTag}=` };
 }
 
 /**
@@ -27,18 +54,17 @@ interface PointRow extends Sums {
  * its time does not grow with the number of requests (docs/decisions/usage.md).
  * @param of.keyId counts only this key; empty: all keys
  * @throws Failure `invalid_request` with `from` for an empty period, with `interval`, also for more than 5,000 points,
- * or with `group_by`
+ * or with `group_by`, `group_tag` or `key_id`
  */
 export async function readMetrics(
   pool: Pool,
-  request: Pick<MetricsRequest, "startTime" | "endTime" | "interval" | "groupBy">,
+  request: Pick<MetricsRequest, "startTime" | "endTime" | "interval" | "groupBy" | "groupTag">,
   { workspaceId, keyId }: { workspaceId: string; keyId: string },
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
   const interval = INTERVALS.find((known) => known === wordOf(MetricsIntervalSchema, width));
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
-  if (MetricsGroupBy[request.groupBy] === undefined) throw invalid("group_by", 'group_by must be "none" or "key".');
-  const byKey = request.groupBy === MetricsGroupBy.KEY;
+  const split = splitOf(request, keyId);
   const end = request.endTime ? timestampDate(request.endTime) : new Date();
   const start = request.startTime ? timestampDate(request.startTime) : new Date(end.getTime() - DEFAULT_PERIOD_MS);
   if (!(start < end)) throw invalid("from", "The period must have a start before its end.");
@@ -46,16 +72,19 @@ export async function readMetrics(
   const from = startOf(interval, start);
   const to = new Date(Math.ceil(end.getTime() / MS.minute) * MS.minute);
   if (points(interval, from, end) > MAX_POINTS) throw tooMany();
-  const rows = await readPoints(pool, { workspaceId, keyId, interval, from, to, byKey });
+  const of = { workspaceId, keyId, interval, from, to };
+  const rows = await readPoints(pool, of, split);
   if (rows.length > MAX_POINTS) throw tooMany();
+  // A request can have no user, and several tags.
+  const whole = split.prefix === undefined ? rows : await readPoints(pool, of, WHOLE);
   return create(MetricsResponseSchema, {
     startTime: timestampFromDate(from),
     endTime: timestampFromDate(to),
     interval: width,
-    totals: totalsFields(sumOf(rows)),
-    series: rows.map(({ start, key_id, ...sums }) => ({
+    totals: totalsFields(sumOf(whole)),
+    series: rows.map(({ start, label, ...sums }) => ({
       start: timestampFromDate(start),
-      ...(key_id === null ? {} : { keyId: key_id }),
+      ...(split.member ? { [split.member]: label ?? "" } : {}),
       ...totalsFields(sums),
     })),
   });
@@ -64,15 +93,20 @@ export async function readMetrics(
 /** Reads the points of a series, oldest first, without intervals that have no requests. */
 async function readPoints(
   pool: Pool,
-  of: { workspaceId: string; keyId: string; interval: Interval; from: Date; to: Date; byKey: boolean },
+  of: { workspaceId: string; keyId: string; interval: Interval; from: Date; to: Date },
+  { member, prefix }: Split,
 ): Promise<PointRow[]> {
   const values: unknown[] = [of.workspaceId];
+  const table = prefix === undefined ? "usage" : "usage_subjects";
   const ofKey = of.keyId === "" ? "" : `and key_id = $${values.push(of.keyId.replaceAll("\0", ""))}`;
+  // The character after the last one of the prefix ends the range of the index.
+  const ofSubject = prefix && `and subject >= $${values.push(prefix)} and subject < $${values.push(after(prefix))}`;
+  const label = prefix === undefined ? (member ? "key_id" : "null") : `substr(subject, ${prefix.length + 1})`;
   const sums = pieces(of.interval, of.from, of.to).map(({ unit, start, end }) => {
     // The index returns rows of the interval's own unit in order. The result of date_trunc would have to be sorted.
     const point = unit === of.interval ? "start" : `date_trunc('${of.interval}', start, 'UTC')`;
-    return `(select ${point} as start, ${of.byKey ? "key_id" : "null"} as key_id, ${SUMS} from usage
-      where workspace_id = $1 and unit = '${unit}' ${ofKey}
+    return `(select ${point} as start, ${label} as label, ${SUMS} from ${table}
+      where workspace_id = $1 and unit = '${unit}' ${ofKey} ${ofSubject ?? ""}
         and start >= $${values.push(start)} and start < $${values.push(end)}
       group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
   });
@@ -81,12 +115,16 @@ async function readPoints(
   );
 }
 
+function after(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
+
 /** Merges consecutive rows of the same point, which different pieces of the period contribute. */
 function mergePoints(rows: PointRow[]): PointRow[] {
   const points: PointRow[] = [];
   for (const row of rows) {
     const last = points.at(-1);
-    if (last?.start.getTime() === row.start.getTime() && last.key_id === row.key_id) {
+    if (last?.start.getTime() === row.start.getTime() && last.label === row.label) {
       points[points.length - 1] = { ...row, ...sumOf([last, row]) };
     } else points.push(row);
   }

@@ -26,23 +26,27 @@ with account as (
 ), generation as (
   select *, is_answered(outcome, streamed) as answered from generations g where w is null or g.workspace_id = w
 ), used as (
-  select * from usage u where w is null or u.workspace_id = w
+  select *, true as by_key from usage u where w is null or u.workspace_id = w
+  union all
+  select *, false from usage_subjects u where w is null or u.workspace_id = w
 ), kept as (
   select (select date_trunc('month', min(created_at), 'UTC') from generations) as generations,
     (select date_trunc('month', min(start), 'UTC') from usage where unit = 'minute') as minutes
 ), rollup as (
   -- Sums of usage as they must be, from the next finer unit.
-  select 'minute' as unit, date_trunc('minute', created_at, 'UTC') as start, g.workspace_id, key_id,
+  select 'minute' as unit, date_trunc('minute', created_at, 'UTC') as start, g.workspace_id, s.key_id, s.by_key,
     count(*) filter (where answered) as requests, count(*) filter (where not answered) as failed,
     coalesce(sum(input_tokens) filter (where answered), 0) as input,
     coalesce(sum(output_tokens) filter (where answered), 0) as output,
     coalesce(sum(cached_tokens) filter (where answered), 0) as cached, sum(credits_micro) as micro
-  from generation g, kept where created_at >= kept.generations and created_at >= kept.minutes group by 1, 2, 3, 4
+  from generation g cross join kept cross join lateral (
+    select g.key_id, true as by_key union all select subject, false from subjects_of(g.end_user, g.tags)) s
+  where created_at >= kept.generations and created_at >= kept.minutes group by 1, 2, 3, 4, 5
   union all
-  select f.unit, date_trunc(f.unit, u.start, 'UTC'), u.workspace_id, key_id, sum(requests), sum(failed_requests),
+  select f.unit, date_trunc(f.unit, u.start, 'UTC'), u.workspace_id, key_id, by_key, sum(requests), sum(failed_requests),
     sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(credits_micro)
   from used u join (values ('minute', 'hour'), ('hour', 'day')) as f (finer, unit) on f.finer = u.unit
-  group by 1, 2, 3, 4
+  group by 1, 2, 3, 4, 5
 ), amounts as (
   -- The figures that admission reads follow from the ledger.
   select 'granted = ledger' as check_name, a.workspace_id, '' as subject, coalesce(b.granted, 0) as expected,
@@ -82,7 +86,7 @@ with account as (
   -- Usage has every charge.
   select 'usage = ledger', a.workspace_id, '', coalesce(b.charged, 0), coalesce(u.charged, 0)
   from account a left join booked b using (workspace_id)
-  left join (select workspace_id, sum(credits_micro) as charged from used where unit = 'day' group by 1) u
+  left join (select workspace_id, sum(credits_micro) as charged from used where unit = 'day' and by_key group by 1) u
     using (workspace_id)
   union all
   -- The current periods have every charge of purchased credit.
@@ -168,17 +172,17 @@ where x.spent > x.most and not exists (
        where e.workspace_id = a.workspace_id and e.kind = 'settlement' and e.at >= date_trunc(x.unit, p.at, 'UTC'))))
 union all
 select 'usage by ' || unit, workspace_id, format('%s from %s', key_id, start), r.figures, coalesce(u.figures, 'none')
-from (select unit, start, workspace_id, key_id,
+from (select unit, start, workspace_id, key_id, by_key,
         format('%s answered, %s failed, %s+%s tokens, %s cached, %s micro',
           requests, failed, input, output, cached, micro) as figures
       from rollup) r
 full join (
-  select unit, start, workspace_id, key_id,
+  select unit, start, workspace_id, key_id, by_key,
     format('%s answered, %s failed, %s+%s tokens, %s cached, %s micro',
       requests, failed_requests, input_tokens, output_tokens, cached_tokens, credits_micro) as figures
   from used, kept
   where unit = 'day' or unit = 'hour' and start >= kept.minutes
     or unit = 'minute' and start >= kept.generations and start >= kept.minutes) u
-  using (unit, start, workspace_id, key_id)
+  using (unit, start, workspace_id, key_id, by_key)
 where r.figures is distinct from u.figures
 $$;

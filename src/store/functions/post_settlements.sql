@@ -65,6 +65,23 @@ begin
       output_tokens = old.output_tokens + excluded.output_tokens,
       cached_tokens = old.cached_tokens + excluded.cached_tokens,
       credits_micro = old.credits_micro + excluded.credits_micro
+  ), used_by_subject as (
+    insert into usage_subjects as old (workspace_id, unit, start, subject, requests, failed_requests,
+      input_tokens, output_tokens, cached_tokens, credits_micro)
+    select workspace_id, x.unit, date_trunc(x.unit, created_at, 'UTC'), s.subject,
+      count(*) filter (where answered), count(*) filter (where not answered),
+      coalesce(sum(input_tokens) filter (where answered), 0), coalesce(sum(output_tokens) filter (where answered), 0),
+      coalesce(sum(cached_tokens) filter (where answered), 0), sum(credits_micro)
+    from settled cross join unnest(array['minute', 'hour', 'day']) as x (unit)
+    cross join lateral subjects_of(end_user, tags) s
+    where end_user is not null or tags is not null
+    group by 1, 2, 3, 4
+    on conflict (workspace_id, unit, start, subject) do update set
+      requests = old.requests + excluded.requests, failed_requests = old.failed_requests + excluded.failed_requests,
+      input_tokens = old.input_tokens + excluded.input_tokens,
+      output_tokens = old.output_tokens + excluded.output_tokens,
+      cached_tokens = old.cached_tokens + excluded.cached_tokens,
+      credits_micro = old.credits_micro + excluded.credits_micro
   ), total as materialized (
     select workspace_id, count(*) as n, sum(credits_micro)::bigint as charged, sum(granted)::bigint as granted,
       sum(output_tokens)::bigint as output

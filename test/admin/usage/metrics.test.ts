@@ -57,6 +57,7 @@ async function metrics(pool: Pool, workspaceId: string, { from, to, interval, by
       endTime: timestampFromDate(to),
       interval: numberOf(MetricsIntervalSchema, interval),
       groupBy: byKey ? MetricsGroupBy.KEY : MetricsGroupBy.NONE,
+      groupTag: "",
     },
     { workspaceId, keyId: "" },
   );

@@ -54,11 +54,18 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
   groupBy: MetricsGroupBy;
 
   /**
-   * Identifier of the only key to count. Empty: all keys.
+   * Identifier of the only key to count; not possible with the groups `user` and `tag`. Empty: all keys.
    *
    * @generated from field: string key_id = 6;
    */
   keyId: string;
+
+  /**
+   * Name of the tag that splits the series; only with the group `tag`.
+   *
+   * @generated from field: string group_tag = 7;
+   */
+  groupTag: string;
 };
 
 /**
