@@ -52,7 +52,7 @@ interface Options<Shape extends OutputShape> {
   readonly intelligence_trace?: boolean | undefined;
   /** True continues the last message, which must then have the role `assistant`. */
   readonly continue?: boolean | undefined;
-  /** Your end user, for whom usage is summed up: an identifier of 1 to 128 characters, no name and no e-mail address. */
+  /** Your end user, for whom usage is summed up: an identifier of 1 to 128 characters, no name or e-mail address. */
   readonly user?: string | undefined;
   /** Up to 8 labels by which usage is summed up; names of `a-z`, `0-9`, `_`, `.`, `-`, values of 1 to 64 characters. */
   readonly tags?: Readonly<Record<string, string>> | undefined;

@@ -51,7 +51,7 @@ function userOfHeader(header: string | undefined): string {
   return user;
 }
 
-/** Reads `name=value, …` in the syntax of W3C Baggage: values are percent-encoded, properties after `;` are skipped. */
+/** Reads `name=value, …` in the syntax of W3C Baggage: values are percent-encoded; properties are skipped. */
 function tagsOfHeader(header: string | undefined): Tags {
   if (header === undefined) return {};
   const tags = new Map<string, string>();

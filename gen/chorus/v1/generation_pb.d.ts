@@ -245,8 +245,8 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
   continueLastMessage?: boolean | undefined;
 
   /**
-   * Your end user, for whom usage is summed up: 1 to 128 characters without control characters. The service only compares
-   * it, so send an identifier rather than a name or an e-mail address. Default: the header `X-Chorus-User`.
+   * Your end user, for whom usage is summed up: 1 to 128 characters without control characters. The service only
+   * compares it, so send an identifier rather than a name or an e-mail address. Default: the header `X-Chorus-User`.
    *
    * @generated from field: string user = 14;
    */
@@ -254,8 +254,8 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
 
   /**
    * Labels by which usage is summed up, such as a project or a team: at most 8. A name has 1 to 32 characters of `a-z`,
-   * `0-9`, `_`, `.` and `-`; a value 1 to 64 characters without control characters. Default: the header `X-Chorus-Tags`.
-   * The API key may set some of them, and refuse others.
+   * `0-9`, `_`, `.` and `-`; a value 1 to 64 characters without control characters. The API key may set some of them,
+   * and refuse others. Default: the header `X-Chorus-Tags`.
    *
    * @generated from field: map<string, string> tags = 15;
    */

@@ -37,17 +37,10 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
       const key = await pool.tx(async (query) => {
         const { id: workspaceId } = await findWorkspace(query, actor, workspace);
         const id = `key_${randomBytes(12).toString("hex")}`;
-        const [row] = await query<KeyRow>(
-          `with k as (
-             insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at,
-               fixed_tags, forbids_tags)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
-           select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
-          [
-            ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
-            ...[fixedTags, forbidsTags],
-          ],
-        );
+        const [row] = await query<KeyRow>(INSERT, [
+          ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
+          ...[fixedTags, forbidsTags],
+        ]);
         if (!row) throw new Failure("unknown_entity", { field: "workspace" });
         const details = { id, name, scopes, expires_at: expiry, ...(tags ? tagDetails(row) : {}) };
         await record(query, actor, workspaceId, "key.create", details);
@@ -89,6 +82,12 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
     },
   };
 }
+
+const INSERT = `with k as (
+    insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at, fixed_tags,
+      forbids_tags)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
+  select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`;
 
 function readScope(number: number, i: number): string {
   const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);

@@ -43,8 +43,8 @@ with account as (
     select g.key_id, true as by_key union all select subject, false from subjects_of(g.end_user, g.tags)) s
   where created_at >= kept.generations and created_at >= kept.minutes group by 1, 2, 3, 4, 5
   union all
-  select f.unit, date_trunc(f.unit, u.start, 'UTC'), u.workspace_id, key_id, by_key, sum(requests), sum(failed_requests),
-    sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(credits_micro)
+  select f.unit, date_trunc(f.unit, u.start, 'UTC'), u.workspace_id, key_id, by_key, sum(requests),
+    sum(failed_requests), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(credits_micro)
   from used u join (values ('minute', 'hour'), ('hour', 'day')) as f (finer, unit) on f.finer = u.unit
   group by 1, 2, 3, 4, 5
 ), amounts as (

@@ -23,7 +23,8 @@ async function record(pool: Pool, requests: readonly Request[]): Promise<string>
   await pool.query("insert into workspaces (id, name) values ($1, $1)", [workspace]);
   await pool.query(
     `with a as (insert into accounts (workspace_id, granted_micro) values ($1, 1000000000)),
-       b as (insert into bookings (workspace_id, reference, kind, amount_micro, at) values ($1, 'g', 'grant', 1000000000, now()))
+       b as (insert into bookings (workspace_id, reference, kind, amount_micro, at)
+         values ($1, 'g', 'grant', 1000000000, now()))
      insert into ledger (workspace_id, at, kind, reference, granted_micro, purchased_micro)
      values ($1, now(), 'grant', 'g', 1000000000, 0)`,
     [workspace],
