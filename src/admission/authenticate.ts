@@ -19,6 +19,8 @@ export interface Caller {
   readonly fixedTags?: Tags;
   /** Whether its requests may name no other tags. */
   readonly forbidsTags?: boolean;
+  /** Kinds of its requests' subjects that can have caps: `key`, `user`, `tag:NAME`. */
+  readonly capped?: readonly string[];
 }
 
 interface Key {
@@ -63,9 +65,10 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
     expires_at: Date | null;
     fixed_tags: Tags | null;
     forbids_tags: boolean;
+    capped: string[] | null;
   }>(
     `select k.secret_hash, k.workspace_id, w.name as workspace, k.id, k.scopes, k.expires_at, k.fixed_tags,
-       k.forbids_tags
+       k.forbids_tags, capped_kinds(k.workspace_id, k.id) as capped
      from api_keys k join workspaces w on w.id = k.workspace_id
      where k.secret_hash = any ($1::bytea[]) and k.revoked_at is null`,
     [hashes],
@@ -79,6 +82,7 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
         scopes: Object.freeze(row.scopes),
         ...(row.fixed_tags ? { fixedTags: Object.freeze(row.fixed_tags) } : {}),
         ...(row.forbids_tags ? { forbidsTags: true } : {}),
+        ...(row.capped ? { capped: Object.freeze(row.capped) } : {}),
       });
       return [hashName(row.secret_hash), { caller, expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY }];
     }),

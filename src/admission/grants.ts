@@ -40,27 +40,35 @@ interface Pending<T> {
   reject(error: unknown): void;
 }
 
+/** What an admitted request is told; undefined: nothing. */
+interface Admitted {
+  /** The response that was kept for the idempotency key, in base64. */
+  readonly response?: string;
+  /** Whether a cap allows only the effort `low`. */
+  readonly isLow?: boolean;
+}
+
 /** A request that the rules have not answered. It needs no promise if they answer at once, as they nearly always do. */
-class Waiting implements Pending<string | undefined> {
+class Waiting implements Pending<Admitted | undefined> {
   readonly since = performance.now();
   #isAdmitted = false;
-  #answer: PromiseWithResolvers<string | undefined> | undefined;
+  #answer: PromiseWithResolvers<Admitted | undefined> | undefined;
 
   /** Undefined: the request is admitted. */
-  get answer(): Promise<string | undefined> | undefined {
+  get answer(): Promise<Admitted | undefined> | undefined {
     return this.#isAdmitted ? undefined : this.#later().promise;
   }
 
-  resolve(response: string | undefined): void {
-    if (response === undefined && !this.#answer) this.#isAdmitted = true;
-    else this.#later().resolve(response);
+  resolve(told: Admitted | undefined): void {
+    if (told === undefined && !this.#answer) this.#isAdmitted = true;
+    else this.#later().resolve(told);
   }
 
   reject(error: unknown): void {
     this.#later().reject(error);
   }
 
-  #later(): PromiseWithResolvers<string | undefined> {
+  #later(): PromiseWithResolvers<Admitted | undefined> {
     this.#answer ??= Promise.withResolvers();
     return this.#answer;
   }
@@ -74,7 +82,7 @@ export class Grants {
   readonly #parts: GrantsParts;
   readonly #escrow: Escrow;
   readonly #poster: Poster;
-  readonly #asks = new Map<string, Pending<string | undefined>>();
+  readonly #asks = new Map<string, Pending<Admitted | undefined>>();
   readonly #ends = new Map<string, Pending<number>>();
   /** Requests that have ended in this turn of the event loop. */
   #settled: Post[] = [];
@@ -102,11 +110,10 @@ export class Grants {
 
   /**
    * Admits a request, in memory where the replica has headroom, else by a statement.
-   * @returns the response that was kept for the idempotency key, in base64; undefined: the request is admitted, without
-   *   a promise if it was in memory
+   * @returns what the request is told, without a promise if it was admitted in memory
    * @throws Failure naming the limit, with the wait that helps; `overloaded` when the database is unavailable
    */
-  admit(workspaceId: string, ask: Ask): Promise<string | undefined> | undefined {
+  admit(workspaceId: string, ask: Ask): Promise<Admitted | undefined> | undefined {
     this.#parts.journal.checkWritable();
     if (this.#asks.size >= WAITING.admissions) throw overloaded(new Error("too many requests wait for admission"));
     const waiting = new Waiting();
@@ -212,8 +219,9 @@ export class Grants {
     else if (command.type === "unjournal") journal.remove(command.requestId);
     else if (command.type === "confirm") take(this.#ends, command.requestId)?.resolve(command.charge);
     else if (command.type === "deny") this.#deny(command);
-    else if (command.type === "admit") take(this.#asks, command.requestId)?.resolve(undefined);
-    else if (command.type === "replay") take(this.#asks, command.requestId)?.resolve(command.response);
+    else if (command.type === "admit")
+      take(this.#asks, command.requestId)?.resolve(command.isLow ? { isLow: true } : undefined);
+    else if (command.type === "replay") take(this.#asks, command.requestId)?.resolve({ response: command.response });
     else {
       const { requestId, refusal } = command;
       const failure = refusal ? refusalFailure(refusal) : overloaded(new Error("the database is unavailable"));

@@ -82,6 +82,8 @@ export interface Lease extends AsyncDisposable {
    * @returns credits charged, a decimal that is exact to one millionth
    */
   settle(actual: Settlement): Promise<{ credits: number }>;
+  /** Whether a cap allows only the effort `low`. */
+  readonly isLow?: boolean;
 }
 
 /** A lease, or the response that was kept for the same idempotency key. */
@@ -121,30 +123,42 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
       const toCheck = checkKey(request.caller, request.authenticatedAt);
       const asked = toCheck ? toCheck.then(() => admit(request)) : admit(request);
       if (!asked) return opened(request, undefined);
-      return asked.then((response) => opened(request, response)).catch((error) => refused(request, error));
+      return asked.then((told) => opened(request, told)).catch((error) => refused(request, error));
     } catch (error) {
       return refused(request, error);
     }
   }
 
-  function admit({ caller, requestId, rates, inputTokens: input, maxOutputTokens, idempotency }: LeaseRequest) {
-    const hold = Number(maxPriceOf(rates, input, maxOutputTokens));
-    return grants.admit(caller.workspaceId, { requestId, hold, input, ...idempotency });
+  function admit({ caller, subjects, requestId, rates, inputTokens: input, ...request }: LeaseRequest) {
+    const hold = Number(maxPriceOf(rates, input, request.maxOutputTokens));
+    const capped = caller.capped && cappedSubjects(caller.capped, caller.keyId, subjects);
+    const ask = { requestId, hold, input, ...request.idempotency };
+    return grants.admit(caller.workspaceId, capped ? { ...ask, subjects: capped } : ask);
   }
 
-  function opened(request: LeaseRequest, response: string | undefined): Opened {
+  function opened(request: LeaseRequest, told: { response?: string; isLow?: boolean } | undefined): Opened {
     standing.note(request.caller.workspaceId, true);
-    if (response !== undefined) return { replay: Buffer.from(response, "base64") };
+    if (told?.response !== undefined) return { replay: Buffer.from(told.response, "base64") };
     telemetry?.leaseTaken();
-    return new HeldLease(grants, request, (clock ?? Date.now)(), telemetry);
+    return new HeldLease(grants, request, (clock ?? Date.now)(), telemetry, told?.isLow);
   }
 
   function refused({ caller }: LeaseRequest, error: unknown): never {
     const { kind, limit } = toFailure(error);
-    if (kind !== "overloaded") standing.note(caller.workspaceId, false);
-    telemetry?.leaseRefused(limit ?? kind);
+    // A cap binds its subject only. Its name has the name of a tag, which would be a label without bound.
+    const isCap = limit?.includes(":") ?? false;
+    if (kind !== "overloaded" && !isCap) standing.note(caller.workspaceId, false);
+    telemetry?.leaseRefused(isCap ? "cap" : (limit ?? kind));
     throw error;
   }
+}
+
+/** The subjects of a request that can have caps. @param kinds see `Caller.capped`. @returns undefined: it has none */
+function cappedSubjects(kinds: readonly string[], keyId: string, { user, tags }: Subjects): string[] | undefined {
+  const found: string[] = kinds.includes("key") ? [`key:${keyId}`] : [];
+  if (user !== undefined && kinds.includes("user")) found.push(`user:${user}`);
+  for (const name in tags) if (kinds.includes(`tag:${name}`)) found.push(`tag:${name}=${tags[name]}`);
+  return found.length > 0 ? found : undefined;
 }
 
 /** A class, because an object with closures holds 0.4 KB more for as long as the answer lasts. */
@@ -156,10 +170,18 @@ class HeldLease implements Lease {
   readonly #telemetry: Telemetry | undefined;
   readonly #startedAt = performance.now();
   #settled: Promise<{ credits: number }> | undefined;
+  readonly isLow: boolean;
 
-  constructor(grants: Grants, request: LeaseRequest, createdAt: number, telemetry: Telemetry | undefined) {
+  constructor(
+    grants: Grants,
+    request: LeaseRequest,
+    createdAt: number,
+    telemetry: Telemetry | undefined,
+    isLow = false,
+  ) {
+    this.isLow = isLow;
     this.#grants = grants;
-    this.#request = request;
+    this.#request = isLow ? { ...request, level: "low" } : request;
     this.#createdAt = createdAt;
     this.#telemetry = telemetry;
   }

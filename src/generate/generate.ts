@@ -23,7 +23,7 @@ import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { openLease } from "./lease.ts";
 import { chooseLevel } from "./level.ts";
-import { type Progress, startProgress } from "./progress.ts";
+import { lowerEffort, type Progress, startProgress } from "./progress.ts";
 import type { ReadRequest } from "./read-request.ts";
 import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { doneMessage, fold, replay } from "./response.ts";
@@ -131,9 +131,10 @@ async function* generate(
       if (idempotency) yield* replay(idempotency.open(lease.replay), context);
       return;
     }
+    if (lease.isLow) lowerEffort(progress);
     context.facts.generationId = progress.id;
     context.facts.admittedAt = performance.now();
-    context.facts.level = choice.level;
+    context.facts.level = progress.choice.level;
     if (subjects.tags) context.facts.tags = Object.keys(subjects.tags);
     let ending: Ending | undefined;
     let settled: Settled;

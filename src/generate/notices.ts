@@ -19,6 +19,11 @@ export const CONTENT_FILTERED = notice(
   "A safety filter of the model ended the answer early. It is not charged.",
 );
 
+export const EFFORT_LOWERED = notice(
+  "effort_lowered",
+  "A budget of this key, user or tag is used up. The request was answered with the effort low.",
+);
+
 /** Notices about the outcome of a web search. */
 export function searchNotices(searched: Searched): Notice[] {
   const searchNotice = (code: string, message: string) => [notice(code, message, "web_search")];

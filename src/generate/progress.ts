@@ -9,7 +9,7 @@ import type { Idempotency } from "./idempotency.ts";
 import type { Running } from "./in-flight.ts";
 import type { Input } from "./input.ts";
 import type { Choice } from "./level.ts";
-import { OFFLINE } from "./notices.ts";
+import { EFFORT_LOWERED, OFFLINE } from "./notices.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
@@ -33,6 +33,8 @@ interface Found {
  * The part that the report shows is `context.facts`.
  */
 export interface Progress extends Found {
+  /** As the lease allows it. */
+  choice: Choice;
   /** Identifier of the generation, prefix `gen_`. */
   readonly id: string;
   /** Notices for the caller; the answer may add some. */
@@ -59,4 +61,12 @@ export function startProgress(found: Found, isOffline: boolean): Progress {
     cost: new Cost(),
     drafted: undefined,
   };
+}
+
+/** Lowers the effort of a request to what its caps allow. */
+export function lowerEffort(progress: Progress): void {
+  const { choice, trace, notices } = progress;
+  const reasons = trace ? [...choice.reasons, "a budget is used up"] : [];
+  progress.choice = { ...choice, level: "low", difficulty: undefined, reasons };
+  notices.push(EFFORT_LOWERED);
 }

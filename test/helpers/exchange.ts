@@ -16,10 +16,15 @@ export async function admitIn(
   pool: Queries,
   workspace: string,
   request: string,
-  { hold, input = 1, key }: { hold: number; input?: number; key?: Pick<Ask, "key" | "body"> },
+  {
+    hold,
+    input = 1,
+    key,
+    ...of
+  }: { hold: number; input?: number; key?: Pick<Ask, "key" | "body"> } & Pick<Ask, "subjects">,
   at?: Date,
 ): Promise<Refusal | undefined> {
-  const asks = [{ requestId: request, hold, input, ...key }];
+  const asks = [{ requestId: request, hold, input, ...key, ...of }];
   const reply = await send(pool, { ...itemOf(workspace), asks }, request, at);
   assert.ok(reply?.state === "done");
   return reply.verdicts[0]?.refusal;

@@ -48,8 +48,8 @@ export function isUsedByOther({ keys }: Account, { requestId, row }: Post): bool
 /** The keys of requests without a response may be used again. */
 export function freeKeys({ keys }: Account, freed: readonly Freed[]): void {
   for (const { requestId, key } of freed) {
-    const use = keys.get(key);
-    if (use?.requestId === requestId && use.response === undefined) keys.delete(key);
+    const use = key === undefined ? undefined : keys.get(key);
+    if (key !== undefined && use?.requestId === requestId && use.response === undefined) keys.delete(key);
   }
 }
 

@@ -114,8 +114,9 @@ export class Escrow {
       return;
     }
     const grant = this.#grant(workspace);
-    // A key is claimed in the database. A request does not overtake those that wait for headroom.
-    if (ask.key === undefined && grant.asks.length === 0 && grant.admit(ask, now)) {
+    // Keys are claimed and caps are checked in the database. A request does not overtake those that wait for headroom.
+    const mustAsk = ask.key !== undefined || ask.subjects !== undefined || grant.asks.length > 0;
+    if (!mustAsk && grant.admit(ask, now)) {
       this.#admit(grant, requestId, commands);
     } else if (this.#sender.isAway || grant.pause.isOn(now)) {
       commands.push({ type: "refuse", requestId, refusal: undefined });
@@ -124,10 +125,10 @@ export class Escrow {
     }
   }
 
-  #admit(grant: Grant, requestId: string, commands: Command[]): void {
+  #admit(grant: Grant, requestId: string, commands: Command[], isLow = false): void {
     const running = grant.running.get(requestId);
     if (running) this.#running.set(requestId, running);
-    commands.push({ type: "admit", requestId });
+    commands.push({ type: "admit", requestId, ...(isLow ? { isLow } : {}) });
   }
 
   #settle(post: Post, now: number, commands: Command[]): void {
@@ -137,9 +138,11 @@ export class Escrow {
       return;
     }
     this.#running.delete(post.requestId);
-    const { key } = running;
+    const { key, subjects } = running;
     const charge = Math.min(post.charge, running.hold);
-    const unposted: Unposted = { ...post, charge, ...(key === undefined ? {} : { key }) };
+    const unposted: Unposted = { ...post, charge };
+    if (key !== undefined) unposted.key = key;
+    if (subjects) unposted.subjects = subjects;
     running.grant.settle(running, unposted, now);
     this.#sender.add(running.grant);
     if (this.#sender.isAway || running.grant.pause.isOn(now))
@@ -180,7 +183,7 @@ export class Escrow {
   #answer(grant: Grant, ask: QueuedAsk, verdict: Verdict, now: number, commands: Command[]): void {
     const { requestId, askedAt = now } = ask;
     if (verdict.response !== undefined) commands.push({ type: "replay", requestId, response: verdict.response });
-    else if (!verdict.refusal) this.#admit(grant, requestId, commands);
+    else if (!verdict.refusal) this.#admit(grant, requestId, commands, verdict.low);
     else if (verdict.calledBack && now - askedAt < this.#callBackMs) {
       grant.asks.push({ ...ask, askedAt, retryAt: now + RETRY_MS });
       grant.callBack(now);

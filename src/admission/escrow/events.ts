@@ -29,7 +29,8 @@ export type Event =
 
 /** What the replica has to do. */
 export type Command =
-  | { type: "admit"; requestId: string }
+  /** `isLow`: a cap allows only the effort `low`. */
+  | { type: "admit"; requestId: string; isLow?: boolean }
   /** Without a refusal: the database is unavailable. */
   | { type: "refuse"; requestId: string; refusal: Refusal | undefined }
   | { type: "replay"; requestId: string; response: string }

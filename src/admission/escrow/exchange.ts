@@ -27,6 +27,8 @@ export interface Ask {
   /** Of a request with an idempotency key: hashes of the key and of the request, in hex. */
   key?: string;
   body?: string;
+  /** Its subjects that can have caps, which only the database knows; see `caps_of.sql`. */
+  subjects?: readonly string[];
 }
 
 export interface Post {
@@ -39,10 +41,10 @@ export interface Post {
   admittedBy?: string;
 }
 
-/** A request with an idempotency key that was admitted and has no end, because its caller was refused. */
+/** A request that was admitted and has no end, because its caller was refused: its key and its caps are free. */
 export interface Freed {
   requestId: string;
-  key: string;
+  key?: string;
 }
 
 /**
@@ -77,7 +79,7 @@ export interface Item {
   used: { requests: number; input: number };
   asks: readonly Ask[];
   posts: readonly Post[];
-  /** Their idempotency keys may be used again, unless a response is kept. */
+  /** Their idempotency keys may be used again, unless a response is kept, and they hold nothing of caps. */
   freed: readonly Freed[];
   /** More headroom, for `n` requests of this size. */
   spare: { n: number; credit: number; input: number; output: number };
@@ -94,6 +96,8 @@ export interface Verdict {
   calledBack?: boolean;
   /** The response kept for the idempotency key, in base64. */
   response?: string;
+  /** It is admitted, but a cap allows only the effort `low`. */
+  low?: boolean;
 }
 
 /** Answer to an item. */

@@ -190,7 +190,7 @@ export class Grant {
       this.#run(ask, now);
       if (!ask.isAbandoned) continue;
       this.#free(this.#runningOf(ask), 0);
-      this.#freeKey(ask);
+      this.#release(ask);
       this.mustReturn = true;
     }
     if (reply.isOver) this.callBack(now);
@@ -226,7 +226,7 @@ export class Grant {
       const [post] = at < 0 ? [] : posts.splice(at, 1);
       if (!post || post.admittedBy !== undefined) continue;
       this.mustReturn = true;
-      this.#freeKey(post);
+      this.#release(post);
       this.owed -= post.charge;
       // In flight, its charge is not part of what stays reserved.
       if (posts === this.posts) this.free.credit += post.charge;
@@ -285,8 +285,10 @@ export class Grant {
     this.free.running += 1;
   }
 
-  #freeKey({ requestId, key }: { requestId: string; key?: string }): void {
+  /** Frees what a request without an end has in the database: its key, and what it holds of caps. */
+  #release({ requestId, key, subjects }: Pick<Ask, "requestId" | "key" | "subjects">): void {
     if (key !== undefined) this.#freed = [...this.#freed, { requestId, key }];
+    else if (subjects) this.#freed = [...this.#freed, { requestId }];
   }
 
   #land(): Flight {

@@ -26,13 +26,13 @@ function messageOf(kind: FailureKind, limit: string | undefined, never: boolean)
   if (limit === "held_credit") {
     return "Running requests hold the rest of the credit. Send the request again after some of them have ended.";
   }
-  if (limit !== undefined && never) {
-    return (
-      `The workspace's limit ${limit} does not allow this request, even after a wait. ` +
-      "Send a smaller one, or have the limit raised."
-    );
-  }
-  if (limit !== undefined) return `The workspace's limit ${limit} is reached. Wait, then send the request again.`;
+  // Limits of a workspace have no colon; caps are named by the kind of their subject: user:credits_per_day.
+  const name = limit?.includes(":") ? `cap ${limit}` : `workspace's limit ${limit}`;
+  if (limit !== undefined && kind === "insufficient_credit")
+    return `What the ${name} leaves is lower than the highest possible cost of this request. Have it raised.`;
+  if (limit !== undefined && never)
+    return `The ${name} does not allow this request, even after a wait. Send a smaller one, or have it raised.`;
+  if (limit !== undefined) return `The ${name} is reached. Wait, then send the request again.`;
   if (kind === "insufficient_credit") {
     return (
       "The credit balance is lower than the highest possible cost of this request. " +

@@ -16,6 +16,8 @@ export interface Unposted extends Post {
   isJournaled?: boolean;
   /** Hash of the idempotency key. */
   key?: string;
+  /** See `Ask`. */
+  subjects?: readonly string[];
 }
 
 /** An item whose answer has not arrived. */

@@ -89,6 +89,14 @@ with account as (
   left join (select workspace_id, sum(credits_micro) as charged from used where unit = 'day' and by_key group by 1) u
     using (workspace_id)
   union all
+  -- Subjects with caps have every charge.
+  select 'spent by subject = usage', s.workspace_id, s.subject, coalesce(u.charged, 0), s.spent_micro[5]
+  from subject_periods s join account a using (workspace_id)
+  left join (
+    select workspace_id, case when by_key then 'key:' || key_id else key_id end as subject,
+      sum(credits_micro) as charged
+    from used where unit = 'day' group by 1, 2) u using (workspace_id, subject)
+  union all
   -- The current periods have every charge of purchased credit.
   select 'spent in period = ledger', p.workspace_id, x.unit, coalesce(-sum(e.purchased_micro), 0), x.spent
   from periods p join account a using (workspace_id)
@@ -150,6 +158,17 @@ cross join lateral (
 where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and not exists (
   select from audit c where c.workspace_id = a.workspace_id and c.action in ('limits.set', 'tier.set')
     and c.at >= date_trunc(x.unit, p.at, 'UTC'))
+union all
+-- What subjects use and hold is within their caps, unless a cap was changed in the period. Output tokens count when a
+-- request ends, so they can exceed theirs; a cap for all time can be set below what was used before.
+select 'cap', s.workspace_id, concat_ws(' ', s.subject, u.figure, u.period), '<= ' || u.amount, (u.used + u.held)::text
+from subject_periods s join account a using (workspace_id) join periods p using (workspace_id)
+cross join lateral cap_use(s.workspace_id, s.subject, p.at) u
+where u.action = 'refuse' and u.used + u.held > u.amount and u.period <> 'total' and u.figure <> 'output_tokens'
+  and not exists (
+    select from audit c where c.workspace_id = s.workspace_id and c.action in ('cap.set', 'cap.clear')
+      and c.at >= least(case when u.period <> '' then date_trunc(u.period, p.at, 'UTC') end,
+        (select min(opened_at) from grants g where g.workspace_id = s.workspace_id)))
 union all
 -- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
 -- was changed since the period began, since the oldest grant was opened, or since the admission of a request that was

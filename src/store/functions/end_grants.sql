@@ -11,6 +11,8 @@ begin
   -- Waits for what the replica appends, and refuses what it appends later.
   perform from grants where workspace_id = w and replica = of_replica for update;
   perform post_settlements(array[w], at);
+  delete from subject_holds h using grants g
+    where g.workspace_id = w and g.replica = of_replica and h.workspace_id = w and h.grant_id = g.id;
   delete from grants where workspace_id = w and replica = of_replica;
   get diagnostics ended = row_count;
   return ended;

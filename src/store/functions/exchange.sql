@@ -3,10 +3,10 @@
 -- w: on a distributed schema the workspace, which all items then have. live: number of replicas that run.
 -- items: [{"workspace", "seq", "grant", "after", "minute", "credit", "running", "requests", "input", "output", "held",
 -- "running_now", "used_requests", "used_input", "asks", "posts", "freed", "spare", "close"}], where running, requests,
--- input and output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?}]. posts: rows of
--- `generations` without the workspace, where credits_micro is the charge; with "key", "body" and "response" in base64
--- for an idempotency key, and "admitted_by" when their grant may have ended. freed: [{"request_id", "key"}]. spare:
--- {"n", "credit", "input", "output"}.
+-- input and output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?, "subjects"?}].
+-- posts: rows of `generations` without the workspace, where credits_micro is the charge; with "key", "body" and
+-- "response" in base64 for an idempotency key, and "admitted_by" when their grant may have ended. freed:
+-- [{"request_id", "key"?}]. spare: {"n", "credit", "input", "output"}.
 -- at: the current time; tests set it.
 -- Returns {workspace: reply}; no reply for an item that is older than the last one.
 -- Its settings make every statement find its rows by primary key. Statistics of tables that are empty at one time and
@@ -96,6 +96,8 @@ begin
       end if;
       if i.freed <> '[]' then
         perform keep_responses(i.workspace, i.freed);
+        delete from subject_holds h where h.workspace_id = i.workspace
+          and h.request_id in (select freed ->> 'request_id' from jsonb_array_elements(i.freed) freed);
       end if;
       -- What the item keeps replaces the grant.
       g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;

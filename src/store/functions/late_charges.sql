@@ -27,6 +27,7 @@ begin
       end if;
       charge := least(charge, rest + greatest(0, credit_capacity(a, p) - charged - coalesce((
         select sum(credit_micro) from grants where workspace_id = a.workspace_id), 0)));
+      charge := charge_under_caps(a.workspace_id, post, charge, p.at);
       -- A late item of that replica would set it back. It finds another last item, so the grant has ended for it.
       update grants set seq = 0, credit_micro = rest - least(rest, charge),
           held_micro = least(held_micro, rest - least(rest, charge))

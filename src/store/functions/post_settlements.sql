@@ -82,6 +82,21 @@ begin
       output_tokens = old.output_tokens + excluded.output_tokens,
       cached_tokens = old.cached_tokens + excluded.cached_tokens,
       credits_micro = old.credits_micro + excluded.credits_micro
+  ), freed as (
+    delete from subject_holds h using settled s
+      where h.workspace_id = any (ws) and h.workspace_id = s.workspace_id and h.request_id = s.request_id
+  ), capped as (
+    update subject_periods p set (at, output_tokens, requests, input_tokens, spent_micro) =
+        (select n.at, n.output_tokens, n.requests, n.input_tokens, n.spent_micro
+         from add_to_subject(p, u.at, u.output, u.charged) n)
+      from (
+        select s.workspace_id, x.subject, max(s.at) as at, sum(s.output_tokens)::bigint as output,
+          sum(s.credits_micro)::bigint as charged
+        from settled s cross join lateral (
+          select 'key:' || s.key_id as subject union all select subject from subjects_of(s.end_user, s.tags)) x
+        where exists (select from subject_periods c where c.workspace_id = any (ws))
+        group by 1, 2) u
+      where p.workspace_id = any (ws) and p.workspace_id = u.workspace_id and p.subject = u.subject
   ), total as materialized (
     select workspace_id, count(*) as n, sum(credits_micro)::bigint as charged, sum(granted)::bigint as granted,
       sum(output_tokens)::bigint as output

@@ -48,8 +48,9 @@ begin
   runs := o.running_now + g.running_now;
 
   for ask in select * from jsonb_to_recordset(asks)
-      as i ("requestId" text, hold bigint, input bigint, key text, body text) loop
+      as i ("requestId" text, hold bigint, input bigint, key text, body text, subjects text[]) loop
     verdict := null;
+    refusal := null;
     if ask.key is not null then
       verdict := earlier_use(g.workspace_id, ask.key, ask.body, ask."requestId", g.id, p.at);
     end if;
@@ -60,13 +61,21 @@ begin
       if short is not null then
         -- What is reserved in advance can be returned, so it is no reason for a refusal.
         refusal := coalesce(check_rate_limits(a, p, runs, ask.input), check_credit(a, p, held, ask.hold));
+      end if;
+      if refusal is null and ask.subjects is not null then
+        verdict := check_caps(ask.subjects, p, ask.hold, ask.input);
+      end if;
+      if short is not null and verdict -> 'refusal' is null then
         called_back := called_back or refusal is null;
         verdict := jsonb_strip_nulls(jsonb_build_object('refusal', coalesce(refusal, short),
           'calledBack', nullif(refusal is null, false)));
       end if;
     end if;
     verdicts := verdicts || coalesce(verdict, '{}');
-    continue when verdict is not null;
+    continue when verdict - 'low' <> '{}';
+    if ask.subjects is not null then
+      perform take_caps(g.workspace_id, ask.subjects, ask."requestId", g.id, ask.hold, ask.input, p.at);
+    end if;
     for u in 1..4 loop
       p.requests[u] := p.requests[u] + 1;
       r.requests[u] := r.requests[u] + 1;
