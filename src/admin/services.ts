@@ -1,13 +1,15 @@
-import type { MetricsRequest, RecordOutcomeRequest } from "../../gen/chorus/v1/generation_pb.js";
+import type { MetricsRequest, QuotasRequest, RecordOutcomeRequest } from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
 import type { Clock } from "../contract/clock.ts";
+import { checkUser } from "../contract/subjects.ts";
 import { createShares } from "../overload/shares.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createActivityAdmin } from "./activity.ts";
 import { createAlertAdmin } from "./alerts.ts";
+import { createCapAdmin } from "./caps.ts";
 import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
 import type { ModelsInUse } from "./learned.ts";
@@ -62,7 +64,11 @@ export function createAdminServices(parts: AdminParts) {
     authorizeActor: tokens.authenticate,
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
-    quotas: (caller: Caller) => shares.run(caller.workspaceId, () => quotas(caller)),
+    quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
+      shares.run(caller.workspaceId, () => {
+        if (user !== "") checkUser("user", user);
+        return quotas(caller, [`key:${caller.keyId}`, ...(user === "" ? [] : [`user:${user}`])]);
+      }),
     metrics: (request: MetricsRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, async () => {
         await postLog(workspaceId);
@@ -70,6 +76,7 @@ export function createAdminServices(parts: AdminParts) {
       }),
     workspaces: posted(createWorkspaceAdmin(pool, tokens, clock)),
     credits: posted(createCreditAdmin(pool)),
+    caps: posted(createCapAdmin(pool, clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
     activity: posted(createActivityAdmin(pool)),

@@ -21,6 +21,9 @@ export type { FromSchema, ResponseSchema } from "./schema.ts";
 export type { AnswerStream } from "./stream.ts";
 export type {
   Attachment,
+  CapFigure,
+  CapPeriod,
+  CapQuota,
   Done,
   Effort,
   FinishReason,
@@ -73,6 +76,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface QuotasOptions extends CallOptions {
+  /** An end user whose caps are listed, too. */
+  readonly user?: string | undefined;
+}
+
 export interface GenerateOptions extends CallOptions {
   /**
    * 1 to 255 visible ASCII characters. Within 24 hours, the same key with the same request gives the same answer and is
@@ -105,7 +113,7 @@ export interface Chorus {
    */
   recordOutcome(id: string, outcome: Outcome, options?: CallOptions): Promise<RecordedOutcome>;
   /** Limits of the key's workspace and their use. Needs a key with the scope `metrics`. @throws ChorusError */
-  quotas(options?: CallOptions): Promise<Quotas>;
+  quotas(options?: QuotasOptions): Promise<Quotas>;
   /** Usage over a period. Needs a key with the scope `metrics`. @throws ChorusError */
   metrics(request?: MetricsRequest, options?: CallOptions): Promise<Metrics>;
 }
@@ -127,7 +135,7 @@ export function createChorus(options: ChorusOptions): Chorus {
       const path = `/v1/generations/${encodeURIComponent(id)}/outcome`;
       return sendForJson(settings, { path, body: JSON.stringify(outcome) }, signal);
     },
-    quotas: ({ signal } = {}) => sendForJson(settings, { path: "/v1/quotas" }, signal),
+    quotas: ({ signal, user } = {}) => sendForJson(settings, { path: `/v1/quotas${query({ user })}` }, signal),
     metrics: (request = {}, { signal } = {}) => sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal),
   };
 }
@@ -157,7 +165,7 @@ function parse<T>(text: string, status: number): T {
   }
 }
 
-function query(request: MetricsRequest): string {
+function query(request: MetricsRequest | { user: string | undefined }): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(request)) {
     if (value !== undefined) query.set(name, value instanceof Date ? value.toISOString() : String(value));

@@ -257,6 +257,29 @@ export interface QuotaWindow {
 /** Calendar period of a spend limit, UTC. */
 export type SpendPeriod = "day" | "week" | "month";
 
+/** What a cap limits; all but `concurrent_requests` in a period. */
+export type CapFigure = "credits" | "requests" | "input_tokens" | "output_tokens" | "concurrent_requests";
+
+/** Calendar period of a cap, UTC; `total` is all time. */
+export type CapPeriod = "minute" | "day" | "week" | "month" | "total";
+
+/** A cap of a key or a user, and its use. */
+export interface CapQuota {
+  /** `key:ID` or `user:ID`. */
+  subject: string;
+  figure: Open<CapFigure>;
+  /** Absent for concurrent requests. */
+  period?: Open<CapPeriod>;
+  limit: number;
+  /** Credits that running requests hold count as used. */
+  used: number;
+  remaining: number;
+  /** What happens when it is used up: requests are refused, or answered with the effort `low`. */
+  action: Open<"refuse" | "low">;
+  /** RFC 3339. Absent for concurrent requests and for `total`. */
+  resets_at?: string;
+}
+
 /** The limits of the key's workspace and their use. */
 export interface Quotas {
   workspace: string;
@@ -267,6 +290,8 @@ export interface Quotas {
   /** In credits; null if the service does not bill. */
   credit: { balance: number; held: number; available: number } | null;
   spend_limits: { period: Open<SpendPeriod>; limit: number; used: number; remaining: number; resets_at: string }[];
+  /** Caps of the key, and of the user that the call names. */
+  caps: CapQuota[];
 }
 
 export type MetricsInterval = "minute" | "hour" | "day" | "month";

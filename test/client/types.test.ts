@@ -41,6 +41,9 @@ interface Differences {
   outcome: Differing<keyof client.Outcome, Exclude<Names<pb.RecordOutcomeRequest>, "id">>;
   recordedOutcome: Differing<keyof client.RecordedOutcome, Names<pb.RecordOutcomeResponse>>;
   quotas: Differing<keyof client.Quotas, Names<pb.QuotasResponse>>;
+  capQuota: Differing<keyof client.CapQuota, Names<pb.CapQuota>>;
+  capFigure: Differing<client.CapFigure, Words<typeof pb.CapFigure>>;
+  capPeriod: Differing<client.CapPeriod, Words<typeof pb.CapPeriod>>;
   quota: Differing<keyof client.Quota, Names<pb.Quota>>;
   window: Differing<keyof client.QuotaWindow, Names<pb.QuotaWindow>>;
   spendLimit: Differing<keyof client.Quotas["spend_limits"][number], Names<pb.SpendLimit>>;

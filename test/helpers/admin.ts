@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
@@ -64,6 +65,7 @@ export function adminOf(pool: Pool, options: { clock?: () => number; notificatio
     workspaces: calls(WorkspaceService, services.workspaces),
     credits: calls(CreditService, services.credits),
     keys: calls(KeyService, services.keys),
+    caps: calls(CapService, services.caps),
     usage: calls(UsageService, services.usage),
     activity: calls(ActivityService, services.activity),
     alerts: calls(AlertService, services.alerts),

@@ -30,6 +30,7 @@ export function servicesWith(given: SomeServices): Services {
     workspaces: absent,
     credits: absent,
     keys: absent,
+    caps: absent,
     usage: absent,
     activity: absent,
     operations: absent,

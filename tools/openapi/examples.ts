@@ -115,6 +115,12 @@ const QUOTAS = {
   concurrent_requests: { limit: 20, used: 1, remaining: 19 },
   credit: { balance: 812.5, held: 12.8, available: 799.7 },
   spend_limits: [{ period: "day", limit: 100, used: 50.25, remaining: 49.75, resets_at: "2026-03-15T00:00:00.000Z" }],
+  caps: [
+    {
+      ...{ subject: "key:key_5f0c2a9d1e7b4c8a", figure: "requests", period: "day", limit: 1_000, used: 12 },
+      ...{ remaining: 988, action: "refuse", resets_at: "2026-11-21T00:00:00.000Z" },
+    },
+  ],
 };
 
 const POINT = {

@@ -843,6 +843,12 @@ export declare const RecordOutcomeResponseSchema: GenMessage<RecordOutcomeRespon
  * @generated from message chorus.v1.QuotasRequest
  */
 export declare type QuotasRequest = Message$1<"chorus.v1.QuotasRequest"> & {
+  /**
+   * Identifier of an end user whose caps are listed beside those of the key.
+   *
+   * @generated from field: string user = 1;
+   */
+  user: string;
 };
 
 /**
@@ -1096,6 +1102,13 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
    * @generated from field: repeated chorus.v1.SpendLimit spend_limits = 7;
    */
   spendLimits: SpendLimit[];
+
+  /**
+   * Caps of the key and of the user that the request names.
+   *
+   * @generated from field: repeated chorus.v1.CapQuota caps = 8;
+   */
+  caps: CapQuota[];
 };
 
 /**
@@ -1103,6 +1116,75 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
  * Use `create(QuotasResponseSchema)` to create a new message.
  */
 export declare const QuotasResponseSchema: GenMessage<QuotasResponse>;
+
+/**
+ * A cap and its use.
+ *
+ * @generated from message chorus.v1.CapQuota
+ */
+export declare type CapQuota = Message$1<"chorus.v1.CapQuota"> & {
+  /**
+   * `key:ID` or `user:ID`.
+   *
+   * @generated from field: string subject = 1;
+   */
+  subject: string;
+
+  /**
+   * What is capped.
+   *
+   * @generated from field: chorus.v1.CapFigure figure = 2;
+   */
+  figure: CapFigure;
+
+  /**
+   * The period. Not set for concurrent requests.
+   *
+   * @generated from field: optional chorus.v1.CapPeriod period = 3;
+   */
+  period?: CapPeriod | undefined;
+
+  /**
+   * The most that may be used.
+   *
+   * @generated from field: double limit = 4;
+   */
+  limit: number;
+
+  /**
+   * Used so far. Credits that running requests hold count as used.
+   *
+   * @generated from field: double used = 5;
+   */
+  used: number;
+
+  /**
+   * The rest, never below 0.
+   *
+   * @generated from field: double remaining = 6;
+   */
+  remaining: number;
+
+  /**
+   * What happens when it is used up.
+   *
+   * @generated from field: chorus.v1.CapAction action = 7;
+   */
+  action: CapAction;
+
+  /**
+   * Start of the next period. Not set for concurrent requests and for all time.
+   *
+   * @generated from field: optional google.protobuf.Timestamp resets_at = 8;
+   */
+  resetsAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.CapQuota.
+ * Use `create(CapQuotaSchema)` to create a new message.
+ */
+export declare const CapQuotaSchema: GenMessage<CapQuota>;
 
 /**
  * Requests the usage of the key's workspace.
@@ -1764,6 +1846,147 @@ export enum SpendPeriod {
  * Describes the enum chorus.v1.SpendPeriod.
  */
 export declare const SpendPeriodSchema: GenEnum<SpendPeriod>;
+
+/**
+ * What a cap limits.
+ *
+ * @generated from enum chorus.v1.CapFigure
+ */
+export enum CapFigure {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: CAP_FIGURE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Credits.
+   *
+   * @generated from enum value: CAP_FIGURE_CREDITS = 1;
+   */
+  CREDITS = 1,
+
+  /**
+   * Admitted requests.
+   *
+   * @generated from enum value: CAP_FIGURE_REQUESTS = 2;
+   */
+  REQUESTS = 2,
+
+  /**
+   * Input tokens, counted at admission.
+   *
+   * @generated from enum value: CAP_FIGURE_INPUT_TOKENS = 3;
+   */
+  INPUT_TOKENS = 3,
+
+  /**
+   * Output tokens, counted when a request ends.
+   *
+   * @generated from enum value: CAP_FIGURE_OUTPUT_TOKENS = 4;
+   */
+  OUTPUT_TOKENS = 4,
+
+  /**
+   * Requests that run at the same time.
+   *
+   * @generated from enum value: CAP_FIGURE_CONCURRENT_REQUESTS = 5;
+   */
+  CONCURRENT_REQUESTS = 5,
+}
+
+/**
+ * Describes the enum chorus.v1.CapFigure.
+ */
+export declare const CapFigureSchema: GenEnum<CapFigure>;
+
+/**
+ * Calendar period of a cap, UTC. Weeks start on Monday.
+ *
+ * @generated from enum chorus.v1.CapPeriod
+ */
+export enum CapPeriod {
+  /**
+   * Concurrent requests have no period.
+   *
+   * @generated from enum value: CAP_PERIOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A minute.
+   *
+   * @generated from enum value: CAP_PERIOD_MINUTE = 1;
+   */
+  MINUTE = 1,
+
+  /**
+   * A day.
+   *
+   * @generated from enum value: CAP_PERIOD_DAY = 2;
+   */
+  DAY = 2,
+
+  /**
+   * A week.
+   *
+   * @generated from enum value: CAP_PERIOD_WEEK = 3;
+   */
+  WEEK = 3,
+
+  /**
+   * A month.
+   *
+   * @generated from enum value: CAP_PERIOD_MONTH = 4;
+   */
+  MONTH = 4,
+
+  /**
+   * All time.
+   *
+   * @generated from enum value: CAP_PERIOD_TOTAL = 5;
+   */
+  TOTAL = 5,
+}
+
+/**
+ * Describes the enum chorus.v1.CapPeriod.
+ */
+export declare const CapPeriodSchema: GenEnum<CapPeriod>;
+
+/**
+ * What happens to requests when a cap is used up.
+ *
+ * @generated from enum chorus.v1.CapAction
+ */
+export enum CapAction {
+  /**
+   * The same as `refuse`.
+   *
+   * @generated from enum value: CAP_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They are refused.
+   *
+   * @generated from enum value: CAP_ACTION_REFUSE = 1;
+   */
+  REFUSE = 1,
+
+  /**
+   * They are answered with the effort `low`.
+   *
+   * @generated from enum value: CAP_ACTION_LOW = 2;
+   */
+  LOW = 2,
+}
+
+/**
+ * Describes the enum chorus.v1.CapAction.
+ */
+export declare const CapActionSchema: GenEnum<CapAction>;
 
 /**
  * Width of one point of a series.

@@ -20,13 +20,13 @@ export function checkLabel(field: string, text: string): void {
  * Reads the time at which a key or token expires.
  * @param now milliseconds since 1970
  * @returns null without a time: never
- * @throws Failure `invalid_request` with `expires_at`, unless the time is in the future and before the year 10000
+ * @throws Failure `invalid_request` with the field, unless the time is in the future and before the year 10000
  */
-export function readExpiry(timestamp: Timestamp | undefined, now: number): Date | null {
+export function readExpiry(timestamp: Timestamp | undefined, now: number, field = "expires_at"): Date | null {
   if (!timestamp) return null;
   const expiresAt = timestampDate(timestamp);
   if (!(expiresAt.getTime() > now && expiresAt.getTime() <= LAST)) {
-    throw invalid("expires_at", "expires_at must be a time in the future, before the year 10000.");
+    throw invalid(field, `${field} must be a time in the future, before the year 10000.`);
   }
   return expiresAt;
 }

@@ -13,6 +13,7 @@ import type { Clock } from "../../contract/clock.ts";
 import { numberOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { next } from "../shared/period.ts";
+import { readCapQuotas } from "./caps.ts";
 import { credits } from "./usage.ts";
 
 /** Use of one calendar period, with the limits and the credit of the workspace. */
@@ -32,7 +33,11 @@ interface Row {
   held: bigint;
 }
 
-export type ReadQuotas = (of: Pick<Caller, "workspaceId" | "workspace">) => Promise<QuotasResponse>;
+/** @param subjects of whom the caps are listed; none by default */
+export type ReadQuotas = (
+  of: Pick<Caller, "workspaceId" | "workspace">,
+  subjects?: readonly string[],
+) => Promise<QuotasResponse>;
 
 /**
  * Creates the report of the present limits and their use. What requests on other replicas use is at most two seconds
@@ -40,7 +45,7 @@ export type ReadQuotas = (of: Pick<Caller, "workspaceId" | "workspace">) => Prom
  * @param report tells the database what a workspace's requests on this replica use; see `Admission.report`
  */
 export function createQuotas(pool: Pool, report: (workspaceId: string) => Promise<void>, clock?: Clock): ReadQuotas {
-  return async ({ workspaceId, workspace }) => {
+  return async ({ workspaceId, workspace }, subjects = []) => {
     await report(workspaceId);
     const rows = await pool.query<Row>(
       `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,
@@ -58,6 +63,8 @@ export function createQuotas(pool: Pool, report: (workspaceId: string) => Promis
       return row;
     };
     const { tier, at: asOf, limits, running, balance, held } = at("minute");
+    const now = clock ? new Date(clock()) : null;
+    const caps = subjects.length > 0 ? await readCapQuotas(pool.query, workspaceId, subjects, now) : [];
     return create(QuotasResponseSchema, {
       workspace,
       tier,
@@ -66,6 +73,7 @@ export function createQuotas(pool: Pool, report: (workspaceId: string) => Promis
       concurrentRequests: quota(limits.concurrent_requests, BigInt(running)),
       credit: { balance: credits(balance), held: credits(held), available: credits(balance - held) },
       spendLimits: [at("day"), at("week"), at("month")].flatMap(spendLimit),
+      caps,
     });
   };
 }

@@ -2,6 +2,7 @@ import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
@@ -19,6 +20,7 @@ export const ADMIN_SERVICES = [
   WorkspaceService,
   CreditService,
   KeyService,
+  CapService,
   UsageService,
   ActivityService,
   OperationsService,

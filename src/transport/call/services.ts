@@ -2,6 +2,7 @@ import type {
   GenerateRequest,
   GenerationService,
   MetricsRequest,
+  QuotasRequest,
   RecordOutcomeRequest,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { AdminServices } from "../../admin/services.ts";
@@ -65,7 +66,7 @@ export function runGeneration({
     streamGenerate: ({ request }, call) =>
       generation.generate(request as GenerateRequest | ReadRequest, call.context(), true),
     recordOutcome: ({ request }, { identity }) => recordOutcome(request as RecordOutcomeRequest, callerOf(identity)),
-    quotas: (_, { identity }) => quotas(callerOf(identity)),
+    quotas: ({ request }, { identity }) => quotas(callerOf(identity), request as QuotasRequest),
     metrics: ({ request }, { identity }) => metrics(request as MetricsRequest, callerOf(identity)),
   };
 }

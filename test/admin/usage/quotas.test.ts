@@ -175,6 +175,7 @@ test("gives null for limits that do not exist, and nothing below zero as remaini
       { period: "day", limit: 0.3, used: 0.1, remaining: 0.2, resets_at: day },
       { period: "week", limit: 1, used: 2, remaining: 0, resets_at: "2026-11-23T00:00:00.000Z" },
     ],
+    caps: [],
   });
 });
 

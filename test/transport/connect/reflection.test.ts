@@ -60,6 +60,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
         "chorus.admin.v1.WorkspaceService",
         "chorus.admin.v1.CreditService",
         "chorus.admin.v1.KeyService",
+        "chorus.admin.v1.CapService",
         "chorus.admin.v1.UsageService",
         "chorus.admin.v1.ActivityService",
         "chorus.admin.v1.OperationsService",

@@ -1,0 +1,192 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Cap, CapSchema, type CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
+import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
+import type { Clock } from "../contract/clock.ts";
+import { Failure, invalid } from "../contract/failure.ts";
+import { numberOf, readEnum, words } from "../contract/json-names.ts";
+import { randomHex } from "../contract/random-hex.ts";
+import { checkUser, isTag } from "../contract/subjects.ts";
+import type { Pool, Query } from "../store/pool.ts";
+import type { Admin } from "./shared/admin.ts";
+import { amountText, parseAmount } from "./shared/amount.ts";
+import { type Actor, record } from "./shared/audit.ts";
+import { readExpiry } from "./shared/fields.ts";
+import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
+import { findWorkspace } from "./workspaces/workspace.ts";
+
+type CapAdmin = Admin<typeof CapService>;
+
+/** Most caps of a workspace. Each request of a capped subject reads those of its subjects. */
+const MAX_CAPS = 1_000;
+
+/** Largest amount of requests and tokens. */
+const MAX_COUNT = 1_000_000_000_000n;
+
+/** A row of `caps`. */
+interface CapRow {
+  id: string;
+  subject: string;
+  figure: string;
+  period: string;
+  /** Credits in millionths. */
+  amount: bigint;
+  action: string;
+  ends_at: Date | null;
+  created_at: Date;
+}
+
+/** Sets, lists and removes the caps of keys, end users and tags for operators and owners. */
+export function createCapAdmin(pool: Pool, clock: Clock): CapAdmin {
+  return {
+    async setCap({ workspace, cap }, actor) {
+      if (!cap) throw invalid("cap", "cap must have a subject, a figure, a period and an amount.");
+      const row = readCap(cap, clock());
+      const set = await change(pool, workspace, actor, async (query, id) => {
+        await checkKey(query, id, row.subject);
+        return { row: await write(query, id, row), action: "cap.set" };
+      });
+      return { cap: messageOf(set) };
+    },
+
+    async listCaps({ workspace, pageSize, pageToken }, actor) {
+      const size = sizeOfPage(pageSize);
+      const [last] = readPageToken(pageToken, /^(\d{1,9})$/) ?? ["0"];
+      const { id } = await findWorkspace(pool.query, actor, workspace);
+      const found = await pool.query<CapRow>(
+        `select * from caps where workspace_id = $1
+         order by subject, figure, period, action, ends_at nulls first offset $2 limit $3`,
+        [id, last, size + 1],
+      );
+      const { rows, nextPageToken } = pageOf(found, size, () => String(Number(last) + size));
+      return { caps: rows.map(messageOf), nextPageToken };
+    },
+
+    async clearCap({ workspace, id: capId }, actor) {
+      await change(pool, workspace, actor, async (query, id) => {
+        const [row] = await query<CapRow>("delete from caps where workspace_id = $1 and id = $2 returning *", [
+          id,
+          capId.replaceAll("\0", ""),
+        ]);
+        if (row) return { row, action: "cap.clear" };
+        const message = "There is no cap with this identifier. Identifiers begin with cap_; list the caps to see them.";
+        throw new Failure("unknown_entity", { field: "id", message });
+      });
+      return {};
+    },
+  };
+}
+
+/** Changes a cap under the lock under which requests of the workspace are admitted, and tells all replicas. */
+async function change(
+  pool: Pool,
+  workspace: string,
+  actor: Actor,
+  make: (query: Query, id: string) => Promise<{ row: CapRow; action: string }>,
+): Promise<CapRow> {
+  return pool.tx(async (query) => {
+    const { id } = await findWorkspace(query, actor, workspace);
+    await query("select from accounts where workspace_id = $1 for update", [id]);
+    const { row, action } = await make(query, id);
+    await record(query, actor, id, action, detailsOf(row));
+    // Replicas keep with each key whether subjects of its requests have caps.
+    await query(
+      "select pg_notify('chorus_secrets', encode(secret_hash, 'hex')) from api_keys where workspace_id = $1",
+      [id],
+    );
+    return row;
+  });
+}
+
+async function write(query: Query, workspaceId: string, row: Omit<CapRow, "id" | "created_at">): Promise<CapRow> {
+  const [{ others = 0n, siblings = 0n } = {}] = await query<{ others: bigint; siblings: bigint }>(
+    `select count(*) as others, count(*) filter (where subject in ($2, template_of($2))) as siblings
+     from caps where workspace_id = $1`,
+    [workspaceId, row.subject],
+  );
+  if (others >= MAX_CAPS) throw invalid("cap", `A workspace may have ${MAX_CAPS} caps. Clear one first.`);
+  // Without a cap, requests are not counted; so the first cap begins with what the tables of usage have.
+  if (siblings === 0n)
+    await query("delete from subject_periods where workspace_id = $1 and (subject = $2 or template_of(subject) = $2)", [
+      workspaceId,
+      row.subject,
+    ]);
+  const [written] = await query<CapRow>(
+    `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+     on conflict (workspace_id, subject, figure, period, action, (ends_at is not null)) do update
+       set amount = excluded.amount, ends_at = excluded.ends_at returning *`,
+    [workspaceId, `cap_${randomHex()}`, row.subject, row.figure, row.period, row.amount, row.action, row.ends_at],
+  );
+  if (!written) throw new Error("no cap was written");
+  return written;
+}
+
+/** @throws Failure `invalid_request` with the field */
+function readCap(cap: Cap, now: number): Omit<CapRow, "id" | "created_at"> {
+  const figure = readEnum("cap.figure", CapFigureSchema, cap.figure);
+  const period = readEnum("cap.period", CapPeriodSchema, cap.period);
+  const action = readEnum("cap.action", CapActionSchema, cap.action) || "refuse";
+  if (figure === "") throw invalid("cap.figure", `cap.figure must be one of ${wordList(CapFigureSchema)}.`);
+  if ((figure === "concurrent_requests") !== (period === "")) {
+    const periods = `cap.period must be one of ${wordList(CapPeriodSchema)}`;
+    throw invalid("cap.period", period === "" ? `${periods}.` : `${periods}, and is not set for concurrent requests.`);
+  }
+  return {
+    subject: readSubject(cap.subject),
+    figure,
+    period,
+    amount: figure === "credits" ? parseAmount("cap.amount", cap.amount, 0n) : readCount(cap.amount),
+    action,
+    ends_at: cap.endsAt ? readExpiry(cap.endsAt, now, "cap.until") : null,
+  };
+}
+
+const wordList = (desc: Parameters<typeof words>[0]): string => [...words(desc).values()].join(", ");
+
+function readSubject(subject: string): string {
+  const [, kind, name = "", value = ""] = /^(?:(key|user):|tag:([^=]*)=)(.*)$/su.exec(subject) ?? [];
+  const isOther = kind === undefined && !subject.startsWith("tag:");
+  if (value === "" || isOther || (kind === undefined && !isTag(name, value))) {
+    const expected = "key:ID, user:ID or tag:NAME=VALUE, with * in place of the last part for each of them";
+    throw invalid("cap.subject", `cap.subject must be ${expected}.`);
+  }
+  if (kind === "user") checkUser("cap.subject", value);
+  return subject;
+}
+
+/** @throws Failure `invalid_request`, unless the key of a subject is one of the workspace */
+async function checkKey(query: Query, workspaceId: string, subject: string): Promise<void> {
+  if (!subject.startsWith("key:") || subject === "key:*") return;
+  const keys = await query("select from api_keys where workspace_id = $1 and id = $2", [workspaceId, subject.slice(4)]);
+  if (keys.length === 0) throw invalid("cap.subject", "cap.subject names no key of the workspace. List its keys.");
+}
+
+function readCount(text: string): bigint {
+  const count = /^\d{1,13}$/.test(text) ? BigInt(text) : MAX_COUNT + 1n;
+  if (count > MAX_COUNT) throw invalid("cap.amount", `cap.amount must be a whole number from 0 to ${MAX_COUNT}.`);
+  return count;
+}
+
+function messageOf(row: CapRow): MessageInitShape<typeof CapSchema> {
+  const { id, subject, ends_at, created_at } = row;
+  return create(CapSchema, {
+    id,
+    subject,
+    figure: numberOf(CapFigureSchema, row.figure),
+    period: numberOf(CapPeriodSchema, row.period),
+    amount: amountOf(row),
+    action: numberOf(CapActionSchema, row.action),
+    ...(ends_at ? { endsAt: timestampFromDate(ends_at) } : {}),
+    createdAt: timestampFromDate(created_at),
+  });
+}
+
+function detailsOf(row: CapRow) {
+  const { id, subject, figure, period, action, ends_at } = row;
+  return { id, subject, figure, period, amount: amountOf(row), action, until: ends_at };
+}
+
+function amountOf({ figure, amount }: Pick<CapRow, "figure" | "amount">): string {
+  return figure === "credits" ? amountText(amount) : String(amount);
+}
