@@ -13,6 +13,7 @@ import { OWN_WORKSPACE, wantsJson } from "./command.ts";
 import { number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
+import { addUsageExport } from "./usage-export.ts";
 
 const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([
   ["minute", MetricsInterval.MINUTE],
@@ -36,7 +37,7 @@ interface Options {
 }
 
 export function addUsage(program: Command): void {
-  program
+  const usage = program
     .command("usage")
     .description("show the usage of a workspace")
     .argument("[workspace]", OWN_WORKSPACE)
@@ -50,6 +51,7 @@ export function addUsage(program: Command): void {
     .addOption(new Option("--by-user", "split by end user").conflicts("byKey"))
     .addOption(new Option("--by-tag <name>", "split by the values of a tag").conflicts(["byKey", "byUser"]))
     .action(showUsage);
+  addUsageExport(usage);
 }
 
 async function showUsage(workspace = "", options: Options, command: Command): Promise<void> {

@@ -24,8 +24,8 @@ interface PointRow extends Sums {
   label: string | null;
 }
 
-/** How a series is split. */
-interface Split {
+/** How usage is split. */
+export interface Split {
   /** Member of a point that says which one it is. */
   readonly member?: "keyId" | "user" | "tag";
   /** Beginning of the subjects in `usage_subjects`; undefined: the table `usage` is read. */
@@ -35,7 +35,7 @@ interface Split {
 const WHOLE: Split = {};
 
 /** @throws Failure */
-function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | "groupTag">, keyId: string): Split {
+export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | "groupTag">, keyId: string): Split {
   const { NONE, UNSPECIFIED, KEY, USER, TAG } = MetricsGroupBy;
   if (groupTag !== "" && groupBy !== TAG)
     throw invalid("group_tag", "group_tag is only possible with the group tag. Leave it out.");
@@ -115,7 +115,8 @@ async function readPoints(
   );
 }
 
-function after(prefix: string): string {
+/** The first text after all that begin with a prefix. */
+export function after(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 

@@ -1,6 +1,7 @@
 import type { Rates } from "../../admission/price.ts";
 import type { Pool } from "../../store/pool.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
+import { exportUsage } from "./export.ts";
 import { readMetrics } from "./metrics.ts";
 import { getPerformance } from "./performance.ts";
 import type { ReadQuotas } from "./quotas.ts";
@@ -22,5 +23,6 @@ export function createUsageAdmin(pool: Pool, quotas: ReadQuotas, rates: () => Ra
     },
     getPerformance: getPerformance(pool),
     listTopKeys: listTopKeys(pool),
+    exportUsage: exportUsage(pool),
   };
 }

@@ -456,6 +456,185 @@ export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysRe
 export declare const ListTopKeysResponseSchema: GenMessage<ListTopKeysResponse>;
 
 /**
+ * Selects the usage to export.
+ *
+ * @generated from message chorus.admin.v1.ExportUsageRequest
+ */
+export declare type ExportUsageRequest = Message<"chorus.admin.v1.ExportUsageRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Start, inclusive, widened to the start of its day (UTC). Default: 30 days before `to`.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End, exclusive, widened to the end of its day. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * What a row is about: `key` (the default), `user`, or `tag` with `group_tag`.
+   *
+   * @generated from field: chorus.v1.MetricsGroupBy group_by = 4;
+   */
+  groupBy: MetricsGroupBy;
+
+  /**
+   * Name of the tag; only with the group `tag`.
+   *
+   * @generated from field: string group_tag = 5;
+   */
+  groupTag: string;
+
+  /**
+   * Number of rows in a page, 1 to 1,000; a page can have one more for each day. Default 100.
+   *
+   * @generated from field: int32 page_size = 6;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 7;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ExportUsageRequest.
+ * Use `create(ExportUsageRequestSchema)` to create a new message.
+ */
+export declare const ExportUsageRequestSchema: GenMessage<ExportUsageRequest>;
+
+/**
+ * What one key, end user or value of a tag used on one day.
+ *
+ * @generated from message chorus.admin.v1.UsageRow
+ */
+export declare type UsageRow = Message<"chorus.admin.v1.UsageRow"> & {
+  /**
+   * The day, such as `2026-03-01`, in UTC.
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * Identifier of the key, of the user, or the value of the tag. Empty: requests without a user, or without the tag.
+   *
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
+
+  /**
+   * Current name of the key. Empty for users and tags.
+   *
+   * @generated from field: string key_name = 3;
+   */
+  keyName: string;
+
+  /**
+   * Requests that were answered.
+   *
+   * @generated from field: int64 requests = 4;
+   */
+  requests: bigint;
+
+  /**
+   * Requests that failed after they were admitted.
+   *
+   * @generated from field: int64 failed_requests = 5;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Input tokens of the answered requests.
+   *
+   * @generated from field: int64 input_tokens = 6;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Output tokens of the answered requests.
+   *
+   * @generated from field: int64 output_tokens = 7;
+   */
+  outputTokens: bigint;
+
+  /**
+   * The part of the input tokens that was served from a vendor's cache.
+   *
+   * @generated from field: int64 cached_tokens = 8;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * Credits charged, as an exact decimal string with up to six decimals.
+   *
+   * @generated from field: string credits = 9;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.UsageRow.
+ * Use `create(UsageRowSchema)` to create a new message.
+ */
+export declare const UsageRowSchema: GenMessage<UsageRow>;
+
+/**
+ * A page of usage, by day and then by subject.
+ *
+ * @generated from message chorus.admin.v1.ExportUsageResponse
+ */
+export declare type ExportUsageResponse = Message<"chorus.admin.v1.ExportUsageResponse"> & {
+  /**
+   * Identifier of the workspace.
+   *
+   * @generated from field: string workspace_id = 1;
+   */
+  workspaceId: string;
+
+  /**
+   * Name of the workspace.
+   *
+   * @generated from field: string workspace = 2;
+   */
+  workspace: string;
+
+  /**
+   * The rows.
+   *
+   * @generated from field: repeated chorus.admin.v1.UsageRow rows = 3;
+   */
+  rows: UsageRow[];
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 4;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ExportUsageResponse.
+ * Use `create(ExportUsageResponseSchema)` to create a new message.
+ */
+export declare const ExportUsageResponseSchema: GenMessage<ExportUsageResponse>;
+
+/**
  * Reports the usage of workspaces. Every call carries a token as `authorization: Bearer <token>`: the operator's or the
  * workspace's owner token.
  *
@@ -491,6 +670,17 @@ export declare const UsageService: GenService<{
     methodKind: "unary";
     input: typeof GetPerformanceRequestSchema;
     output: typeof GetPerformanceResponseSchema;
+  },
+  /**
+   * Returns what each key, end user or value of a tag used on each day, in pages, for billing and for finance. The
+   * credits of all rows are those of the ledger.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.ExportUsage
+   */
+  exportUsage: {
+    methodKind: "unary";
+    input: typeof ExportUsageRequestSchema;
+    output: typeof ExportUsageResponseSchema;
   },
   /**
    * Lists the keys that used the most credit over a period.
