@@ -34,6 +34,9 @@ const TABLES: readonly PartitionedTable[] = [
   { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
 ];
 
+/** Age of the counters of a capped subject from which they are dropped, in days. The longest period has 31. */
+const IDLE_DAYS = 40;
+
 /** Months or days after the current one whose partitions are created in advance, before anything is written to them. */
 const AHEAD = 2;
 
@@ -138,6 +141,10 @@ export async function arrangePartitions(pool: Pool, now: number, retentionDays: 
       }
     }
   }
+  // Counters that no request has touched for longer than a period are found again in the tables of usage.
+  await change(pool, (query) =>
+    query("delete from subject_periods where at < $1", [new Date(now - IDLE_DAYS * 86_400_000)]),
+  );
 }
 
 /** Names of the partitions of single months or days. */

@@ -236,6 +236,11 @@ test("check_books reports what exceeds a cap, and a charge that a subject does n
     const rows = await pool.query<{ check_name: string; subject: string }>("select * from check_books()");
     return rows.map(({ check_name, subject }) => `${check_name}: ${subject}`);
   };
+  // Counters that were dropped are found again in the tables of usage.
+  await pool.query("delete from subject_periods");
+  assert.equal((await admitIn(pool, "ws_1", "req_5", { hold: 1, subjects }))?.limit, "user:credits_per_day");
+  assert.equal(await admitIn(pool, "ws_1", "req_6", { hold: 0, subjects }), undefined);
+
   await pool.query("update caps set amount = 99");
   assert.deepEqual(await found(), ["cap: user:u credits day"]);
   await pool.query("update caps set amount = 100");

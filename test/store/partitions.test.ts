@@ -95,6 +95,20 @@ test("keeps outcomes for seven days, in a partition for each day", async (t) => 
   );
 });
 
+test("drops the counters of capped subjects that are idle for longer than a period", async (t) => {
+  const { pool } = await testDatabase(t);
+  for (const [subject, days] of [
+    ["user:idle", 40.1],
+    ["user:kept", 39.9],
+  ])
+    await pool.query(
+      `insert into subject_periods values ('ws_1', $1, $2, '{0,0,0,0,0}', '{0,0,0,0,0}', '{0,0,0,0,0}', '{0,0,0,0,0}')`,
+      [subject, new Date(NOW - Number(days) * 86_400_000)],
+    );
+  await arrangePartitions(pool, NOW, 400);
+  assert.deepEqual(await pool.query("select subject from subject_periods"), [{ subject: "user:kept" }]);
+});
+
 test("moves rows from the default partition to their month, and drops old months", async (t) => {
   const { pool } = await testDatabase(t);
   const times = ["2025-10-26", "2025-10-31", "2025-11-01", "2026-11-30", "2026-12-01", "2027-02-01"];

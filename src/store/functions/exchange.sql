@@ -75,6 +75,7 @@ begin
     else
       if g.id is not null and i."grant" = 0 then
         -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
+        delete from subject_holds h where h.workspace_id = i.workspace and h.grant_id = g.id;
         delete from grants where workspace_id = i.workspace and replica = by_replica;
         g := null;
       end if;
