@@ -14,6 +14,7 @@ import {
 import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
+import { checkUser, type Tags } from "../contract/subjects.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
@@ -30,7 +31,7 @@ export function createActivityAdmin(pool: Pool): ActivityAdmin {
   return { listGenerations: listGenerations(pool), listAudit: listAudit(pool) };
 }
 
-type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "keyName" | "streamed"> &
+type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "keyName" | "streamed" | "user"> &
   Pick<Generation, "inputTokens" | "outputTokens" | "cachedTokens" | "latencyMs"> & {
     /** Time of admission. */
     at: Date;
@@ -47,6 +48,7 @@ type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "keyName" |
     modelCalls: number | null;
     /** Score of the recorded outcome, 0 to 1; null without one. */
     score: number | null;
+    tags: Tags | null;
   };
 
 interface Search {
@@ -98,7 +100,7 @@ function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
          f.key_id as "keyId", coalesce(k.name, '') as "keyName", f.streamed, f.shape, f.effort, f.level,
          f.input_tokens as "inputTokens", f.output_tokens as "outputTokens", f.cached_tokens as "cachedTokens",
          f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason",
-         f.model_calls as "modelCalls", o.score
+         f.model_calls as "modelCalls", o.score, coalesce(f.end_user, '') as "user", f.tags
        from edge e left join found f on true
          left join outcomes o on o.workspace_id = $1 and o.created_at = f.created_at and o.id = f.id
          left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
@@ -119,16 +121,19 @@ interface Filter {
   /** As in GenerationRow, or `failed` for every request without an answer. */
   outcome: string;
   level: string;
+  user: string;
 }
 
 /** @throws Failure `invalid_request` with the field */
-function readFilter({ startTime, endTime, keyId, ended, level }: ListGenerationsRequest): Filter {
+function readFilter({ startTime, endTime, keyId, ended, level, user }: ListGenerationsRequest): Filter {
+  if (user !== "") checkUser("user", user);
   return {
     from: readTimestamp("from", startTime),
     to: readTimestamp("to", endTime),
     keyId,
     outcome: ended.case === "outcome" ? readEnum("outcome", OutcomeSchema, ended.value) : (ended.value ?? ""),
     level: readEnum("level", EffortSchema, level),
+    user,
   };
 }
 
@@ -147,7 +152,7 @@ function checkFilter({ keyId, outcome, level }: Filter): void {
  * @param values parameters of the statement; the first is the workspace
  */
 function conditionsOf(
-  { from, to, keyId, outcome, level }: Filter,
+  { from, to, keyId, outcome, level, user }: Filter,
   values: unknown[],
 ): { indexed: string[]; others: string[] } {
   const parameter = (value: unknown) => `$${values.push(value)}`;
@@ -160,6 +165,7 @@ function conditionsOf(
   if (outcome === "failed") others.push(FAILED);
   else if (outcome !== "") others.push(`outcome = ${parameter(outcome)}`);
   if (level !== "") others.push(`level = ${parameter(level)}`);
+  if (user !== "") others.push(`end_user = ${parameter(user)}`);
   return { indexed, others };
 }
 
@@ -182,7 +188,7 @@ function pageOfFound(
 }
 
 function generationMessage(row: GenerationRow): MessageInitShape<typeof GenerationSchema> {
-  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, score, ...rest } = row;
+  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, score, tags, ...rest } = row;
   // The store keeps the code of a failure in place of an outcome.
   const known = numberOf(OutcomeSchema, outcome);
   return {
@@ -197,6 +203,7 @@ function generationMessage(row: GenerationRow): MessageInitShape<typeof Generati
     finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
     ...(modelCalls === null ? {} : { modelCalls }),
     ...(score === null ? {} : { score }),
+    ...(tags ? { tags } : {}),
   };
 }
 

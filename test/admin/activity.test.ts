@@ -69,7 +69,8 @@ test("returns a request with its key and figures, without the fields for operato
 });
 
 test("returns the requests that match all filters", async (t) => {
-  const { activity } = await openWithGenerations(t);
+  const { activity, pool } = await openWithGenerations(t);
+  await pool.query("update generations set end_user = 'u', tags = '{\"team\": \"a\"}' where id = 'gen_8'");
   const own = Array.from({ length: 3_000 }, (_, i) => i).filter((i) => i % 7 !== 6);
   const failed = (i: number) => i % 50 === 0;
   const left = (i: number) => !failed(i) && i % 75 === 1;
@@ -85,12 +86,27 @@ test("returns the requests that match all filters", async (t) => {
     [failure("timed_out"), () => false],
     [{ startTime: at(START + 100_000), endTime: at(START + 200_000), level: Effort.LOW }, (i) => i >= 300 && i < 600],
     [{ keyId: "key_none" }, () => false],
+    [{ user: "u" }, (i) => i === 8],
+    [{ user: "v" }, () => false],
   ];
   for (const [i, [filter, keeps]] of cases.entries()) {
     const { found } = await all(activity, filter, 1_000);
     const expected = own.filter(keeps).map((i) => `gen_${i}`);
     assert.deepEqual(found.toSorted(), expected.toSorted(), `case ${i}`);
   }
+});
+
+test("shows for whom a request was made", async (t) => {
+  const { activity, pool } = await openWithGenerations(t, 2);
+  await pool.query("update generations set end_user = 'u', tags = '{\"team\": \"a\"}' where id = 'gen_1'");
+  const { generations } = await activity.listGenerations({ workspace: "one" });
+  assert.deepEqual(
+    generations.map(({ id, user, tags }) => [id, user, { ...tags }]),
+    [
+      ["gen_1", "u", { team: "a" }],
+      ["gen_0", "", {}],
+    ],
+  );
 });
 
 test("searches in bounded steps, and ends, when few requests match a filter", async (t) => {
@@ -111,6 +127,7 @@ test("refuses an invalid filter and names its field", async (t) => {
     [outcome(99 as Outcome), "outcome"],
     [failure("'; drop table generations"), "outcome"],
     [{ keyId: "\0" }, "key_id"],
+    [{ user: "\0" }, "user"],
     [{ pageSize: 1_001 }, "page_size"],
     [{ pageToken: "nonsense" }, "page_token"],
   ] as const) {

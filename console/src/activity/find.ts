@@ -86,7 +86,17 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       "level",
       "input_tokens",
       "cached_tokens",
-    ].concat(["output_tokens", "credits", "latency_ms", "outcome", "finish_reason", "model_calls", "score"]),
+    ].concat([
+      "output_tokens",
+      "credits",
+      "latency_ms",
+      "outcome",
+      "finish_reason",
+      "model_calls",
+      "score",
+      "user",
+      "tags",
+    ]),
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.id,
@@ -106,6 +116,8 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
       wordOf(FinishReasonSchema, row.finishReason),
       row.modelCalls ?? "",
       row.score ?? "",
+      row.user,
+      Object.keys(row.tags).length > 0 ? JSON.stringify(row.tags) : "",
     ]),
   ]);
   return isCut

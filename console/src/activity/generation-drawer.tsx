@@ -33,6 +33,16 @@ export function GenerationDrawer({ generation: row, close }: { generation: Gener
         <Detail name="Key" copy={row.keyId}>
           <Link to={pathOf("activity", { key: row.keyId })}>{row.keyName || row.keyId}</Link>
         </Detail>
+        {row.user !== "" && (
+          <Detail name="User" copy={row.user}>
+            {row.user}
+          </Detail>
+        )}
+        {Object.entries(row.tags).map(([name, value]) => (
+          <Detail key={name} name={`Tag ${name}`} copy={value}>
+            {value}
+          </Detail>
+        ))}
         <Detail name="Level">
           {wordOf(EffortSchema, row.level)}
           <span class="soft"> (effort {wordOf(EffortSchema, row.effort)})</span>

@@ -151,6 +151,20 @@ export declare type Generation = Message<"chorus.admin.v1.Generation"> & {
    * @generated from field: optional double score = 19;
    */
   score?: number | undefined;
+
+  /**
+   * The end user for whom the request was made; empty without one.
+   *
+   * @generated from field: string user = 20;
+   */
+  user: string;
+
+  /**
+   * Tags of the request.
+   *
+   * @generated from field: map<string, string> tags = 21;
+   */
+  tags: { [key: string]: string };
 };
 
 /**
@@ -236,6 +250,13 @@ export declare type ListGenerationsRequest = Message<"chorus.admin.v1.ListGenera
    * @generated from field: chorus.v1.Effort level = 8;
    */
   level: Effort;
+
+  /**
+   * Identifier of an end user. Empty: every user, and requests without one.
+   *
+   * @generated from field: string user = 10;
+   */
+  user: string;
 };
 
 /**
