@@ -93,6 +93,8 @@ async function runComposed(pool: Pool): Promise<void> {
   await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);
   await usage.getPerformance(hours, owner);
   await usage.listTopKeys({ startTime, endTime, pageSize: 3 }, owner);
+  await usage.exportUsage({ startTime, endTime }, owner);
+  await usage.exportUsage({ startTime, endTime, groupBy: MetricsGroupBy.USER }, owner);
   // Creates partitions, moves rows out of the default one, deletes rows of an old month, and drops partitions.
   for (const [id, at] of [
     ["gen_old", "2020-01-01"],

@@ -37,11 +37,10 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
       const key = await pool.tx(async (query) => {
         const { id: workspaceId } = await findWorkspace(query, actor, workspace);
         const id = `key_${randomBytes(12).toString("hex")}`;
-        const [row] = await query<KeyRow>(INSERT, [
+        const row = await insertKey(query, [
           ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
           ...[fixedTags, forbidsTags],
         ]);
-        if (!row) throw new Failure("unknown_entity", { field: "workspace" });
         const details = { id, name, scopes, expires_at: expiry, ...(tags ? tagDetails(row) : {}) };
         await record(query, actor, workspaceId, "key.create", details);
         return row;
@@ -83,11 +82,19 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
   };
 }
 
-const INSERT = `with k as (
-    insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at, fixed_tags,
-      forbids_tags)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
-  select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`;
+/** @param values of the columns, in their order */
+async function insertKey(query: Query, values: readonly unknown[]): Promise<KeyRow> {
+  const [row] = await query<KeyRow>(
+    `with k as (
+       insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at, fixed_tags,
+         forbids_tags)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
+     select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
+    values,
+  );
+  if (!row) throw new Failure("unknown_entity", { field: "workspace" });
+  return row;
+}
 
 function readScope(number: number, i: number): string {
   const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);

@@ -122,7 +122,7 @@ test("encodes counts with all digits, times as RFC 3339 and a missing limit as n
     '{"workspace":"default","tier":"free","as_of":"2026-01-31T12:00:00.500Z",' +
       '"windows":{"minute":{"resets_at":"2026-01-31T12:00:00.500Z",' +
       `"requests":${used},"input_tokens":{"limit":5,"used":6,"remaining":0},"output_tokens":${used}}},` +
-      '"concurrent_requests":{"limit":null,"used":0,"remaining":null},"credit":null,"spend_limits":[]}',
+      '"concurrent_requests":{"limit":null,"used":0,"remaining":null},"credit":null,"spend_limits":[],"caps":[]}',
   );
   const metrics = create(MetricsResponseSchema, {
     startTime: at,
