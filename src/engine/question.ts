@@ -62,6 +62,8 @@ export interface Finish {
   cachedTokens: number;
   /** Catalogue name of the model that answered; for operators only. */
   model: string | undefined;
+  /** What answered, as its vendor names it; undefined if it names nothing. */
+  version?: string | undefined;
   /** In the two JSON shapes: the object as JSON text, or the text `null` when there is none. */
   structured?: string;
   /** Why there is no object. */

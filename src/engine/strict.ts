@@ -73,6 +73,7 @@ export async function* strictAnswer(engine: Engine, question: Question, signal: 
         outputTokens,
         cachedTokens: result.end.usage?.cachedTokens ?? 0,
         model: result.end.model,
+        version: result.end.version,
         structured: checked.text,
       };
       return;

@@ -138,6 +138,7 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
       outputTokens: meter.tokens,
       cachedTokens: end?.usage?.cachedTokens ?? 0,
       model: end?.model,
+      version: end?.version,
     };
     if (shape === "extract") {
       const { structured, error } = extractObject(this.#text + rest);

@@ -102,11 +102,11 @@ async function settleLease(
 function authorship(
   { id, choice: { kind }, checked: { shape }, finish, delivered, drafted }: Progress,
   model: string,
-  { members }: Engine["models"],
+  { fingerprintOf }: Engine["models"],
 ): Pick<Settlement, "ability" | "fingerprint" | "drafts"> {
-  const fingerprintOf = (name: string) => members.find((member) => member.name === name)?.fingerprint;
   const text = shape === "text" ? delivered : (finish?.structured ?? "");
-  const drafts = draftsRecord({ generation: id, kind, shape, text, model, drafted, fingerprintOf });
-  const fingerprint = fingerprintOf(model);
+  const version = finish?.version;
+  const drafts = draftsRecord({ generation: id, kind, shape, text, model, version, drafted, fingerprintOf });
+  const fingerprint = fingerprintOf(model, version);
   return { ability: abilityOf(kind), ...(fingerprint ? { fingerprint } : {}), ...(drafts ? { drafts } : {}) };
 }

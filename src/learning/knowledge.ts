@@ -6,7 +6,7 @@ import type { Pool } from "../store/pool.ts";
 import type { InternalErrors } from "../telemetry/internal-errors.ts";
 import { fitAccuracies, type PairCount } from "./fit.ts";
 
-/** Sums of one pair of models and ability, as the table `model_duels` has them. */
+/** Sums of one pair of models and ability, of the versions that their vendors serve now. */
 export interface Duel {
   one: string;
   oneFingerprint: string;
@@ -83,12 +83,21 @@ export function startLearning(
   };
 }
 
-/** Reads the sums of all pairs: at most one row for two entries of the catalogue and an ability. */
+/**
+ * Reads the sums of all pairs: at most one row for two entries of the catalogue and an ability. Sums of a version that
+ * the vendor no longer serves are under a fingerprint that no entry has.
+ */
 export function readDuels(pool: Pick<Pool, "query">): Promise<Duel[]> {
   return pool.query<Duel>(
-    `select one, one_fingerprint as "oneFingerprint", other, other_fingerprint as "otherFingerprint", ability,
-       wins::float8 as wins, losses::float8 as losses
-     from model_duels where wins + losses > 0`,
+    `with current as (
+       select distinct on (model, entry) model, entry, served from served_versions order by model, entry, noted_at desc)
+     select d.one, coalesce(a.entry, d.one_fingerprint) as "oneFingerprint", d.other,
+       coalesce(b.entry, d.other_fingerprint) as "otherFingerprint", d.ability,
+       sum(d.wins)::float8 as wins, sum(d.losses)::float8 as losses
+     from model_duels d
+     left join current a on a.model = d.one and a.served = d.one_fingerprint
+     left join current b on b.model = d.other and b.served = d.other_fingerprint
+     where d.wins + d.losses > 0 group by 1, 2, 3, 4, 5`,
   );
 }
 

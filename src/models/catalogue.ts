@@ -69,6 +69,11 @@ export interface Catalogue {
   readonly offline: boolean;
   /** All models, in the order of the configuration. */
   readonly members: readonly Member[];
+  /**
+   * Identifies what has answered: the entry of a model with the version that its vendor has named, if it names one;
+   * undefined for an unknown model.
+   */
+  fingerprintOf(model: string, version: string | undefined): string | undefined;
   /** The state of each model, as this process knows it. */
   load(): ModelState[];
   /** Closes all connections to vendors; running calls fail. */
@@ -108,14 +113,10 @@ export function createCatalogue(
     const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
     const breaker = new Breaker();
     loads.push(() => ({
-      model: entry.name,
-      tier: entry.tier,
-      vendor: entry.vendor,
+      ...{ model: entry.name, tier: entry.tier, vendor: entry.vendor },
       ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
-      isOpen: !breaker.isClosed,
-      failedShare: breaker.failedShare,
-      firstTextMs: latency.quantiles(),
-      served: served.last(entry),
+      ...{ isOpen: !breaker.isClosed, failedShare: breaker.failedShare },
+      ...{ firstTextMs: latency.quantiles(), served: served.last(entry) },
     }));
     const options: ResilientOptions = {
       timeouts,
@@ -142,6 +143,7 @@ export function createCatalogue(
   return {
     offline: members.every(({ vendor }) => vendor === "offline"),
     members,
+    fingerprintOf: served.fingerprintOf,
     load: () => loads.map((read) => read()),
     close: http.close,
   };

@@ -8,3 +8,8 @@ import type { ModelEntry } from "./port/entry.ts";
 export function fingerprintOf({ vendor, model, baseUrl = "", thinks = false }: ModelEntry): string {
   return hash("sha256", JSON.stringify([vendor, model, baseUrl, thinks])).slice(0, 8);
 }
+
+/** Identifies what an entry asks together with the version that its vendor serves, in 8 hexadecimal digits. */
+export function versionFingerprint(entry: string, version: string): string {
+  return hash("sha256", `${entry} ${version}`).slice(0, 8);
+}

@@ -13,13 +13,17 @@ export interface DraftsRecord {
   a: number;
   /** Digest of each group's answer; null if its form is not known. */
   g: (string | null)[];
-  /** Drafts: name of the model, fingerprint of its entry, group; null for a draft without a form. */
+  /** Drafts: name of the model, fingerprint of its entry and version, group; null for a draft without a form. */
   d: [model: string, fingerprint: string | null, group: number | null][];
 }
 
 /** The drafts of a panel, as the engine reports them. */
 export interface Drafted {
-  readonly drafts: readonly { readonly model: string; readonly canonical: string | undefined }[];
+  readonly drafts: readonly {
+    readonly model: string;
+    readonly version?: string | undefined;
+    readonly canonical: string | undefined;
+  }[];
   /** Place of the draft that is the answer, or nearest to a merged one; undefined: another model has written it. */
   readonly chosen: number | undefined;
 }
@@ -31,12 +35,13 @@ export interface Answer {
   readonly shape: Shape;
   /** Of a JSON shape: the object. */
   readonly text: string;
-  /** Name of the model that answered. */
+  /** Name of the model that answered, and its version, as the vendor names it. */
   readonly model: string;
+  readonly version?: string | undefined;
   /** Undefined: one model was asked. */
   readonly drafted: Drafted | undefined;
-  /** The fingerprint of a model's entry; undefined for an unknown model. */
-  fingerprintOf(model: string): string | undefined;
+  /** The fingerprint of a model's entry and version; undefined for an unknown model. */
+  fingerprintOf(model: string, version: string | undefined): string | undefined;
 }
 
 /** Most bytes of a record. The drafts that come last are left out of a larger one. */
@@ -44,7 +49,7 @@ const MAX_BYTES = 300;
 
 /** @returns undefined if there is nothing to compare: one model has answered in prose */
 export function draftsRecord(answer: Answer): DraftsRecord | undefined {
-  const { generation, kind, shape, model, drafted, fingerprintOf } = answer;
+  const { generation, kind, shape, model, version, drafted, fingerprintOf } = answer;
   const name = formName(kind, shape);
   if (name === undefined && !drafted) return undefined;
   const groups: (string | undefined)[] = [];
@@ -53,14 +58,18 @@ export function draftsRecord(answer: Answer): DraftsRecord | undefined {
     const known = groups.indexOf(of);
     return known >= 0 ? known : groups.push(of) - 1;
   };
-  const entry = (by: string, group: number | null): DraftsRecord["d"][number] => [by, fingerprintOf(by) ?? null, group];
-  const d = (drafted?.drafts ?? []).map(({ model, canonical }) =>
-    entry(model, name && canonical !== undefined ? groupOf(formOfCanonical(name, canonical)) : null),
+  const entry = (by: string, of: string | undefined, group: number | null): DraftsRecord["d"][number] => [
+    by,
+    fingerprintOf(by, of) ?? null,
+    group,
+  ];
+  const d = (drafted?.drafts ?? []).map(({ model, version, canonical }) =>
+    entry(model, version, name && canonical !== undefined ? groupOf(formOfCanonical(name, canonical)) : null),
   );
   const a = groupOf(formOfAnswer(answer, name)) ?? groups.push(undefined) - 1;
   // A judge that agrees with its own draft counts once.
   const isDraft = drafted?.chosen !== undefined || d.some(([by, , group]) => by === model && group === a);
-  if (!isDraft) d.unshift(entry(model, a));
+  if (!isDraft) d.unshift(entry(model, version, a));
   const g = groups.map((each) => (each === undefined ? null : digestOf(generation, each)));
   const record = { ...(name ? { f: name } : {}), a, g, d };
   while (sizeOf(record) > MAX_BYTES && d.length > 1) d.pop();

@@ -14,7 +14,7 @@ import { isSettlementRow, PostJournal } from "../admission/post-journal.ts";
 import { postLog } from "../admission/poster.ts";
 import { keepAlerts } from "../alerts/alerts.ts";
 import { createWebhooks, type Webhooks } from "../alerts/webhook.ts";
-import { type Config, ConfigError } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { listenError } from "../config/listen-error.ts";
 import { createSettingsReader, type Settings } from "../config/settings.ts";
 import { VERSION } from "../contract/version.ts";
@@ -26,8 +26,7 @@ import { createTokenizer } from "../engine/tokens/tokens.ts";
 import type { GenerationParts } from "../generate/generate.ts";
 import { createInFlight, type InFlight } from "../generate/in-flight.ts";
 import { type Learning, startLearning } from "../learning/knowledge.ts";
-import { refereeProblem, startReferee } from "../learning/referee.ts";
-import { createCatalogue, type Member } from "../models/catalogue.ts";
+import { startReferee } from "../learning/referee.ts";
 import { createForeignNames } from "../names/foreign-names.ts";
 import { createOwnNames, type OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
@@ -48,6 +47,7 @@ import type { ConnectionOptions } from "../transport/socket/connections.ts";
 import { listen, listenBoth } from "../transport/socket/listen.ts";
 import { announce } from "./announce.ts";
 import { firstRun } from "./first-run.ts";
+import { checkReferee, modelsMaker } from "./models.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { drainServers } from "./shutdown.ts";
@@ -186,20 +186,12 @@ function startAlerts({ config, log, telemetry, names, stack }: Context, { mainte
  * @returns `generation`: what a request that begins now is answered with
  */
 function createReloadable(
-  { config, log, telemetry, errors, names, stack }: Context,
+  context: Context,
   { maintenance }: Store,
   given: Omit<GenerationParts, "engine" | "search" | "rates" | "referee">,
 ): { generation: () => GenerationParts; learning: Learning | undefined } {
-  const modelsOf = ({ models }: Settings) =>
-    createCatalogue(models, config.timeouts, {
-      connections: config.connections.vendors,
-      names,
-      onCall: telemetry.modelCall,
-      onVersion: (model, { version, isExpected }) =>
-        log[isExpected ? "info" : "warn"]({ model, version }, isExpected ? "a model answers" : "another model answers"),
-      onRefusal: telemetry.modelCallRefused,
-      errors,
-    });
+  const { config, log, telemetry, errors, names, stack } = context;
+  const modelsOf = modelsMaker(context, maintenance);
   const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
   const learning =
     config.learning.from === "off"
@@ -253,13 +245,6 @@ function createReloadable(
   if (primary) primary.onReload(() => reloading.request());
   else process.on("SIGHUP", () => reloading.request());
   return { generation: () => current, learning };
-}
-
-/** @throws ConfigError for a model that cannot be the referee */
-function checkReferee(members: readonly Member[], name: string, log: Log): void {
-  const found = refereeProblem(members, name);
-  if (found?.isCertain) throw new ConfigError(`CHORUS_REFEREE: ${found.problem}. Name the most accurate model.`);
-  if (found) log.warn({ model: name }, `CHORUS_REFEREE: ${found.problem}`);
 }
 
 /** Starts the public and the internal listener. @returns addresses that work from this machine */

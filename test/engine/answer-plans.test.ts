@@ -23,7 +23,12 @@ function engineOf(fast: Says[], strong: Says[]) {
     return { tier, vendor: `v${i}`, model };
   };
   const catalogue = catalogueOf(...fast.map(member("fast")), ...strong.map(member("strong")));
-  const models: Catalogue = { ...catalogue, load: () => [], close: async () => {} };
+  const models: Catalogue = {
+    ...catalogue,
+    fingerprintOf: () => undefined,
+    load: () => [],
+    close: async () => {},
+  };
   return {
     engine: { models, tokenizer, validators },
     models: fakes,

@@ -5,11 +5,11 @@ const QUESTION = "What is the capital of France? (a) Lyon (b) Paris (c) Rome";
 
 export type Panel = Awaited<ReturnType<typeof startPanel>>;
 
-/** The models of Anthropic are right, and no other. */
-export function scriptAnthropicRight(panel: Panel): void {
+/** The models of Anthropic are right, and no other. @param version what Anthropic says has answered */
+export function scriptAnthropicRight(panel: Panel, version = "scripted"): void {
   panel.script({
     openai: { draft: { text: "Answer: (a)" } },
-    anthropic: { draft: { text: "Answer: (b)" } },
+    anthropic: { draft: { text: "Answer: (b)", version } },
     google: { draft: { text: "Answer: (c)" } },
   });
 }

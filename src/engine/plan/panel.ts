@@ -126,7 +126,7 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
-    const reported = inOrder().map(({ end, canonical }) => ({ model: end.model, canonical }));
+    const reported = inOrder().map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
     call.onDrafts?.(reported, verdict && inOrder().indexOf(verdict.chosen));
     if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
     if (!verdict) throw new UndecidedError(inOrder(), causes);

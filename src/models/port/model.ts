@@ -72,6 +72,8 @@ export interface ModelCall {
 export interface DraftReport {
   /** Name in the catalogue. */
   readonly model: string;
+  /** What answered, as the vendor names it. */
+  readonly version?: string | undefined;
   /** Canonical form by which drafts are compared; undefined if the draft has none. */
   readonly canonical: string | undefined;
 }

@@ -1,0 +1,52 @@
+import { type Config, ConfigError } from "../config/config.ts";
+import type { Settings } from "../config/settings.ts";
+import { refereeProblem } from "../learning/referee.ts";
+import { startVersionNotes } from "../learning/versions.ts";
+import { type Catalogue, createCatalogue, type Member } from "../models/catalogue.ts";
+import type { OwnNames } from "../names/own-names.ts";
+import type { Pool } from "../store/pool.ts";
+import type { InternalErrors } from "../telemetry/internal-errors.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+
+interface Parts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly telemetry: Telemetry;
+  readonly errors: InternalErrors;
+  readonly names: OwnNames;
+  /** Takes what has to be stopped. */
+  readonly stack: AsyncDisposableStack;
+}
+
+/**
+ * Makes the models of settings. Tells the log and the database when another version of a model answers than before.
+ * @param pool for the versions
+ */
+export function modelsMaker({ config, log, telemetry, errors, names, stack }: Parts, pool: Pick<Pool, "query">) {
+  const versions = startVersionNotes(pool, errors);
+  stack.defer(() => versions.stop());
+  return ({ models }: Settings): Catalogue => {
+    const catalogue = createCatalogue(models, config.timeouts, {
+      connections: config.connections.vendors,
+      names,
+      onCall: telemetry.modelCall,
+      onVersion(model, { version, isExpected }) {
+        log[isExpected ? "info" : "warn"]({ model, version }, isExpected ? "a model answers" : "another model answers");
+        const entry = catalogue.fingerprintOf(model, undefined);
+        const served = catalogue.fingerprintOf(model, version);
+        if (entry && served) versions.note(model, { entry, served });
+      },
+      onRefusal: telemetry.modelCallRefused,
+      errors,
+    });
+    return catalogue;
+  };
+}
+
+/** @throws ConfigError for a model that cannot be the referee */
+export function checkReferee(members: readonly Member[], name: string, log: Log): void {
+  const found = refereeProblem(members, name);
+  if (found?.isCertain) throw new ConfigError(`CHORUS_REFEREE: ${found.problem}. Name the most accurate model.`);
+  if (found) log.warn({ model: name }, `CHORUS_REFEREE: ${found.problem}`);
+}
