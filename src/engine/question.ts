@@ -76,8 +76,8 @@ export interface Engine {
   models: Catalogue;
   tokenizer: Tokenizer;
   validators: Validators;
-  /** What has been learned of the models. Absent: nothing. */
-  knowledge?: Knowledge;
+  /** Gives what has been learned of the models so far. Absent: nothing. */
+  knowledge?: () => Knowledge;
 }
 
 /** Most tokens that the answer may have. The lease holds credit for at most `MAX_OUTPUT_TOKENS`. */
@@ -102,7 +102,7 @@ export function planOf(
   if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
   const { continues, messages } = question.conversation;
   const hasImages = messages.some(({ images }) => images?.length);
-  return choosePlan(engine.models, { ...question, continues, hasImages, read, knowledge: engine.knowledge }, steps);
+  return choosePlan(engine.models, { ...question, continues, hasImages, read, knowledge: engine.knowledge?.() }, steps);
 }
 
 /** The call that every model of a plan gets. */

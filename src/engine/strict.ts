@@ -32,7 +32,7 @@ export async function* strictAnswer(engine: Engine, question: Question, signal: 
   const steps = new Steps();
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
-  const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge);
+  const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge?.());
   const single = (kind: string, tier: Tier) =>
     withStep(inTurn(tierFirst(ranked, tier)), { kind, role: tier, streamed: false }, steps);
   const read = (text: string) => {

@@ -26,6 +26,7 @@ const STEP = 1e-9;
 
 /** What has been learned of the models of a catalogue, which the process follows. */
 export interface Learning {
+  /** What has been learned so far. */
   readonly knowledge: Knowledge;
   /** Reads the sums and learns from them. Also call it when the catalogue has changed. Never rejects. */
   refresh(): Promise<void>;
@@ -44,7 +45,7 @@ export function startLearning(
 ): Learning {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let learned: ReadonlyMap<string, Learned> = new Map();
+  let knowledge: Knowledge = () => undefined;
   let last: Promise<void> = Promise.resolve();
 
   async function read(): Promise<void> {
@@ -56,7 +57,7 @@ export function startLearning(
         // A fit of many models takes a millisecond.
         await turn();
       }
-      learned = next;
+      knowledge = (model, ability) => next.get(keyOf(model, ability));
     } catch (error) {
       errors.add("learning", error);
     }
@@ -73,7 +74,9 @@ export function startLearning(
     }
   })();
   return {
-    knowledge: (model, ability) => learned.get(keyOf(model, ability)),
+    get knowledge() {
+      return knowledge;
+    },
     refresh,
     async stop() {
       stopping.abort();

@@ -10,9 +10,9 @@ export interface Learned {
 }
 
 /**
- * What has been learned of the models.
+ * What has been learned of the models up to a time. When more is learned, there is another function.
  * @param model name in the catalogue
- * @returns undefined if nothing is known. Is called for each model of each request, so it must be quick.
+ * @returns undefined if nothing is known
  */
 export type Knowledge = (model: string, ability: Ability) => Learned | undefined;
 
@@ -48,20 +48,21 @@ export function callPrice({ price }: Pick<Member, "price">, inputTokens = USUAL.
  * published one. Figures of different tests are not comparable: if one source knows all models, only it is used, and
  * published figures are used in no other case.
  */
-export function rank(members: readonly Member[], ability: Ability, knowledge?: Knowledge): Ranking {
-  // What is learned changes while the service runs.
-  if (knowledge) return ranked(members, ability, knowledge);
-  const known = rankings.get(members) ?? new Map<Ability, Ranking>();
-  rankings.set(members, known);
-  const ranking = known.get(ability) ?? ranked(members, ability);
+export function rank(members: readonly Member[], ability: Ability, knowledge: Knowledge = NOTHING): Ranking {
+  const ofKnowledge = rankings.get(knowledge) ?? new WeakMap<readonly Member[], Map<Ability, Ranking>>();
+  rankings.set(knowledge, ofKnowledge);
+  const known = ofKnowledge.get(members) ?? new Map<Ability, Ranking>();
+  ofKnowledge.set(members, known);
+  const ranking = known.get(ability) ?? ranked(members, ability, knowledge);
   known.set(ability, ranking);
   return ranking;
 }
 
-/** Rankings without learning, by the list of models. To rank six models takes 2 µs. */
-const rankings = new WeakMap<readonly Member[], Map<Ability, Ranking>>();
+const NOTHING: Knowledge = () => undefined;
+/** Rankings by what was learned and by the list of models. To rank six models takes 2 µs. */
+const rankings = new WeakMap<Knowledge, WeakMap<readonly Member[], Map<Ability, Ranking>>>();
 
-function ranked(members: readonly Member[], ability: Ability, knowledge?: Knowledge): Ranking {
+function ranked(members: readonly Member[], ability: Ability, knowledge: Knowledge): Ranking {
   const known = accuraciesOf(members.filter(isOnline), ability, knowledge);
   const rated = members.map(({ accuracy: _, published: __, ...member }): Ranked => {
     const own = known.get(member.name);
@@ -87,7 +88,7 @@ function isDearer(one: Ranked, other: Ranked): boolean {
 function accuraciesOf(
   members: readonly Member[],
   ability: Ability,
-  knowledge: Knowledge | undefined,
+  knowledge: Knowledge,
 ): ReadonlyMap<string, Learned> {
   const from = (source: (member: Member) => Learned | undefined) =>
     new Map(
@@ -101,7 +102,7 @@ function accuraciesOf(
     return own === undefined ? undefined : { accuracy: own, sentence: "stated in the catalogue" };
   });
   if (stated.size === members.length) return stated;
-  const learned = from(({ name }) => knowledge?.(name, ability));
+  const learned = from(({ name }) => knowledge(name, ability));
   if (learned.size === members.length) return learned;
   if (stated.size + learned.size > 0) return new Map([...learned, ...stated]);
   const published = from(({ published }) => {

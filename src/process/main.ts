@@ -199,7 +199,7 @@ function createReloadable(
       : startLearning(maintenance, () => current.engine.models.members, { errors });
   stack.defer(() => learning?.stop());
   const engine = {
-    ...(learning ? { knowledge: learning.knowledge } : {}),
+    ...(learning ? { knowledge: () => learning.knowledge } : {}),
     models: modelsOf(config),
     tokenizer: createTokenizer(),
     validators: createValidators(),

@@ -62,6 +62,8 @@ test("keeps the order of tiers until the wins prove another one, and forgets a c
   await set(14, 7);
   assert.match(learning.knowledge("quick", "maths")?.sentence ?? "", /^learned from 21 graded disagreements$/);
   assert.ok(order().indexOf("slow") < order().indexOf("quick"), order().join());
+  const before = rank(models, "maths", learning.knowledge);
+  assert.equal(rank(models, "maths", learning.knowledge), before, "ranked once until more is learned");
   await set(18, 6);
   assert.ok(order().indexOf("quick") < order().indexOf("slow"), order().join());
   assert.equal(learning.knowledge("quick", "code"), undefined);
