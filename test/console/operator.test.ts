@@ -4,7 +4,9 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
+import { openPool } from "../../src/store/pool.ts";
 import { fixture } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 import { openConsole, skipReason, visit } from "./chromium.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -76,6 +78,43 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await page.getByText("credit purchase").waitFor();
     assert.deepEqual(problems, []);
     await page.context().close();
+  });
+
+  test("show what is learned, and forget it when asked", async ({ console: { open, service, problems } }) => {
+    // Each answer tells the service which version of its model answers.
+    for (const effort of ["low", "high"]) {
+      const response = await service.post("/v1/generate", { prompt: "Write a poem about rain.", effort });
+      assert.equal(response.status, 200);
+    }
+    const pool = openPool(service.databaseUrl, { max: 1 });
+    const sums = () => pool.query("select from model_duels");
+    try {
+      await until(async () => (await pool.query("select from served_versions")).length === 2);
+      await pool.query(
+        `insert into model_duels select a.model, a.served, b.model, b.served, 'maths', 1200, 34
+         from served_versions a join served_versions b on a.model < b.model`,
+      );
+      const page = await open("/console/operator/models");
+      await enter(page, service.operatorToken);
+      const table = page.getByRole("region", { name: "Learned" });
+      await table.getByRole("rowheader", { name: "openai-strong" }).waitFor();
+      const reset = page.getByRole("button", { name: "Reset…" });
+      await reset.click();
+      const dialog = page.getByRole("dialog", { name: "Reset what is learned?" });
+      await dialog.getByRole("button", { name: "Keep it" }).click();
+      await dialog.waitFor({ state: "detached" });
+      assert.equal((await sums()).length, 1);
+      await reset.click();
+      await dialog.getByRole("button", { name: "Reset", exact: true }).click();
+      await page.getByText("Forgot 1,234 graded disagreements.").waitFor();
+      await page.getByText("No disagreement of models is graded yet.").waitFor();
+      assert.equal(await reset.count(), 0);
+      assert.equal((await sums()).length, 0);
+      assert.deepEqual(problems, []);
+      await page.context().close();
+    } finally {
+      await pool.end();
+    }
   });
 
   test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
