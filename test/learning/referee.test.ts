@@ -6,7 +6,7 @@ import { refereeProblem } from "../../src/learning/referee.ts";
 import type { Member } from "../../src/models/catalogue.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
-import { startPanel } from "../helpers/panel.ts";
+import { PRICE, startPanel } from "../helpers/panel.ts";
 import { until } from "../helpers/until.ts";
 import type { Reply, VendorCall } from "../helpers/vendors.ts";
 import { graded, type Panel } from "./grading.ts";
@@ -20,7 +20,7 @@ const referee = (usdPerDay: number, share = 1) => ({
 const isGrading = ({ body }: VendorCall) => body.includes("You grade answers");
 
 /** Each vendor has another answer. Google's grades as `grade` says. */
-function script(panel: Panel, grade: (call: VendorCall) => Reply): void {
+function script(panel: Panel, grade: (call: VendorCall) => Reply | Promise<Reply>): void {
   for (const [kind, text] of [
     ["openai", "Answer: (a)"],
     ["anthropic", "Answer: (b)"],
@@ -36,15 +36,35 @@ function right({ body }: VendorCall): Reply {
   return { text: `Paris is the capital.\nVerdict: ${letter}` };
 }
 
-const ask = (panel: Panel) => panel.ask({ prompt: QUESTION, effort: "medium" });
-const counts = async (panel: Panel) =>
+const ask = (panel: Panel, on = panel.service) => panel.ask({ prompt: QUESTION, effort: "medium" }, on);
+const counts = async (panel: Panel, on = panel.service): Promise<Record<string, number>> =>
   Object.fromEntries(
     [
-      ...(await (await fetch(`${panel.service.rpcUrl}/metrics`)).text()).matchAll(
-        /^chorus_referee\w+\{.*?"(\w+)".*\} (\d+)$/gm,
-      ),
+      ...(await (await fetch(`${on.rpcUrl}/metrics`)).text()).matchAll(/^chorus_referee\w+\{.*?"(\w+)".*\} (\d+)$/gm),
     ].map(([, name, n]) => [name, Number(n)]),
   );
+
+const duels = async (panel: Panel) => {
+  const rows = await panel.pool.query<{ line: string }>(
+    `select concat_ws(' ', one, other, ability, wins, losses) as line from model_duels
+     where wins + losses > 0 order by 1`,
+  );
+  return rows.map(({ line }) => line);
+};
+
+/** What callers were charged, what their answers cost, and what the referee has spent, in USD. */
+async function books(panel: Panel) {
+  const [row] = await panel.pool.query<{ charged: bigint; price: bigint; differences: bigint; usd: number }>(
+    `select (select -sum(granted_micro + purchased_micro) from ledger where kind <> 'grant')::bigint as charged,
+       (select sum(credits_micro) from generations)::bigint as price,
+       (select count(*) from check_books(null)) as differences,
+       (select coalesce(sum(nano_usd), 0)::float8 / 1e9 from referee_days) as usd`,
+  );
+  return row ?? assert.fail();
+}
+
+/** What a verdict of `right` costs: ten tokens in and five out, as the vendor reports. */
+const VERDICT_USD = (10 * PRICE.input + 5 * PRICE.output) / 1e6;
 
 async function tables(panel: Panel): Promise<string> {
   const names = await panel.pool.query<{ name: string }>(
@@ -65,37 +85,23 @@ test("grades drafts that disagree at no charge, stores no text, and gives way to
   const { id, usage } = await ask(panel);
   const credits = Number(usage.credits);
   await until(async () => (await graded(panel)) > 0);
-  const duels = () =>
-    panel.pool.query<{ line: string }>(
-      `select concat_ws(' ', one, other, ability, wins, losses) as line from model_duels
-       where wins + losses > 0 order by 1`,
-    );
-  assert.deepEqual(
-    (await duels()).map(({ line }) => line),
-    [
-      "member-anthropic-fast member-openai-fast knowledge 1 0",
-      "member-anthropic-fast member-openai-strong knowledge 1 0",
-    ],
-  );
+  assert.deepEqual(await duels(panel), [
+    "member-anthropic-fast member-openai-fast knowledge 1 0",
+    "member-anthropic-fast member-openai-strong knowledge 1 0",
+  ]);
   // The caller pays for the request only, and the budget of the day has the price of one call.
-  const [booked] = await panel.pool.query<{ charged: bigint; price: bigint; differences: bigint; usd: number }>(
-    `select (select -sum(granted_micro + purchased_micro) from ledger where kind <> 'grant')::bigint as charged,
-       (select sum(credits_micro) from generations)::bigint as price,
-       (select count(*) from check_books(null)) as differences,
-       (select sum(nano_usd)::float8 / 1e9 from referee_days) as usd`,
-  );
-  assert.equal(booked?.charged, booked?.price);
-  assert.equal(booked?.price, BigInt(Math.round(credits * 1e6)));
-  assert.equal(booked?.differences, 0n);
-  // Ten tokens in and five out, as the vendor reports.
-  assert.ok(Math.abs((booked?.usd ?? 0) - (10 * 2 + 5 * 8) / 1e6) < 1e-9, `${booked?.usd}`);
+  const { charged, price, differences, usd } = await books(panel);
+  assert.equal(charged, price);
+  assert.equal(price, BigInt(Math.round(credits * 1e6)));
+  assert.equal(differences, 0n);
+  assert.ok(Math.abs(usd - VERDICT_USD) < 1e-9, `${usd}`);
   assert.doesNotMatch(await tables(panel), /paris|lyon|verdict/i);
   assert.doesNotMatch(panel.service.output(), /paris|lyon|verdict/i);
 
   await panel.pool.query("select record_grades(workspace_id, id, created_at, '{}') from outcomes");
-  assert.equal((await duels()).length, 2, "graded once");
+  assert.equal((await duels(panel)).length, 2, "graded once");
   assert.equal((await panel.service.post(`/v1/generations/${id}/outcome`, { expected: "c" })).status, 200);
-  assert.deepEqual(await duels(), []);
+  assert.deepEqual(await duels(panel), []);
 });
 
 test("answers at once while the referee hangs, drops what does not fit, and stops cleanly", async (t) => {
@@ -144,6 +150,46 @@ test("keeps the budget of a day exactly over replicas", async (t) => {
   assert.equal(await budgets[0]?.reserve(0.9), undefined);
   assert.ok(await budgets[1]?.reserve(0.89));
   assert.equal(await spent(), 1_000_000_000n);
+});
+
+test("grades on several services at once within one budget, and charges callers nothing", async (t) => {
+  // The highest price of a call is $0.33, so there is room for two at a time.
+  const panel = await startPanel(t, referee(0.7));
+  const services = [panel.service, await panel.start(), await panel.start()];
+  const gate = Promise.withResolvers<void>();
+  script(panel, async (call) => {
+    await gate.promise;
+    return right(call);
+  });
+  const total = async (end: string) => {
+    const all = await Promise.all(services.map((on) => counts(panel, on)));
+    return all.reduce((sum, each) => sum + (each[end] ?? 0), 0);
+  };
+  const grading = () => panel.vendors.google.calls.filter(isGrading).length;
+  await Promise.all(services.map((on) => ask(panel, on)));
+  await until(async () => (await total("over_budget")) === 1 && grading() === 2);
+  const reserved = (await books(panel)).usd;
+  assert.ok(reserved > 0.6 && reserved < 0.7, `${reserved}`);
+  gate.resolve();
+  await until(async () => (await total("graded")) === 2);
+
+  const asked = 6;
+  await Promise.all(services.flatMap((on) => Array.from({ length: asked }, () => ask(panel, on))));
+  const all = services.length * (1 + asked);
+  await until(async () => (await total("graded")) + (await total("over_budget")) === all);
+  const verdicts = await total("graded");
+  assert.ok(verdicts >= 4, `${verdicts}`);
+  assert.equal(grading(), verdicts, "no call without a reservation");
+  assert.deepEqual(await duels(panel), [
+    `member-anthropic-fast member-openai-fast knowledge ${verdicts} 0`,
+    `member-anthropic-fast member-openai-strong knowledge ${verdicts} 0`,
+  ]);
+  assert.deepEqual(await Promise.all(services.map((on) => on.stop())), [0, 0, 0]);
+  const { charged, price, differences, usd } = await books(panel);
+  assert.ok(Math.abs(usd - verdicts * VERDICT_USD) < 1e-9, `${usd}`);
+  assert.deepEqual([charged, differences], [price, 0n]);
+  const [{ n } = assert.fail()] = await panel.pool.query<{ n: bigint }>("select count(*) as n from generations");
+  assert.equal(n, BigInt(all), "a verdict is no request");
 });
 
 test("puts answers in random order between marks, and reads the verdict", () => {
