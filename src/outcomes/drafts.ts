@@ -72,7 +72,7 @@ export function draftsRecord(answer: Answer): DraftsRecord | undefined {
   if (!isDraft) d.unshift(entry(model, version, a));
   const g = groups.map((each) => (each === undefined ? null : digestOf(generation, each)));
   const record = { ...(name ? { f: name } : {}), a, g, d };
-  while (sizeOf(record) > MAX_BYTES && d.length > 1) d.pop();
+  while (d.length > 1 && sizeOf(record) > MAX_BYTES) d.pop();
   return record;
 }
 

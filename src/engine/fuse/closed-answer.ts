@@ -21,7 +21,7 @@ export function closedAnswer(text: string): string | undefined {
   const found = markedAnswer(normalized) ?? unmarkedAnswer(normalized) ?? calculatedAnswer(normalized);
   // Removing one layer can expose another, as in `Answer: **(b)**`. Eight rounds are enough for every short text.
   let form = found === undefined ? undefined : canonicalForm(found);
-  for (let round = 0; round < 8 && form !== undefined; round += 1) {
+  for (let round = 0; round < 8 && form !== undefined && !PLAIN.test(form); round += 1) {
     const next: string | undefined = canonicalForm(markedAnswer(form) ?? form);
     if (next === form) return form;
     form = next;
@@ -29,10 +29,17 @@ export function closedAnswer(text: string): string | undefined {
   return form;
 }
 
+/** A letter or a whole number, which is its own form. Most answers are. */
+const PLAIN = /^(?:[a-z]|0|-?[1-9]\d{0,14})$/;
+
 const superscript = (digit: string): number => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(digit);
+
+/** In ASCII there are no variants, and to see that takes a tenth of the time. */
+const NOT_ASCII = /[^\0-\x7f]/;
 
 /** Replaces variants of characters by one: Unicode width, quotes, minus signs, superscripts, vulgar fractions. */
 function normalize(text: string): string {
+  if (!NOT_ASCII.test(text)) return text;
   return text
     .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (digits) => `^${Array.from(digits, superscript).join("")}`)
     .replace(/(\d)(?=[¼½¾⅐-⅞])/g, "$1 ")
@@ -179,9 +186,18 @@ function result(text: string): string | undefined {
 
 /** Removes Markdown, LaTeX layout and the punctuation around the text. */
 function withoutLayout(piece: string): string {
-  return piece
-    .slice(0, 4 * MAX_ANSWER)
-    .replace(/\{,\}/g, ",")
+  const text = piece.slice(0, 4 * MAX_ANSWER).replace(/\{,\}/g, ",");
+  return (text.includes("\\") ? withoutLatex(text) : text)
+    .replace(/\$([^$]+)\$/g, "$1")
+    .replace(/\*\*|__|`/g, "")
+    .replace(/^[\s*_"'>#:-]*(?<![-])(?=[^\s])|[\s*_"',;:!?]+$/g, "")
+    .replace(/(?<=\S)\.$/, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function withoutLatex(text: string): string {
+  return text
     .replace(/\\[,!;: ]|\\(?:left|right|displaystyle|quad)\b|\\[()[\]]/g, "")
     .replace(/(\d)(?=\\[dt]?frac)/g, "$1 ")
     .replace(/\\[dt]?frac\s?(?:\{([^{}]*)\}\s?\{([^{}]*)\}|(\d)(\d))/g, (_, a = "", b = "", c = "", d = "") =>
@@ -193,13 +209,7 @@ function withoutLayout(piece: string): string {
     .replace(/\\infty\b/g, "∞")
     .replace(/\\sqrt\b/g, "√")
     .replace(/\^\s?\{?\\circ\}?|\\degree\b/g, "°")
-    .replace(/\\([%$#&_{}])/g, "$1")
-    .replace(/\$([^$]+)\$/g, "$1")
-    .replace(/\*\*|__|`/g, "")
-    .replace(/^[\s*_"'>#:-]*(?<![-])(?=[^\s])|[\s*_"',;:!?]+$/g, "")
-    .replace(/(?<=\S)\.$/, "")
-    .replace(/\s+/g, " ")
-    .trim();
+    .replace(/\\([%$#&_{}])/g, "$1");
 }
 
 /**
@@ -216,9 +226,11 @@ function words(lowerCase: string): string | undefined {
   return (significant.length > 0 ? significant : all).join(" ") || undefined;
 }
 
+/** @param pattern with the flag `g`, and never empty */
 function lastMatch(text: string, pattern: RegExp): RegExpExecArray | undefined {
   let last: RegExpExecArray | undefined;
-  for (const match of text.matchAll(pattern)) last = match;
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) last = match;
   return last;
 }
 
