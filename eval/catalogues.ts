@@ -58,7 +58,9 @@ export async function cataloguesPart(
         const crews = Array.from({ length: CATALOGUES.seeds }, (_, at) => crewOf(usual, rows, tiers, at + 1));
         const served = [];
         for (const [at, crew] of crews.entries())
-          served.push(await serve(crew, rows, rater, { effort, known, pairs: () => pairsOf(crew, spare, at + 1) }));
+          served.push(
+            await serve(crew, rows, rater, { effort, known, pairs: () => pairsOf(crew, spare, rater, at + 1) }),
+          );
         result.push({
           ...{ tiers, accuracies: known, effort },
           mean_gain: mean(served.map(({ gain }) => gain)),
@@ -81,13 +83,11 @@ function crewOf(usual: readonly string[], rows: readonly Row[], tiers: string, s
   return rated.map((one) => ({ ...one, tier: strong.has(one) ? "strong" : "fast", recording: undefined }));
 }
 
-function pairsOf(crew: readonly Crewman[], spare: readonly Row[], seed: number) {
-  return gradedPairs(
-    spare,
-    crew.map(({ name }) => name),
-    CATALOGUES.graded,
-    seed,
-  );
+function pairsOf(crew: readonly Crewman[], spare: readonly Row[], rater: DifficultyRater, seed: number) {
+  return gradedPairs(spare, crew.map(nameOf), {
+    ...{ number: CATALOGUES.graded, seed },
+    kindOf: ({ prompt }) => rater.rate(prompt).kind,
+  });
 }
 
 interface Serving {

@@ -1,5 +1,6 @@
-import { closedAnswer } from "../src/engine/fuse/closed-answer.ts";
+import type { Kind } from "../src/engine/difficulty/difficulty.ts";
 import type { PairCount } from "../src/learning/fit.ts";
+import { formName, formOf } from "../src/outcomes/form.ts";
 import type { Row } from "./recording.ts";
 import { shuffled, uniform } from "./shuffle.ts";
 
@@ -10,17 +11,28 @@ const DRAFTS = 5;
 
 /**
  * Wins and losses of the models in simulated graded disagreements: five models draft, and if their answers differ, a
- * grader names the right one. It is wrong in one case of five and then names another draft.
+ * grader names the right one. It is wrong in one case of five and then names another draft. Answers are compared as the
+ * service does for the kind of the question; a draft without an answer is not graded.
  * @param number graded disagreements
  */
-export function gradedPairs(rows: readonly Row[], names: readonly string[], number: number, seed: number): PairCount[] {
+export function gradedPairs(
+  rows: readonly Row[],
+  names: readonly string[],
+  { number, seed, kindOf }: { number: number; seed: number; kindOf: (row: Row) => Kind },
+): PairCount[] {
   const random = uniform(seed);
   const pairs = new Map<string, PairCount>();
   let graded = 0;
-  for (const { models } of shuffled(rows, seed)) {
+  for (const row of shuffled(rows, seed)) {
+    const { models } = row;
+    const by = formName(kindOf(row), "text");
+    if (!by) continue;
     const drafts = shuffled(names, Math.floor(random() * 1e9))
       .slice(0, DRAFTS)
-      .map((name) => ({ name, form: closedAnswer(models[name]?.answer ?? "") ?? name, score: models[name]?.score }));
+      .flatMap((name) => {
+        const form = formOf(by, models[name]?.answer ?? "");
+        return form === undefined ? [] : [{ name, form, score: models[name]?.score }];
+      });
     const forms = [...new Set(drafts.map(({ form }) => form))];
     if (forms.length < 2) continue;
     const right = drafts.find(({ score }) => score === 1)?.form;

@@ -28,9 +28,12 @@ test("serves random catalogues by each effort with given, hidden and learned acc
 });
 
 test("a simulated grader prefers the better model in most disagreements", () => {
-  const [pair] = gradedPairs(rows, ["m0", "m5"], 50, 1);
+  const asked = { number: 50, seed: 1, kindOf: () => "closed" as const };
+  const [pair] = gradedPairs(rows, ["m0", "m5"], asked);
   assert.deepEqual([pair?.one, pair?.other], ["m0", "m5"]);
   assert.ok((pair?.wins ?? 0) > 2 * (pair?.losses ?? 0));
+  // As in the service, only answers that can be compared are graded.
+  assert.deepEqual(gradedPairs(rows, ["m0", "m5"], { ...asked, kindOf: () => "prose" }), []);
 });
 
 test("names the gates that catalogues miss", () => {
