@@ -7,7 +7,7 @@ import { gradedPairs } from "./grader.ts";
 import { usualCost } from "./prices.ts";
 import type { Row } from "./recording.ts";
 import { type Player, replay } from "./replay.ts";
-import { accuracyOf, mean, scoreOf } from "./score.ts";
+import { accuracyOf, mean, paired, scoreOf } from "./score.ts";
 import { shuffled } from "./shuffle.ts";
 
 /** What the engine knows of the accuracies of a catalogue. */
@@ -22,7 +22,12 @@ export interface CataloguesRow {
   effort: "auto" | "high";
   /** Accuracy above that of the best single model of the catalogue, in points. */
   mean_gain: number;
+  /** Half of the 95 % interval of the mean gain, over catalogues. */
+  margin: number;
   worst_gain: number;
+  /** Of `high`: mean gain above `auto` in points, and half of its 95 % interval, paired by catalogue. */
+  over_auto: number | undefined;
+  over_margin: number | undefined;
   /** Calls for a question. */
   calls: number;
   /** Share of the questions for which the best single model was called. */
@@ -53,7 +58,8 @@ export async function cataloguesPart(
   const [rows, spare] = [common.slice(0, CATALOGUES.rows), common.slice(CATALOGUES.rows)];
   const result: CataloguesRow[] = [];
   for (const tiers of only.tiers ?? ["the best are strong", "at random"])
-    for (const known of only.known ?? KNOWN)
+    for (const known of only.known ?? KNOWN) {
+      let ofAuto: number[] | undefined;
       for (const effort of ["auto", "high"] as const) {
         const crews = Array.from({ length: CATALOGUES.seeds }, (_, at) => crewOf(usual, rows, tiers, at + 1));
         const served = [];
@@ -61,15 +67,20 @@ export async function cataloguesPart(
           served.push(
             await serve(crew, rows, rater, { effort, known, pairs: () => pairsOf(crew, spare, rater, at + 1) }),
           );
+        const gains = served.map(({ gain }) => gain);
+        const own = paired(gains);
+        const over = ofAuto && paired(gains.map((gain, at) => gain - (ofAuto?.[at] ?? 0)));
+        ofAuto = gains;
         result.push({
           ...{ tiers, accuracies: known, effort },
-          mean_gain: mean(served.map(({ gain }) => gain)),
-          worst_gain: Math.min(...served.map(({ gain }) => gain)),
+          ...{ mean_gain: own.gain, margin: own.gain - own.low, worst_gain: Math.min(...gains) },
+          ...{ over_auto: over?.gain, over_margin: over && over.gain - over.low },
           calls: mean(served.map(({ calls }) => calls)),
           best_share: mean(served.map(({ bestShare }) => bestShare)),
           cost_share: mean(served.map(({ costShare }) => costShare)),
         });
       }
+    }
   return result;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { cataloguesPart } from "../../eval/catalogues.ts";
+import { type CataloguesRow, cataloguesPart } from "../../eval/catalogues.ts";
 import { missedByCatalogues } from "../../eval/gates.ts";
 import { gradedPairs } from "../../eval/grader.ts";
 import { rowsOf } from "./rows.ts";
@@ -36,16 +36,16 @@ test("a simulated grader prefers the better model in most disagreements", () => 
   assert.deepEqual(gradedPairs(rows, ["m0", "m5"], { ...asked, kindOf: () => "prose" }), []);
 });
 
-test("names the gates that catalogues miss", () => {
-  const row = (
-    accuracies: "given" | "learned",
-    effort: "auto" | "high",
-    mean_gain: number,
-    worst_gain = mean_gain,
-  ) => ({
-    ...{ tiers: "at random", accuracies, effort, mean_gain, worst_gain, calls: 1, best_share: 1, cost_share: 1 },
+test("names the gates that catalogues miss by more than chance", () => {
+  const row = (accuracies: "given" | "learned" | "hidden", mean_gain: number, more: Partial<CataloguesRow> = {}) => ({
+    ...{ tiers: "at random", accuracies, effort: "auto" as const, mean_gain, margin: 0.2, worst_gain: mean_gain },
+    ...{ over_auto: undefined, over_margin: undefined, calls: 1, best_share: 1, cost_share: 1, ...more },
   });
-  assert.deepEqual(missedByCatalogues("f", [row("given", "auto", 0.1), row("given", "high", -0.3)]), []);
-  assert.equal(missedByCatalogues("f", [row("given", "auto", 0.1, -4)]).length, 1);
-  assert.match(missedByCatalogues("f", [row("given", "auto", 0.2), row("given", "high", -0.4)])[0] ?? "", /than auto/);
+  const high = (over_auto: number) => row("hidden", -9, { effort: "high", over_auto, over_margin: 0.2 });
+  assert.deepEqual(missedByCatalogues("f", [row("given", -0.1), row("learned", -1.1), row("hidden", -9)]), []);
+  assert.equal(missedByCatalogues("f", [row("given", -0.3), row("learned", -1.3)]).length, 2);
+  assert.deepEqual(missedByCatalogues("mmlu-pro", [row("given", -1.6), row("learned", -2.6)]), []);
+  assert.equal(missedByCatalogues("f", [row("given", 0.1, { worst_gain: -4 })]).length, 1);
+  assert.deepEqual(missedByCatalogues("f", [high(-0.6)]), []);
+  assert.match(missedByCatalogues("f", [high(-0.8)])[0] ?? "", /than auto/);
 });
