@@ -70,6 +70,7 @@ export function compareAnswers(
   return {
     canonicalise,
     settle(drafts, outstanding) {
+      if (drafts.length < MIN_DRAFTS) return undefined;
       const result = count(drafts, outstanding);
       const chosen = result && drafts[result.leader];
       if (!chosen) return undefined;

@@ -64,7 +64,12 @@ export async function requestDraft(
 const PIECE = 256;
 
 /** The pieces of `text`, which is a draft or merged from several, with the end of `draft`. */
-export function* draftPieces({ end }: Draft, text: string): Generator<Piece> {
-  for (let at = 0; at < text.length; at += PIECE) yield { type: "text", text: text.slice(at, at + PIECE) };
+export function* draftPieces(
+  { end }: Draft,
+  text: string,
+  { streamed }: Pick<ModelCall, "streamed">,
+): Generator<Piece> {
+  const length = streamed ? PIECE : text.length;
+  for (let at = 0; at < text.length; at += length) yield { type: "text", text: text.slice(at, at + length) };
   yield end;
 }

@@ -7,6 +7,7 @@
  *     const plan = cascade({ first: trio, next: () => strong });
  *     const { text, steps } = await complete(plan, call);
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import type { Model, ModelCall, Piece } from "../../models/port/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
@@ -80,18 +81,18 @@ export function panel(options: PanelOptions): Model {
     const causes: unknown[] = [];
     const drafts = new Map<PanelMember, Draft>();
     const inOrder = () => [...given, ...members.flatMap((member) => drafts.get(member) ?? [])];
-    const draftSteps = new Map(members.map((member) => [member, steps.begin("draft", member.role)]));
+    const draftSteps = new Map(
+      steps.areRead ? members.map((member) => [member, steps.begin("draft", member.role)]) : [],
+    );
     for (const step of draftSteps.values()) yield stepPiece(step);
 
-    const pending = new Map(
-      members.map((member) => [
-        member,
-        requestDraft(member, draftCall(call, member, abort.signal, deadlineMs), canonicalise).then(
-          (draft) => ({ member, draft }),
-          (error: unknown) => ({ member, error }),
-        ),
-      ]),
-    );
+    const pending = new Set(members);
+    const arrivals = new Arrivals(timeout.reached);
+    for (const member of members)
+      requestDraft(member, draftCall(call, member, abort.signal, deadlineMs), canonicalise).then(
+        (draft) => arrivals.add({ member, draft }),
+        (error: unknown) => arrivals.add({ member, error }),
+      );
     /** If the comparison throws, the drafts settle nothing. */
     const settle = (outstanding: readonly number[]): Verdict | undefined => {
       try {
@@ -101,14 +102,12 @@ export function panel(options: PanelOptions): Model {
         return undefined;
       }
     };
-    const outstanding = () =>
-      pending
-        .keys()
-        .map(({ weight = 1 }) => weight)
-        .toArray();
+    const outstanding = () => Array.from(pending, ({ weight = 1 }) => weight);
     let verdict: Verdict | undefined;
-    while (pending.size > 0 && !verdict) {
-      const arrival = await Promise.race([...pending.values(), timeout.reached]);
+    while (pending.size > 0) {
+      // A draft that comes in the same turn of the event loop counts, and its connection stays open.
+      if (verdict) await turn();
+      const arrival = verdict ? arrivals.take() : await arrivals.next();
       call.signal.throwIfAborted();
       if (!arrival) break;
       const { member } = arrival;
@@ -117,22 +116,60 @@ export function panel(options: PanelOptions): Model {
       else causes.push(arrival.error);
       const step = draftSteps.get(member);
       if (step) yield stepPiece({ ...step, outcome: "draft" in arrival ? "ok" : "failed" });
-      verdict = settle(outstanding());
+      verdict = settle(outstanding()) ?? verdict;
       if (drafts.size >= quorum) timeout.shorten(Math.max(GRACE.ms, graceShare * (performance.now() - startedAt)));
     }
     abort.abort();
-    for (const member of pending.keys()) {
+    for (const member of pending) {
       const step = draftSteps.get(member);
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
     const reported = inOrder().map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
     call.onDrafts?.(reported, verdict && inOrder().indexOf(verdict.chosen));
-    if (compare && drafts.size > 0) yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
+    if (steps.areRead && compare && drafts.size > 0)
+      yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
     if (!verdict) throw new UndecidedError(inOrder(), causes);
-    yield* draftPieces(verdict.chosen, verdict.text);
+    yield* draftPieces(verdict.chosen, verdict.text, call);
   }
   return { name: "panel", ask };
+}
+
+/** A draft, or why there is none. */
+type Arrival = { member: PanelMember; draft: Draft } | { member: PanelMember; error: unknown };
+
+/** What the members have delivered, in the order of its arrival. `Promise.race` would make four promises for each. */
+class Arrivals {
+  readonly #arrived: Arrival[] = [];
+  #isOver = false;
+  #wake = () => {};
+
+  /** @param over resolves when the time for the drafts is up */
+  constructor(over: Promise<undefined>) {
+    over.then(() => {
+      this.#isOver = true;
+      this.#wake();
+    });
+  }
+
+  add(arrival: Arrival): void {
+    this.#arrived.push(arrival);
+    this.#wake();
+  }
+
+  /** Waits for the next arrival. @returns undefined when the time is up */
+  async next(): Promise<Arrival | undefined> {
+    if (this.#arrived.length === 0 && !this.#isOver)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    return this.take();
+  }
+
+  /** @returns undefined when nothing has arrived */
+  take(): Arrival | undefined {
+    return this.#arrived.shift();
+  }
 }
 
 function defaultQuorum(members: number): number {

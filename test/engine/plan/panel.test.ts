@@ -4,7 +4,7 @@ import { compareAnswers, compareObjects } from "../../../src/engine/plan/compare
 import { DRAFT_TOKENS, panel, UndecidedError } from "../../../src/engine/plan/panel.ts";
 import { extractObject } from "../../../src/engine/structured/repair.ts";
 import { call, collect, textOf } from "../../models/fake-model.ts";
-import { asMembers, cutOff, dead, type Fake, held, saying, silent, stepsOf } from "./members.ts";
+import { asMembers, completion, cutOff, dead, type Fake, held, saying, silent, stepsOf } from "./members.ts";
 
 const vote = compareAnswers("majority");
 const read = (text: string) => extractObject(text).structured ?? undefined;
@@ -51,6 +51,22 @@ test("ends once the outstanding drafts cannot change the answer, and cancels the
     "vote service …",
     "vote service ok",
   ]);
+});
+
+test("counts a draft that comes in the same turn of the event loop as the deciding one", async () => {
+  let isCancelled = false;
+  const third = saying(async ({ signal }) => {
+    signal.addEventListener("abort", () => {
+      isCancelled = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(isCancelled, false);
+    return completion("Answer: A");
+  });
+  const onDrafts = vi.fn();
+  const all = await run([saying("Answer: A"), saying("Answer: A"), third], {}, call({ onDrafts }));
+  assert.equal(onDrafts.mock.lastCall?.[0].length, 3);
+  assert.equal(stepsOf(all).filter((step) => step === "draft fast ok").length, 3);
 });
 
 test("answers despite members that fail, are wrong, malformed or cut off", async () => {
