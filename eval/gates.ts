@@ -50,7 +50,7 @@ export function missedByPanels(file: string, panels: readonly PanelsRow[]): stri
   });
 }
 
-/** Smallest gain of `auto` over the best single model in points: of the mean, with a harder file apart, and the worst. */
+/** Smallest gain of `auto` over the best single model in points: mean, that of a harder file, and worst. */
 const AIMS = {
   given: { mean: 0, "mmlu-pro": -1.5, worst: -3 },
   learned: { mean: -1, "mmlu-pro": -2.5, worst: Number.NEGATIVE_INFINITY },
@@ -59,8 +59,8 @@ const AIMS = {
 const HIGH_LOSS = 0.5;
 
 /**
- * What random catalogues of a file miss, as sentences. A mean misses its aim if it is below it by more than chance: more
- * than half of its 95 % interval over the catalogues. Hidden accuracies have no aim except that of `high`.
+ * What random catalogues of a file miss, as sentences. A mean misses its aim if it is below it by more than chance,
+ * which is half of its 95 % interval over the catalogues. Hidden accuracies have no aim except that of `high`.
  */
 export function missedByCatalogues(file: string, rows: readonly CataloguesRow[]): string[] {
   return rows.flatMap(({ tiers, accuracies, effort, mean_gain, margin, worst_gain, over_auto, over_margin = 0 }) => {

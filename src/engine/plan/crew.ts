@@ -35,7 +35,18 @@ export function voteConstants(ranked: readonly Ranked[], kind: Kind): VoteConsta
 }
 
 /** The members of a vote; samples of the best model if all are of one vendor. */
-export function voters(ranked: readonly Ranked[], constants: VoteConstants): PanelMember[] {
+export function voters(ranked: readonly Ranked[], constants: VoteConstants): readonly PanelMember[] {
+  const known = chosen.get(ranked) ?? new Map<number | undefined, readonly PanelMember[]>();
+  chosen.set(ranked, known);
+  const voters = known.get(constants.further) ?? chooseVoters(ranked, constants);
+  known.set(constants.further, voters);
+  return voters;
+}
+
+/** Voters by ranking, which stays until the catalogue or what was learned changes. To choose of six takes 15 µs. */
+const chosen = new WeakMap<readonly Ranked[], Map<number | undefined, readonly PanelMember[]>>();
+
+function chooseVoters(ranked: readonly Ranked[], constants: VoteConstants): readonly PanelMember[] {
   const voters = peers(ranked.filter(isOnline), constants);
   if (new Set(voters.map(({ vendor }) => vendor)).size < 2) return samples(ranked);
   return varied(voters, MAX.voters).map((one) => asPanelMember(one, "high"));

@@ -41,6 +41,7 @@ const REFUSAL = regex("i")`
 
 /**
  * Gets a draft from one member.
+ * @param call that is not streamed
  * @param canonicalise gives `Draft.canonical` for the text
  * @throws what the model throws; ModelError for a result without text or that was refused.
  */
@@ -49,7 +50,7 @@ export async function requestDraft(
   call: ModelCall,
   canonicalise: (text: string) => string | undefined,
 ): Promise<Draft> {
-  const { text, end } = await traced("draft", () => complete(member.model, { ...call, streamed: false }), {
+  const { text, end } = await traced("draft", () => complete(member.model, call), {
     attributes: { "chorus.role": member.role },
     signal: call.signal,
   });

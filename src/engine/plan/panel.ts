@@ -79,8 +79,9 @@ export function panel(options: PanelOptions): Model {
     using abort = new LinkedAbort(call.signal);
     using timeout = new Timeout(deadlineMs, call.signal);
     const causes: unknown[] = [];
-    const drafts = new Map<PanelMember, Draft>();
-    const inOrder = () => [...given, ...members.flatMap((member) => drafts.get(member) ?? [])];
+    const arrived = new Map<PanelMember, Draft>();
+    /** In the order of the members. */
+    let drafts = given;
     const draftSteps = new Map(
       steps.areRead ? members.map((member) => [member, steps.begin("draft", member.role)]) : [],
     );
@@ -96,7 +97,7 @@ export function panel(options: PanelOptions): Model {
     /** If the comparison throws, the drafts settle nothing. */
     const settle = (outstanding: readonly number[]): Verdict | undefined => {
       try {
-        return compare?.settle(inOrder(), outstanding);
+        return compare?.settle(drafts, outstanding);
       } catch (error) {
         causes.push(error);
         return undefined;
@@ -112,12 +113,15 @@ export function panel(options: PanelOptions): Model {
       if (!arrival) break;
       const { member } = arrival;
       pending.delete(member);
-      if ("draft" in arrival) drafts.set(member, arrival.draft);
-      else causes.push(arrival.error);
+      if ("draft" in arrival) {
+        arrived.set(member, arrival.draft);
+        drafts = [...given, ...members.flatMap((member) => arrived.get(member) ?? [])];
+      } else causes.push(arrival.error);
       const step = draftSteps.get(member);
       if (step) yield stepPiece({ ...step, outcome: "draft" in arrival ? "ok" : "failed" });
       verdict = settle(outstanding()) ?? verdict;
-      if (drafts.size >= quorum) timeout.shorten(Math.max(GRACE.ms, graceShare * (performance.now() - startedAt)));
+      if (!verdict && arrived.size >= quorum)
+        timeout.shorten(Math.max(GRACE.ms, graceShare * (performance.now() - startedAt)));
     }
     abort.abort();
     for (const member of pending) {
@@ -125,11 +129,11 @@ export function panel(options: PanelOptions): Model {
       if (step) yield stepPiece({ ...step, outcome: "dropped" });
     }
     verdict ??= settle([]);
-    const reported = inOrder().map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
-    call.onDrafts?.(reported, verdict && inOrder().indexOf(verdict.chosen));
-    if (steps.areRead && compare && drafts.size > 0)
-      yield* votePieces(steps, compare, inOrder(), verdict, options.reason);
-    if (!verdict) throw new UndecidedError(inOrder(), causes);
+    const reported = drafts.map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
+    call.onDrafts?.(reported, verdict && drafts.indexOf(verdict.chosen));
+    if (steps.areRead && compare && arrived.size > 0)
+      yield* votePieces(steps, compare, drafts, verdict, options.reason);
+    if (!verdict) throw new UndecidedError(drafts, causes);
     yield* draftPieces(verdict.chosen, verdict.text, call);
   }
   return { name: "panel", ask };
@@ -218,6 +222,7 @@ function draftCall(
   return {
     ...call,
     signal,
+    streamed: false,
     maxTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
     ...(depth === undefined ? {} : { reasoning: affordable(depth, deadlineMs) }),
     ...(temperature === undefined ? {} : { defaultTemperature: temperature }),

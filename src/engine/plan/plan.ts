@@ -201,7 +201,7 @@ function highPlan(context: Context, isClosed: boolean): Model {
 function panelThen(
   { reason, criteria: { deadlineMs }, steps }: Context,
   next: (drafts: readonly Draft[]) => Model,
-  members: PanelMember[],
+  members: readonly PanelMember[],
   compare: Comparison | undefined,
 ): Model {
   return cascade({
