@@ -5,11 +5,12 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
+import { PANEL_MODELS } from "./answer.ts";
 import type { Target } from "./load.ts";
 import { nginxVersion, prepareNginx } from "./nginx.ts";
-import { chorusTarget, openAiTarget, relayStreamTarget, type Shape } from "./requests.ts";
+import { type Ask, chorusTarget, openAiTarget, panelTarget, relayStreamTarget, type Shape } from "./requests.ts";
 import { type Protocol, rpcTarget } from "./rpc-requests.ts";
-import { freePorts, node, type Server, startServer } from "./server.ts";
+import { freePorts, node, type Server, startServer, TRACE_GC } from "./server.ts";
 
 /** A server under test. */
 export interface Contestant extends AsyncDisposable {
@@ -23,6 +24,14 @@ export interface RpcContestant extends Contestant {
   rpcTarget(protocol: Protocol, shape: Shape): Target;
 }
 
+/** Chorus with three models. */
+export interface PanelContestant extends AsyncDisposable {
+  server: Server;
+  target(ask: Ask): Target;
+  /** Calls of models that run, as its metrics say. */
+  runningCalls(): Promise<number>;
+}
+
 /** The upstream and Postgres, and the means to start the servers under test. */
 export interface Environment extends AsyncDisposable {
   upstream: Server;
@@ -32,6 +41,7 @@ export interface Environment extends AsyncDisposable {
   /** Chorus with that many workers, on all cores. */
   startWorkers(count: number): Promise<Contestant>;
   startUngoverned(): Promise<Contestant>;
+  startPanel(): Promise<PanelContestant>;
   /** An RPC library alone, or for unary calls HTTP and the codecs alone. They have no REST. */
   startEcho(script: "echo" | "bare"): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
   /** Undefined if nginx is not installed. */
@@ -61,8 +71,11 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
   const postgres = await startEmbedded(folder, () => undefined);
   stack.defer(() => postgres.stop());
   const catalogue = join(folder, "models.json");
-  await writeFile(catalogue, catalogueText(`http://127.0.0.1:${upstreamPort}/v1`));
-  const places: Places = { upstreamPort, folder, catalogue, databaseUrl: postgres.url, signal };
+  const panelCatalogue = join(folder, "panel.json");
+  const baseUrl = `http://127.0.0.1:${upstreamPort}/v1`;
+  await writeFile(catalogue, catalogueText(baseUrl));
+  await writeFile(panelCatalogue, panelCatalogueText(baseUrl));
+  const places: Places = { upstreamPort, folder, catalogue, panelCatalogue, databaseUrl: postgres.url, signal };
   const running = stack.move();
   return {
     upstream,
@@ -70,6 +83,7 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
     startPortkey: () => startPortkey(places),
     startChorus: () => startChorus(places),
     startWorkers: (count) => startChorus(places, count),
+    startPanel: () => startPanel(places),
     startUngoverned: () => startUngoverned(places),
     startEcho: (script) => startEcho(places, script),
     startNginx: nginxVersion() ? () => startNginx(places) : undefined,
@@ -81,7 +95,9 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
 interface Places {
   upstreamPort: number;
   folder: string;
+  /** Files with a model of each tier, and with the three models of a panel. */
   catalogue: string;
+  panelCatalogue: string;
   databaseUrl: string;
   signal: AbortSignal;
 }
@@ -120,10 +136,37 @@ async function startUngoverned({ catalogue, signal }: Places): Promise<Contestan
 }
 
 /** @param workers undefined: one process with a core to itself */
-async function startChorus(
-  { folder, catalogue, databaseUrl, signal }: Places,
-  workers?: number,
-): Promise<RpcContestant> {
+async function startChorus(places: Places, workers?: number): Promise<RpcContestant> {
+  const { server, rpcPort } = await startService(places, { catalogue: places.catalogue, workers, options: [] });
+  const name = workers === undefined ? "Chorus" : `${workers} ${workers === 1 ? "worker" : "workers"}`;
+  return {
+    ...contestant(name, server, (shape) => chorusTarget(server.port, shape, API_KEY)),
+    rpcTarget: (protocol, shape) => rpcTarget(rpcPort, protocol, shape, API_KEY),
+  };
+}
+
+async function startPanel(places: Places): Promise<PanelContestant> {
+  const { server, rpcPort } = await startService(places, { catalogue: places.panelCatalogue, options: [TRACE_GC] });
+  return {
+    server,
+    target: (ask) => panelTarget(server.port, ask, API_KEY),
+    async runningCalls() {
+      const metrics = await (await fetch(`http://127.0.0.1:${rpcPort}/metrics`)).text();
+      const counts = metrics.matchAll(/^chorus_model_calls\{.*state="running".*\} (\d+)$/gm);
+      return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * Starts the service, with credit for any number of requests.
+ * @param options of Node
+ */
+async function startService(
+  { folder, databaseUrl, signal }: Places,
+  { catalogue, workers, options }: { catalogue: string; workers?: number | undefined; options: string[] },
+): Promise<{ server: Server; rpcPort: number }> {
   const [port = 0, rpcPort = 0] = await freePorts(2);
   const env = {
     PORT: String(port),
@@ -141,20 +184,14 @@ async function startChorus(
     CHORUS_WORKERS: String(workers ?? 1),
   };
   const place = workers === undefined ? "server" : "all";
-  const server = await startServer(node(here("../src/process/start.ts")), { port, place, env, signal });
+  const command = node(...options, here("../src/process/start.ts"));
+  const server = await startServer(command, { port, place, env, signal });
   // Chorus creates the schema and the workspace after both ports are open.
   while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });
   const pool = openPool(databaseUrl, { max: 1 });
   await pool.query("select book_credit(id, 'grant', 'bench', 1000000000000) from workspaces");
   await pool.end();
-  return {
-    ...contestant(
-      workers === undefined ? "Chorus" : `${workers} ${workers === 1 ? "worker" : "workers"}`,
-      server,
-      (shape) => chorusTarget(port, shape, API_KEY),
-    ),
-    rpcTarget: (protocol, shape) => rpcTarget(rpcPort, protocol, shape, API_KEY),
-  };
+  return { server, rpcPort };
 }
 
 async function startEcho(
@@ -183,6 +220,18 @@ function catalogueText(baseUrl: string): string {
     model: "bench",
     base_url: baseUrl,
     tier,
+  }));
+  return JSON.stringify({ models });
+}
+
+/** A catalogue of three models, each of a vendor of its own. */
+function panelCatalogueText(baseUrl: string): string {
+  const models = PANEL_MODELS.map((model) => ({
+    name: model,
+    vendor: "openai-compatible",
+    model,
+    base_url: baseUrl,
+    tier: "strong",
   }));
   return JSON.stringify({ models });
 }

@@ -7,6 +7,7 @@ import type { Kind, Sample } from "./rounds.ts";
 export interface Results {
   samples: Sample[];
   memory: MemoryUse[];
+  panelMemory: MemoryUse | undefined;
   admission: AdmissionLoad[];
   console: ConsoleLoad | undefined;
 }
@@ -17,6 +18,7 @@ export interface Row {
   p50: number | undefined;
   p99: number | undefined;
   cpuMicros: number | undefined;
+  allocatedBytes: number | undefined;
   driverShare: number | undefined;
 }
 
@@ -28,6 +30,7 @@ export function rowOf({ samples }: Results, kind: Kind, name: string): Row {
     p50: middle(({ p50 }) => p50),
     p99: middle(({ p99 }) => p99),
     cpuMicros: middle(({ cpuMicros }) => cpuMicros),
+    allocatedBytes: middle(({ allocatedBytes }) => allocatedBytes),
     driverShare: middle(({ driverShare }) => driverShare),
   };
 }

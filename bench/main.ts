@@ -5,8 +5,9 @@ import { measureAdmission } from "./admission.ts";
 import { measureConsole } from "./console.ts";
 import { type Contestant, type Environment, startEnvironment } from "./environment.ts";
 import type { Results } from "./figures.ts";
-import { measureMemory } from "./memory.ts";
+import { measureMemory, measurePanelMemory } from "./memory.ts";
 import { type Options, PARTS, type Part, parseOptions, USAGE } from "./options.ts";
+import { measurePanel } from "./panel.ts";
 import { report } from "./report.ts";
 import { openAiTarget } from "./requests.ts";
 import { type Entry, type Rounds, takeTurns } from "./rounds.ts";
@@ -21,7 +22,7 @@ const TURNS = ["unary", "burst", "paced", "latency"] as const;
 /** Runs the parts, prints the report and stops everything. Writes the report to a file if all parts ran. */
 async function bench(options: Options, signal: AbortSignal): Promise<void> {
   pinSelf();
-  const results: Results = { samples: [], memory: [], admission: [], console: undefined };
+  const results: Results = { samples: [], memory: [], panelMemory: undefined, admission: [], console: undefined };
   if (options.parts.some((part) => part !== "admission")) await measureServers(results, options, signal);
   if (options.parts.includes("admission")) {
     console.log("Admission, CPU of service + Postgres:");
@@ -54,6 +55,11 @@ async function measureServers(results: Results, options: Options, signal: AbortS
   if (runs("workers")) {
     console.log("Workers, processor time per answer or token:");
     results.samples.push(...(await measureWorkers(environment, how)));
+  }
+  if (runs("panel")) {
+    console.log("Panels of three models, processor time per answer:");
+    results.samples.push(...(await measurePanel(environment, how)));
+    results.panelMemory = await measurePanelMemory(environment.startPanel, signal);
   }
   if (!runs("memory")) return;
   console.log("Memory for an open stream:");

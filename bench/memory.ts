@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Contestant } from "./environment.ts";
+import type { Contestant, PanelContestant } from "./environment.ts";
 import type { Connection } from "./load.ts";
 import { openFilesLimit } from "./server.ts";
 
@@ -57,6 +57,38 @@ export async function measureMemory(start: () => Promise<Contestant>, signal: Ab
     if (opened < count) break;
   }
   return results;
+}
+
+/** Panels that wait for their drafts when the memory is read. */
+export const WAITING_PANELS = 1_000;
+
+/** Reads the memory of a newly started server without requests, and while panels of three wait for their drafts. */
+export async function measurePanelMemory(
+  start: () => Promise<PanelContestant>,
+  signal: AbortSignal,
+): Promise<MemoryUse> {
+  await using panel = await start();
+  const ask = async (count: number) => {
+    const connections = await panel.target("silent").open(count, () => undefined);
+    // The answers never come; the requests fail when their connections are closed.
+    for (const connection of connections) connection.exchange(false).catch(() => undefined);
+    const deadline = performance.now() + FIRST_TOKENS_MS;
+    while ((await panel.runningCalls()) < 3 * count && performance.now() < deadline)
+      await sleep(50, undefined, { signal });
+    await sleep(SETTLE_MS, undefined, { signal });
+    return connections;
+  };
+  for (const connection of await ask(WARM_UP_STREAMS)) connection.close();
+  await sleep(SETTLE_MS, undefined, { signal });
+  const idle = panel.server.residentBytes();
+  const connections = await ask(WAITING_PANELS);
+  const now = panel.server.residentBytes();
+  const opened = Math.floor((await panel.runningCalls()) / 3);
+  for (const connection of connections) connection.close();
+  const bytesPerStream =
+    now === undefined || idle === undefined || opened < WAITING_PANELS ? undefined : (now - idle) / WAITING_PANELS;
+  console.log(`  ${opened} panels wait, ${(bytesPerStream ?? Number.NaN) / 1_024} KB each`);
+  return { name: "panel", streams: WAITING_PANELS, opened, bytesPerStream };
 }
 
 /** Streams of one server that stay open. */

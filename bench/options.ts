@@ -9,6 +9,7 @@ export const PARTS = [
   "latency",
   "rpc",
   "workers",
+  "panel",
   "memory",
   "admission",
 ] as const;

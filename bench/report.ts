@@ -6,6 +6,7 @@ import { divide, namesOf, type Results, rowOf } from "./figures.ts";
 import type { MemoryUse } from "./memory.ts";
 import { methodText } from "./method.ts";
 import type { Options } from "./options.ts";
+import { PANEL } from "./panel.ts";
 import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS, WORKERS_STREAMS } from "./rounds.ts";
 import { cores } from "./server.ts";
 import { figure, percent, table } from "./tables.ts";
@@ -25,6 +26,7 @@ better for A. "Time of A / time of B" is the opposite: smaller is better for A.`
     ...loadSections(results),
     ...rpcSections(results),
     ...workersSections(results),
+    panelSection(results),
     memorySection(results.memory),
     admissionSection(results.admission),
     consoleSection(results.console),
@@ -139,6 +141,32 @@ function workersSections(results: Results): string[] {
   ];
 }
 
+function panelSection(results: Results): string {
+  const rows = namesOf(results, "panel").map((name) => {
+    const { rate, p50, cpuMicros, allocatedBytes } = rowOf(results, "panel", name);
+    const of = (other: string, calls = 1) => divide(cpuMicros, times(rowOf(results, "panel", other).cpuMicros, calls));
+    const calls = { [PANEL.agree]: 3, [PANEL.differ]: 4 }[name] ?? 1;
+    return [
+      name,
+      figure(rate),
+      figure(p50, 1),
+      figure(cpuMicros),
+      figure(of(PANEL.one), 2),
+      figure(of(PANEL.relay, calls), 2),
+      figure(divide(allocatedBytes, 1_024)),
+    ];
+  });
+  if (rows.length === 0) return "";
+  const cpu = ["CPU µs per answer", "time / time of one model", "time / time of as many relayed calls"];
+  const waiting = results.panelMemory?.bytesPerStream;
+  return section(
+    "Panels of three models, closed questions, effort `high`:",
+    `${table(["", "answers/s", "p50 ms", ...cpu, "KB allocated per answer"], rows)}
+
+A panel that waits for its drafts holds ${figure(divide(waiting, 1_024))} KB of resident memory.`,
+  );
+}
+
 function memorySection(memory: MemoryUse[]): string {
   if (memory.length === 0) return "";
   const rows = memory.map(({ name, streams, opened, bytesPerStream }) => [
@@ -188,4 +216,8 @@ function section(title: string, content: string): string {
 
 function difference(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a - b;
+}
+
+function times(a: number | undefined, factor: number): number | undefined {
+  return a === undefined ? undefined : a * factor;
 }

@@ -1,4 +1,4 @@
-import { SCRIPTS, type Script } from "./answer.ts";
+import { PANEL_PROMPTS, PANEL_SCRIPTS, SCRIPTS, type Script } from "./answer.ts";
 import { type Http1Request, http1Target } from "./http1.ts";
 import type { Target } from "./load.ts";
 
@@ -36,6 +36,24 @@ export function chorusTarget(port: number, shape: Shape, apiKey?: string): Targe
     ending: unary ? '"finish_reason":"stop"' : "event: done",
     check: checkAnswer(shape, unary ? (body) => JSON.parse(body.toString()).answer : deltas),
     ...idle(shape),
+  });
+}
+
+/** What a panel of three is asked: whether the drafts agree, or never come. `alone` asks one of its models. */
+export type Ask = keyof typeof PANEL_PROMPTS | "alone";
+
+/** A question to a panel, or to one of its models. */
+export function panelTarget(port: number, ask: Ask, apiKey: string): Target {
+  const prompt = PANEL_PROMPTS[ask === "alone" ? "agree" : ask];
+  const expected = PANEL_SCRIPTS.find((script) => script.prompt === prompt)?.tokens.join("");
+  return http1Target({
+    port,
+    path: "/v1/generate",
+    headers: { "X-API-Key": apiKey },
+    body: JSON.stringify({ prompt, effort: ask === "alone" ? "low" : "high" }),
+    ending: '"finish_reason":"stop"',
+    check: (body) => (JSON.parse(body.toString()).answer === expected ? undefined : `The answer is ${body}.`),
+    ...(ask === "silent" ? { idleMs: 0 } : {}),
   });
 }
 

@@ -11,7 +11,8 @@ export type Kind =
   | "rpc unary"
   | "rpc paced"
   | "workers unary"
-  | "workers paced";
+  | "workers paced"
+  | "panel";
 
 /** One contestant in one round. */
 export interface Sample extends Load {
@@ -22,6 +23,8 @@ export interface Sample extends Load {
    * 60 tokens (burst) or a token (paced). Undefined on systems other than Linux.
    */
   cpuMicros: number | undefined;
+  /** Heap that the server allocates per item, in bytes; undefined if it does not trace its collections. */
+  allocatedBytes: number | undefined;
   /** Items per second. */
   rate: number;
   /** Processor time of load generator and upstream together per second, in seconds. Undefined as above. */
@@ -96,10 +99,11 @@ function planOf(kind: Kind, round: number, { seconds, signal }: Rounds): Plan {
 /** Measures one entry once. @throws Error if any response was wrong */
 export async function measure(kind: Kind, entry: Entry, plan: Plan, { upstream }: Rounds): Promise<Sample> {
   const { name, server, target } = entry;
-  const marks: Array<{ server: number | undefined; upstream: number | undefined; own: number }> = [];
+  const marks: Array<Record<"server" | "upstream" | "allocated", number | undefined> & { own: number }> = [];
   const result = await load(target, plan, () => {
     const { user, system } = process.cpuUsage();
-    marks.push({ server: server.cpuMicros(), upstream: upstream.cpuMicros(), own: user + system });
+    const allocated = server.allocatedBytes();
+    marks.push({ server: server.cpuMicros(), upstream: upstream.cpuMicros(), own: user + system, allocated });
   });
   const { answers, tokens, failed, firstFailure, seconds } = result;
   if (failed > 0 || answers === 0) {
@@ -110,6 +114,7 @@ export async function measure(kind: Kind, entry: Entry, plan: Plan, { upstream }
   const items = itemsOf(kind, answers, tokens);
   const [from, to] = marks;
   const used = difference(to?.server, from?.server);
+  const allocated = difference(to?.allocated, from?.allocated);
   const upstreamUsed = difference(to?.upstream, from?.upstream);
   const own = (to?.own ?? 0) - (from?.own ?? 0);
   return {
@@ -118,6 +123,7 @@ export async function measure(kind: Kind, entry: Entry, plan: Plan, { upstream }
     name,
     rate: items / seconds,
     cpuMicros: used === undefined ? undefined : used / items,
+    allocatedBytes: allocated === undefined ? undefined : allocated / items,
     driverShare: upstreamUsed === undefined ? undefined : (upstreamUsed + own) / (seconds * 1e6),
   };
 }

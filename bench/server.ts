@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Allocated } from "./allocated.ts";
 
 /** Timeouts of starting and stopping a server, in milliseconds. */
 const START_MS = 60_000;
@@ -31,6 +32,8 @@ export interface Server extends AsyncDisposable {
   port: number;
   /** CPU time of the process and its children so far, in microseconds; undefined on systems other than Linux. */
   cpuMicros(): number | undefined;
+  /** Heap allocated so far, in bytes; see `Allocated`. Undefined for a server that does not trace its collections. */
+  allocatedBytes(): number | undefined;
   /** Resident memory of the process, in bytes; undefined on systems other than Linux. */
   residentBytes(): number | undefined;
 }
@@ -45,9 +48,12 @@ export function placement(place: keyof typeof CORES): string[] {
   return pinned ? ["taskset", "-c", CORES[place]] : [];
 }
 
-/** The command that runs a script with this version of Node. */
-export function node(script: string, ...args: Array<string | number>): string[] {
-  return [process.execPath, script, ...args.map(String)];
+/** Option of Node with which the allocations of a server are known. It prints a line for each collection. */
+export const TRACE_GC = "--trace-gc";
+
+/** The command that runs a script with this version of Node. Options of Node come before the script. */
+export function node(...args: Array<string | number>): string[] {
+  return [process.execPath, ...args.map(String)];
 }
 
 /**
@@ -78,6 +84,8 @@ export async function startServer(
     detached: true,
   });
   let output = "";
+  const allocated = command.includes(TRACE_GC) ? new Allocated() : undefined;
+  child.stdout.on("data", (data) => allocated?.push(String(data)));
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (data) => {
       output = (output + data).slice(-OUTPUT_LENGTH);
@@ -86,6 +94,7 @@ export async function startServer(
   const server: Server = {
     port,
     cpuMicros: () => cpuMicros(child),
+    allocatedBytes: () => allocated?.bytes,
     residentBytes: () => residentBytes(child),
     [Symbol.asyncDispose]: () => stop(child),
   };

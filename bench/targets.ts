@@ -1,5 +1,6 @@
 import { STEADY } from "./admission.ts";
-import { cpuRatio, type Results, rowOf } from "./figures.ts";
+import { cpuRatio, divide, type Results, rowOf } from "./figures.ts";
+import { PANEL } from "./panel.ts";
 import { figure, table } from "./tables.ts";
 
 /** A figure that the project wants to reach. */
@@ -71,6 +72,24 @@ const GOALS: readonly Goal[] = [
     bound: { most: 1.2 },
     read: (results: Results) => cpuRatio(results, "rpc unary", protocol, "REST"),
   })),
+  {
+    name: "panel of three that agrees, CPU time per answer",
+    bound: { most: 1_200 },
+    unit: "µs",
+    read: (results) => rowOf(results, "panel", PANEL.agree).cpuMicros,
+  },
+  {
+    name: "panel of three that agrees, heap allocated per answer",
+    bound: { most: 150 },
+    unit: "KB",
+    read: (results) => divide(rowOf(results, "panel", PANEL.agree).allocatedBytes, 1_024),
+  },
+  {
+    name: "resident memory for a panel of three that waits for its drafts",
+    bound: { most: 150 },
+    unit: "KB",
+    read: ({ panelMemory }) => divide(panelMemory?.bytesPerStream, 1_024),
+  },
   {
     name: "resident memory for an open stream, 5,000 at once",
     bound: { most: 50 },

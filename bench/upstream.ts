@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import { SCRIPTS, type Script } from "./answer.ts";
+import { PANEL_SCRIPTS, SCRIPTS, type Script } from "./answer.ts";
 import { frame } from "./framing.ts";
 
 const SHARED = { id: "chatcmpl-bench", created: 1_750_000_000, model: "bench" };
@@ -7,6 +7,7 @@ const SHARED = { id: "chatcmpl-bench", created: 1_750_000_000, model: "bench" };
 /** Responses to one prompt, built in advance, so that a response costs a fraction of any server under test. */
 interface Responses {
   prompt: string;
+  also: string;
   intervalMs: number;
   unary: Buffer;
   /** One part for each token. The first also has the headers, the last also has the end. Their sum is the response. */
@@ -17,11 +18,11 @@ interface Responses {
 
 /**
  * A static vendor: answers each POST with an OpenAI chat completion, or with a stream of chunks if the body has
- * `"stream":true`. The prompt selects the script. Sends a burst with one write, and a paced stream with one write per
- * token.
+ * `"stream":true`. The prompt selects the script, for a panel also the model. Sends a burst with one
+ * write, and a paced stream with one write per token.
  */
 function serveUpstream(port: number): void {
-  const scripts = Object.values(SCRIPTS).map(responses);
+  const scripts = [...Object.values(SCRIPTS), ...PANEL_SCRIPTS].map(responses);
   createServer({ noDelay: true }, (socket) => {
     let pending: Buffer | undefined;
     let timer: NodeJS.Timeout | undefined;
@@ -45,14 +46,15 @@ function serveUpstream(port: number): void {
 
 /** @returns the timer of a paced stream */
 function respond(socket: Socket, body: Buffer, scripts: Responses[]): NodeJS.Timeout | undefined {
-  const script = scripts.find(({ prompt }) => body.includes(prompt));
+  const script = scripts.find(({ prompt, also }) => body.includes(prompt) && body.includes(also));
   if (!script) {
     socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     return undefined;
   }
   const { intervalMs, unary, streamed, parts } = script;
-  if (!body.includes('"stream":true') || intervalMs === 0) {
-    socket.write(body.includes('"stream":true') ? streamed : unary);
+  const isStream = body.includes('"stream":true');
+  if (!isStream || intervalMs === 0) {
+    if (isStream || intervalMs !== Infinity) socket.write(isStream ? streamed : unary);
     return undefined;
   }
   let next = 0;
@@ -65,7 +67,7 @@ function respond(socket: Socket, body: Buffer, scripts: Responses[]): NodeJS.Tim
   return timer;
 }
 
-function responses({ prompt, tokens, intervalMs }: Script): Responses {
+function responses({ prompt, also = "", tokens, intervalMs }: Script): Responses {
   const usage = { prompt_tokens: 20, completion_tokens: tokens.length, total_tokens: 20 + tokens.length };
   const message = { role: "assistant", content: tokens.join("") };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
@@ -87,7 +89,7 @@ function responses({ prompt, tokens, intervalMs }: Script): Responses {
   }
   parts[0] = streamed.subarray(0, end + (deltas[0]?.length ?? 0));
   parts[parts.length - 1] = streamed.subarray(streamed.length - last.length - (deltas.at(-1)?.length ?? 0));
-  return { prompt, intervalMs, unary, parts, streamed };
+  return { prompt, also, intervalMs, unary, parts, streamed };
 }
 
 function answerBytes(type: string, body: string): Buffer {
