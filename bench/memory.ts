@@ -68,26 +68,33 @@ export async function measurePanelMemory(
   signal: AbortSignal,
 ): Promise<MemoryUse> {
   await using panel = await start();
-  const ask = async (count: number) => {
-    const connections = await panel.target("silent").open(count, () => undefined);
-    // The answers never come; the requests fail when their connections are closed.
-    for (const connection of connections) connection.exchange(false).catch(() => undefined);
-    const deadline = performance.now() + FIRST_TOKENS_MS;
-    while ((await panel.runningCalls()) < 3 * count && performance.now() < deadline)
-      await sleep(50, undefined, { signal });
+  const open: Connection[] = [];
+  const wait = async (count: number) => {
+    while (open.length < count) {
+      const added = await panel.target("silent").open(STEP, () => undefined);
+      open.push(...added);
+      // The answers never come; the requests fail when their connections are closed.
+      for (const connection of added) connection.exchange(false).catch(() => undefined);
+      const deadline = performance.now() + FIRST_TOKENS_MS;
+      while ((await panel.runningCalls()) < 3 * open.length && performance.now() < deadline)
+        await sleep(50, undefined, { signal });
+    }
     await sleep(SETTLE_MS, undefined, { signal });
-    return connections;
   };
-  for (const connection of await ask(WARM_UP_STREAMS)) connection.close();
+  const close = () => {
+    for (const connection of open.splice(0)) connection.close();
+  };
+  await wait(WARM_UP_STREAMS);
+  close();
   await sleep(SETTLE_MS, undefined, { signal });
   const idle = panel.server.residentBytes();
-  const connections = await ask(WAITING_PANELS);
+  await wait(WAITING_PANELS);
   const now = panel.server.residentBytes();
   const opened = Math.floor((await panel.runningCalls()) / 3);
-  for (const connection of connections) connection.close();
-  const bytesPerStream =
-    now === undefined || idle === undefined || opened < WAITING_PANELS ? undefined : (now - idle) / WAITING_PANELS;
-  console.log(`  ${opened} panels wait, ${(bytesPerStream ?? Number.NaN) / 1_024} KB each`);
+  close();
+  const isKnown = now !== undefined && idle !== undefined && opened === WAITING_PANELS;
+  const bytesPerStream = isKnown ? (now - idle) / WAITING_PANELS : undefined;
+  console.log(`  ${opened} panels wait, ${((bytesPerStream ?? Number.NaN) / 1_024).toFixed(1)} KB each`);
   return { name: "panel", streams: WAITING_PANELS, opened, bytesPerStream };
 }
 
