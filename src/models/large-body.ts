@@ -22,12 +22,13 @@ const IMAGE_SLICE = 3 * 256 * 1024;
  */
 export class LargeParts {
   #seed: Buffer | undefined;
-  readonly #parts = new Map<string, string | Uint8Array>();
+  /** By mark; undefined without large parts. */
+  #parts: Map<string, string | Uint8Array> | undefined;
 
   /** The prompt with marks for its large parts. They are the same each time, so equal bodies stay equal. */
   mark(prompt: Prompt): Prompt {
     const { system, messages } = prompt;
-    this.#parts.clear();
+    this.#parts = undefined;
     if (!isLarge(system) && !messages.some(({ text, images = [] }) => isLarge(text) || images.length > 0))
       return prompt;
     return {
@@ -47,13 +48,13 @@ export class LargeParts {
    * without marks is returned as it is.
    */
   fill(body: string): string | Promise<Buffer[]> {
-    return this.#parts.size === 0 ? body : this.#fill(body);
+    return this.#parts ? this.#fill(body, this.#parts) : body;
   }
 
-  async #fill(body: string): Promise<Buffer[]> {
+  async #fill(body: string, parts: ReadonlyMap<string, string | Uint8Array>): Promise<Buffer[]> {
     const chunks: Buffer[] = [];
     let at = 0;
-    const found = [...this.#parts].map(([mark, part]) => ({ start: body.indexOf(mark), length: mark.length, part }));
+    const found = [...parts].map(([mark, part]) => ({ start: body.indexOf(mark), length: mark.length, part }));
     for (const { start, length, part } of found.toSorted((a, b) => a.start - b.start)) {
       if (start < 0) continue;
       chunks.push(Buffer.from(body.slice(at, start)));
@@ -78,6 +79,7 @@ export class LargeParts {
   /** @returns bytes that base64 writes as the mark. No caller can know them. */
   #add(part: string | Uint8Array): Buffer {
     this.#seed ??= randomBytes(24);
+    this.#parts ??= new Map();
     const bytes = Buffer.alloc(MARK, this.#seed);
     bytes.writeUInt32BE(this.#parts.size, MARK - 4);
     this.#parts.set(bytes.toString("base64"), part);

@@ -14,8 +14,8 @@ export interface Learned {
 export class CallOptions {
   readonly #format: WireFormat;
   readonly #learned: Learned;
-  /** For each option, the first form that was not refused for good. */
-  readonly #taken = new Map<Option, number>();
+  /** For each option, the first form that was not refused for good. Undefined before the first refusal. */
+  #taken: Map<Option, number> | undefined;
   #forms: Forms;
   /** Output tokens that fit into the context window beside the prompt of this call. */
   #room = Number.POSITIVE_INFINITY;
@@ -61,20 +61,21 @@ export class CallOptions {
   /** Passes over a form that would send the same refused body. @returns false if there is no further form */
   skip(option: Option, used: Forms): boolean {
     if (used[option] >= this.#format.forms[option]) return false;
-    if (this.#taken.get(option) === used[option]) this.#takeBack(option, used[option]);
+    if (this.#taken?.get(option) === used[option]) this.#takeBack(option, used[option]);
     this.#forms = { ...this.#forms, [option]: used[option] + 1 };
     return true;
   }
 
   /** Keeps for later calls what was refused for good. Called when the vendor has taken the call. */
   learn(): void {
-    for (const [option, form] of this.#taken) {
+    for (const [option, form] of this.#taken ?? []) {
       if (form > this.#learned.forms[option]) this.#learned.forms = { ...this.#learned.forms, [option]: form };
     }
   }
 
   /** Notes that a form was refused for good. A form behind one that was refused for its value is not learned. */
   #takeBack(option: Option, form: number): void {
+    this.#taken ??= new Map();
     if ((this.#taken.get(option) ?? this.#learned.forms[option]) === form) this.#taken.set(option, form + 1);
   }
 

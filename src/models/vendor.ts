@@ -110,7 +110,8 @@ class VendorStream implements Pieces {
   /** Whether the body has begun and is a stream. */
   #isStream = false;
   #into = new Collector();
-  #events = new SseParser((data) => this.#readEvent(data));
+  /** Undefined before the first part of a stream. */
+  #events: SseParser | undefined;
   #failure: { error: unknown } | undefined;
   #isDone = false;
 
@@ -152,6 +153,7 @@ class VendorStream implements Pieces {
 
   readonly #read = (chunk: string | undefined): IteratorResult<Piece, void> => {
     try {
+      this.#events ??= new SseParser((data) => this.#readEvent(data));
       if (chunk === undefined) this.#events.end();
       else this.#events.push(chunk);
       if (chunk === undefined && !this.#into.isWhole) throw cutOff();
@@ -209,7 +211,7 @@ class VendorStream implements Pieces {
       this.#response = undefined;
       this.#isStream = false;
       this.#into = new Collector();
-      this.#events = new SseParser((data) => this.#readEvent(data));
+      this.#events = undefined;
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
     this.#isDone = true;

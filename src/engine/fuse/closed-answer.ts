@@ -148,6 +148,7 @@ const EXPRESSION = /[=^*+<>|\\√π∞≤≥±]|\w\(|^[([].*\d.*,.*[)\]]$/;
 
 /** The canonical form of a text that is only the answer. */
 function canonicalForm(piece: string): string | undefined {
+  if (PLAIN.test(piece)) return piece;
   const text = withoutLayout(piece).replace(REASON, "");
   if (text.length > MAX_ANSWER || !/[\p{L}\p{N}\p{S}]/u.test(text)) return undefined;
   const lowerCase = text.toLowerCase();
