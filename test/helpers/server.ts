@@ -21,6 +21,10 @@ export interface DatabaseServer {
   stop(): Promise<void>;
   /** Crashes it: it writes nothing more, and recovery runs at the next start. */
   crash(): Promise<void>;
+  /** Suspends the process that flushes commits in the background, so that each commit is flushed by its session. */
+  holdWriter(): Promise<void>;
+  /** Kills its processes: what they have not written is lost, as what a disk has not flushed is without power. */
+  loseBuffers(): Promise<void>;
   /** Suspends its processes until `thaw`: connections stay open and new ones are accepted, without any answer. */
   freeze(): Promise<void>;
   thaw(): void;
@@ -50,6 +54,17 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
     stop: () => shutDown(cluster),
     async crash() {
       process.kill(await postmaster(), "SIGQUIT");
+      await until(async () => (await status()) === "absent");
+    },
+    async holdWriter() {
+      const [row] = await pool.query<{ pid: number }>(
+        "select pid from pg_stat_activity where backend_type = 'walwriter'",
+      );
+      if (row) process.kill(row.pid, "SIGSTOP");
+    },
+    async loseBuffers() {
+      await server.freeze();
+      for (const pid of frozen.splice(0)) process.kill(pid, "SIGKILL");
       await until(async () => (await status()) === "absent");
     },
     async freeze() {
