@@ -102,7 +102,7 @@ begin
       end if;
       -- What the item keeps replaces the grant.
       g.workspace_id := i.workspace;  g.replica := by_replica;  g.seq := i.seq;  g.at := p.at;
-      g.id := coalesce(g.id, nextval('grant_id'));  g.opened_at := coalesce(g.opened_at, p.at);
+      g.id := coalesce(g.id, nextval('grant_id'));  g.opened_at := p.at;
       g.credit_micro := i.credit + i.held;
       g.held_micro := i.held;
       g.running := i.running_now + case when a.limits ? 'concurrent_requests' then coalesce(i.running, 0) else 0 end;

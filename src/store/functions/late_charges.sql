@@ -1,7 +1,7 @@
 -- What settlements can be charged whose grant may have ended: the rest of that grant, and what no replica has reserved.
 -- The replica that posts them, by_replica, knows that its own grant has ended: what it has now is another one.
--- posts: as in exchange(). a, p: the account, which the caller has locked, and the counters. Returns posts with these
--- charges, and {request_id: charge} for those that differ from the price.
+-- posts: as in exchange(). a, p: the account, which the caller has locked with its grants, and the counters. Returns
+-- posts with these charges, and {request_id: charge} for those that differ from the price.
 create or replace function late_charges(a accounts, p periods, inout posts jsonb, by_replica text, out charges jsonb)
 language plpgsql as $$
 declare
@@ -18,7 +18,7 @@ begin
       charge := 0;
     elsif post ? 'admitted_by' then
       select credit_micro into rest from grants
-        where workspace_id = a.workspace_id and replica = post ->> 'admitted_by' and replica <> by_replica for update;
+        where workspace_id = a.workspace_id and replica = post ->> 'admitted_by' and replica <> by_replica;
       rest := coalesce(rest, 0);
       -- A key is charged once: another request has used it in the meantime.
       if exists (select from idempotency i where i.workspace_id = a.workspace_id

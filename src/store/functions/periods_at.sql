@@ -24,7 +24,7 @@ begin
   behind := p.at - reading;
   next := case
     when behind > interval '1 day' then reading
-    when behind > interval '0' then p.at + greatest(reading - coalesce(p.clock, p.at), interval '0') / 2
+    when behind > interval '0' then p.at + greatest(reading - p.clock, interval '0') / 2
     else reading end;
   -- No window has ended within a minute.
   for u in 1..case when next < date_trunc('minute', p.at, 'UTC') + interval '1 minute' then 0 else 4 end loop
