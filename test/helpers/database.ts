@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm, statfs } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
@@ -15,6 +15,7 @@ const FIGURES = /\b(from|join) (accounts|generations|ledger|periods|usage)\b/;
 
 /** The Postgres of the run. */
 export interface TestServer {
+  readonly url: string;
   /** Creates an empty, migrated database and returns its address. */
   create(): Promise<string>;
   /** Removes a database. Waits 5 s for its connections to end. @throws Error if one is still open then */
@@ -33,8 +34,12 @@ export async function openTestServer(): Promise<TestServer> {
   await administrator.query(`create database ${template}`);
   const pool = openPool(databaseUrl(url, template));
   await migrate(pool);
+  // A changed function, which the tests have to notice (tools/mutate/sql.ts).
+  const mutant = process.env.CHORUS_TEST_MUTANT;
+  if (mutant) await pool.query(await readFile(mutant, "utf8"));
   await pool.end();
   return {
+    url,
     async create() {
       const name = `chorus_test_${randomBytes(6).toString("hex")}`;
       await administrator.query(`create database ${name} template ${template} strategy ${copy}`);
