@@ -80,7 +80,7 @@ export class Grant {
   /** Ends a running request. The rest of its hold is free at once. */
   settle(running: Running, post: Unposted, now: number): void {
     this.#free(running, post.charge);
-    this.free.output = Math.max(0, this.free.output - post.output);
+    this.free.output -= post.output;
     this.owed += post.charge;
     this.posts.push(post);
     this.#demand.ended(post.output, now);

@@ -14,6 +14,7 @@ export class Unused implements Headroom {
   running = 0;
   requests = 0;
   input = 0;
+  /** Below 0 by what answers have exceeded it. The next item reports that, unless it is in flight already. */
   output = 0;
   /** Start of the minute, in ms since 1970. */
   minute = 0;
@@ -67,7 +68,7 @@ export class Unused implements Headroom {
   /** After the minute, requests and tokens need a new grant. */
   endMinute(now: number): void {
     if (!this.isOver(now)) return;
-    for (const part of OF_MINUTE) if (this[part] < LIMITLESS) this[part] = 0;
+    for (const part of OF_MINUTE) if (this[part] < LIMITLESS) this[part] = Math.min(0, this[part]);
   }
 
   /** Number of requests of a size for which it suffices. */

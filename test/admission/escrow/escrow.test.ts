@@ -121,6 +121,29 @@ test("appends a settlement while the exchange of another workspace is under way"
   assert.deepEqual(lanesOf(escrow.handle({ type: "tick" }, 5)), []);
 });
 
+test("deducts the output tokens of answers that end while an exchange brings headroom for more", () => {
+  const escrow = new Escrow("r1");
+  const request = (requestId: string, key?: string) =>
+    escrow.handle({ type: "request", workspace: "ws_1", requestId, hold: 1, input: 1, ...(key && { key }) }, 0);
+  const receive = (output: number) => {
+    const extra = { ...NOTHING, credit: 100, running: 10, requests: 10, input: 10, output };
+    const reply = { ...replyOf([{}]), extra } as Reply;
+    escrow.handle({ type: "receive", mode: "exchange", replies: [reply] }, 0);
+  };
+  escrow.handle({ type: "beat", sentAt: 0, isDeaf: false }, 0);
+  request("req_1");
+  receive(5);
+  assert.deepEqual(
+    request("req_2").map(({ type }) => type),
+    ["admit"],
+  );
+  request("req_3", "key");
+  escrow.handle({ type: "settle", posts: [{ requestId: "req_2", charge: 1, output: 20, row: {} }] }, 0);
+  receive(10);
+  // The settlement is under way. The request waits for its answer.
+  assert.deepEqual(request("req_4"), []);
+});
+
 /** A replica that has all headroom it asks for, with a heartbeat before each event. */
 function slowWorkspace() {
   const escrow = new Escrow("r1");
