@@ -16,6 +16,8 @@ export interface Request extends Ask {
   isLate: boolean;
   /** Neither the database nor the journal has confirmed it. Both may have it. */
   isUnknown: boolean;
+  /** When it arrived, or was settled. */
+  since: number;
   /** When it was refused, or its end was. */
   failedAt: number;
   /** Its settlement has a response to keep for the idempotency key. */
@@ -30,6 +32,10 @@ export interface Replica {
   wakesAt: number;
   /** Until then no message passes in either direction. */
   cutOffUntil: number;
+  /** Between these times it gets no call-back, and from the time between them it knows that. */
+  deaf: { from: number; known: number; until: number };
+  /** What its last heartbeat told it. */
+  isToldDeaf: boolean;
   /** When the database last saw a heartbeat. */
   beatAt: number;
   nextBeat: number;
@@ -80,5 +86,7 @@ export function isAwaiting({ awaited }: Replica): boolean {
 export function newReplica(id: string, now: number, beatMs: number, tickMs: number): Replica {
   const times = { wakesAt: 0, cutOffUntil: 0, beatAt: now, nextBeat: now + beatMs, nextTick: now + tickMs };
   const awaited = { append: 0, exchange: 0 };
-  return { id, escrow: new Escrow(id), state: "up", ...times, awaited, journal: new Map(), unjournaled: new Set() };
+  const deaf = { from: 0, known: 0, until: 0 };
+  const journal = { journal: new Map(), unjournaled: new Set<string>() };
+  return { id, escrow: new Escrow(id), state: "up", ...times, deaf, isToldDeaf: false, awaited, ...journal };
 }

@@ -1,23 +1,17 @@
-import type { Ask, Item, Post } from "../../src/admission/escrow/exchange.ts";
-import type { Grant as OwnGrant } from "../../src/admission/escrow/grant.ts";
-import { type Account, type Grant, overruns } from "./account.ts";
+import type { Ask, Item } from "../../src/admission/escrow/exchange.ts";
+import { type Account, type Grant, type Limits, limitOf, overruns } from "./account.ts";
 import { isAwaiting, isOpen, type Replica, type Request } from "./actors.ts";
+import { Calm } from "./calm.ts";
 import type { Result } from "./database.ts";
+import { checkOwn, checkUse, type IsBound, newLimits } from "./grant-checks.ts";
 import { refusalOf } from "./limits.ts";
 import type { Executed } from "./server.ts";
-import { chargeOf, lastItemOf, waitingOf } from "./settlement-log.ts";
+import { chargeOf, lastItemOf } from "./settlement-log.ts";
+import { Violation } from "./violation.ts";
 import type { World } from "./world.ts";
 
-/** One of the six invariants of docs/decisions/grants.md does not hold. */
-export class Violation extends Error {
-  readonly invariant: number;
-
-  constructor(invariant: number, message: string) {
-    super(`invariant ${invariant}: ${message}`);
-    this.name = "Violation";
-    this.invariant = invariant;
-  }
-}
+/** Longest wait of a request for headroom of others, in milliseconds. */
+const CALL_BACK_MS = 100;
 
 /** Checks the invariants of a world while it runs. Every method throws Violation. */
 export class Checks {
@@ -30,21 +24,31 @@ export class Checks {
   readonly #lost = new Set<string>();
   /** Grants whose last changes a crash has lost: replica and workspace → number of the last item that is left. */
   readonly #setBack = new Map<string, number>();
+  readonly #calm: Calm;
+  /** Limits that the workspace did not have at first: what was reserved before may exceed them. */
+  readonly #new = new Set<string>();
 
   constructor(world: World) {
     this.#world = world;
+    this.#calm = new Calm(world);
   }
 
-  limited(workspace: string): void {
-    for (const [name, beyond] of overruns(this.#account(workspace))) {
-      this.#allowed.set(`${workspace} ${name}`, beyond);
-    }
+  opened(workspace: string): void {
+    this.#calm.limited(workspace);
+  }
+
+  limited(workspace: string, before: Limits): void {
+    const account = this.#account(workspace);
+    this.#calm.limited(workspace);
+    for (const [name, beyond] of overruns(account)) this.#allowed.set(`${workspace} ${name}`, beyond);
+    for (const name of newLimits(before, account.limits)) this.#new.add(`${workspace} ${name}`);
   }
 
   admitted(request: Request): void {
     const { replica, workspace } = request;
     const grant = this.#account(workspace).grants.get(replica.id);
     if (!grant) request.isOrphan = true;
+    if (this.isLocal) this.#calm.admitted(workspace, request);
     const known = replica.escrow.grants.get(workspace)?.number;
     if (!grant && this.isLocal && !this.#lost.has(`${replica.id} ${workspace} ${known}`))
       throw new Violation(5, `${request.replica.id} admitted ${request.requestId} without a grant`);
@@ -94,6 +98,12 @@ export class Checks {
     throw new Violation(4, `${requestId} is charged and its end did not leave`);
   }
 
+  /** Which parts of a grant are bounded: those with a limit, unless requests were admitted when there was none. */
+  #bound(account: Account, workspace: string): IsBound {
+    const isNew = (part: string) => [...this.#new].some((name) => name.startsWith(`${workspace} ${part}`));
+    return (part) => limitOf(account, part) && !isNew(part);
+  }
+
   /** What waited in the log of a workspace was posted. */
   posted(workspace: string): void {
     this.#checkTotals(workspace, this.#account(workspace), false);
@@ -104,37 +114,41 @@ export class Checks {
     const account = this.#account(item.workspace);
     if (reply.state === "appended") {
       for (const post of item.posts) this.#checkPost(account, post.requestId, false);
-      if (!isRepeat) checkUse(replica, item, before);
+      if (!isRepeat) checkUse(replica, item, before, this.#bound(before, item.workspace));
       return;
     }
     this.#checkTotals(item.workspace, account, reply.state === "done" && reply.extra.output > 0 && !isRepeat);
     if (reply.state !== "done") return;
     for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
     if (isRepeat) return;
-    if (item.grant !== 0) checkUse(replica, item, before);
-    for (const [i, { refusal, calledBack }] of reply.verdicts.entries()) {
+    if (item.grant !== 0) checkUse(replica, item, before, this.#bound(before, item.workspace));
+    for (const [i, { refusal, calledBack, response }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
+      if (ask && !refusal && response === undefined) this.#calm.admitted(item.workspace, ask);
       if (ask && refusal?.refusal === "idempotency_key_in_use") this.#checkInUse(account, replica, ask);
       if (refusal?.refusal.startsWith("idempotency_key")) continue;
-      if (ask && refusal && !calledBack) this.#checkRefusal(account, replica, item, ask);
+      if (ask && refusal && (!calledBack || this.#isLast(ask))) this.#checkRefusal(account, replica, item, ask);
     }
   }
 
   /** Checks what can be checked at any moment. */
   holds(): void {
+    if (this.#world.isCalm) this.#calm.holds();
     for (const [workspace, account] of this.#world.database.accounts) {
       for (const replica of this.#world.live) {
         const own = replica.escrow.grants.get(workspace);
         const grant = account.grants.get(replica.id);
         if (!own || grant?.id !== own.number) continue;
         const last = lastItemOf(account, replica.id);
-        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last) checkOwn(replica, own, grant, account);
+        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last)
+          checkOwn(replica, own, grant, account, this.#bound(account, workspace));
       }
     }
   }
 
   /** Checks what must hold when all messages have arrived and no request runs. */
   ended(): void {
+    if (this.#world.isCalm) this.#calm.ended();
     for (const request of this.#world.requests.values()) {
       const { requestId, state, workspace, charge, isLate, isUnknown } = request;
       const posted = this.#chargeOf(workspace, requestId);
@@ -147,7 +161,8 @@ export class Checks {
         throw new Violation(4, `${requestId} is charged and ended as ${state}`);
       } else if (isOpen(request)) throw new Violation(4, `${requestId} has no end`);
     }
-    for (const [workspace, { grants, log }] of this.#world.database.accounts) {
+    for (const [workspace, account] of this.#world.database.accounts) {
+      const { grants, log } = account;
       if (log.length > 0) throw new Violation(4, `settlements of ${workspace} wait in the log`);
       for (const [id, { credit, running }] of grants) {
         if (credit > 0 || running > 0) throw new Violation(1, `${id} still holds ${credit} of ${workspace}`);
@@ -161,8 +176,15 @@ export class Checks {
     for (const [name, beyond] of overruns(account)) {
       if (name.startsWith("output") && !isGiven) continue;
       const allowed = this.#allowed.get(`${workspace} ${name}`) ?? 0;
+      if (this.#new.has(`${workspace} ${name}`)) continue;
       if (beyond > allowed) throw new Violation(1, `${name} of ${workspace} exceeds its limit by ${beyond}`);
     }
+  }
+
+  /** Whether a request is not asked for again, and nothing keeps others from returning what they do not use. */
+  #isLast(ask: Ask & { askedAt?: number }): boolean {
+    const { isCalm, now } = this.#world;
+    return isCalm && now - (ask.askedAt ?? now) >= CALL_BACK_MS;
   }
 
   #checkPost(account: Account, requestId: string, isLate: boolean): void {
@@ -213,7 +235,8 @@ export class Checks {
       if (!grant || own?.number !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
       const isBusy = own.posts.length > 0 || own.flight !== undefined;
-      if (isBusy || isAwaiting(replica) || this.#world.now < replica.cutOffUntil) continue;
+      const isUnaware = this.#world.now < replica.deaf.until && !replica.isToldDeaf;
+      if (isBusy || isUnaware || isAwaiting(replica) || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;
       grants.set(replica.id, {
         ...grant,
@@ -237,29 +260,4 @@ export class Checks {
   #account(workspace: string): Account {
     return this.#world.database.accounts.get(workspace) as Account;
   }
-}
-
-/** What a replica has used of a grant, and what it keeps, are within the grant. */
-function checkUse({ id }: Replica, { keep, held, posts, close }: Item, before: Account): void {
-  const size = keep.credit + held.credit + chargesOf(posts) + waitingOf(before, id);
-  const most = before.grants.get(id)?.credit ?? 0;
-  if (!close && size > most) throw new Violation(2, `${id} has used and keeps ${size} credit of a grant of ${most}`);
-}
-
-/** The charges that a grant covers. */
-function chargesOf(posts: readonly Post[]): number {
-  return posts.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
-}
-
-/** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
-function checkOwn(replica: Replica, own: OwnGrant, grant: Grant, account: Account): void {
-  const { flight, free } = own;
-  const isApplied = flight !== undefined && lastItemOf(account, replica.id) === flight.item.seq;
-  const posting = isApplied ? flight.item.posts : [];
-  const credit = own.held + own.owed - chargesOf(posting) + free.credit + waitingOf(account, replica.id);
-  const fail = (part: string, size: number, of: number) => {
-    if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
-  };
-  fail("credit", credit, grant.credit);
-  if (account.limits.running !== undefined) fail("concurrent requests", own.running.size + free.running, grant.running);
 }

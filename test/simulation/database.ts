@@ -259,7 +259,7 @@ function unchanged(state: "ended" | "again"): Result {
 }
 
 /** Whether a grant has more than running requests need. */
-function isIdle({ credit, held, running, runningNow, requests, input, output }: Grant): boolean {
+export function isIdle({ credit, held, running, runningNow, requests, input, output }: Grant): boolean {
   return credit > held || running > runningNow || requests > 0 || input > 0 || output > 0;
 }
 

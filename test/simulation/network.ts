@@ -73,7 +73,8 @@ export class Network {
   callBack(id: string, workspace: string): void {
     const world = this.#world;
     const other = world.replicas.find((replica) => replica.id === id);
-    if (other && !this.isLost(other))
+    if (!other || this.isLost(other)) return;
+    if (world.now < other.deaf.from || world.now >= other.deaf.until)
       world.later(this.#delay(), () => world.tell(other, { type: "callBack", workspace }));
   }
 

@@ -1,5 +1,6 @@
 import { type Limits, newAccount } from "./account.ts";
 import type { Call, Mutation, Replica, Request } from "./actors.ts";
+import { disturb, drawDisturbances } from "./disturbances.ts";
 import type { Random } from "./random.ts";
 import { World } from "./world.ts";
 
@@ -13,7 +14,9 @@ export interface Options {
   mutation?: Mutation;
   /** Takes the calls of the database. */
   calls?: Call[];
-  /** Without idempotency keys, and without crashes of the database. */
+  /** Without disturbances. */
+  isUndisturbed?: boolean;
+  /** Without idempotency keys and crashes of the database, too. */
   isPlain?: boolean;
 }
 
@@ -22,18 +25,26 @@ export interface Options {
  * faults and requests.
  * @throws Violation of the first invariant that does not hold
  */
-export function runSchedule(seed: number, { mutation = {}, calls, isPlain = false }: Options = {}): World {
+export function runSchedule(
+  seed: number,
+  { mutation = {}, calls, isPlain = false, isUndisturbed = isPlain }: Options = {},
+): World {
   const world = new World(seed, mutation, calls);
   const { random } = world;
-  for (const workspace of WORKSPACES) openAccount(world, workspace);
+  // In three of four schedules the month does not end.
+  if (!isUndisturbed) world.epoch -= world.odd.integer(0, 3) * 3_600_000;
+  for (const workspace of WORKSPACES) openAccount(world, workspace, isUndisturbed);
   const replicas = random.integer(1, 3);
   for (let i = 0; i < replicas; i++) world.start();
   // A third of the schedules has no faults, so that they are long.
   world.faults = random.isLikely(0.33) ? 0 : random.next() * 0.2;
+  world.isCalm = world.faults === 0;
   world.crashes = world.faults > 0 && !isPlain;
   world.hasKeys = !isPlain && world.more.isLikely(0.5);
+  const disturbances = isUndisturbed ? undefined : drawDisturbances(world);
   for (let step = 0; step < STEPS; step++) {
     if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
+    if (disturbances) disturb(world, disturbances, () => limit(world, world.odd, world.odd.isLikely(0.1)));
     act(world);
     if (world.more.isLikely(0.1)) world.post(world.more.pick(WORKSPACES));
     world.advance(random.isLikely(0.04) ? random.integer(100, 12_000) : random.integer(0, 12));
@@ -43,11 +54,14 @@ export function runSchedule(seed: number, { mutation = {}, calls, isPlain = fals
   return world;
 }
 
-function openAccount(world: World, workspace: string): void {
-  const { random } = world;
+function openAccount(world: World, workspace: string, isUndisturbed: boolean): void {
+  const { random, odd } = world;
   const account = newAccount(world.clock, { granted: random.integer(0, 4_000), purchased: random.integer(0, 4_000) });
   account.limits = limitsOf(random, random.integer(0, 127));
+  if (!isUndisturbed && odd.isLikely(0.3))
+    account.limits.output = { ...account.limits.output, minute: odd.integer(0, 90) };
   world.server.open(workspace, account);
+  world.checks.opened(workspace);
 }
 
 /** @param present which limits there are, one bit each */
@@ -75,7 +89,7 @@ function act(world: World): void {
   if (chance < 0.5) request(world, replica);
   else if (chance < 0.82) settle(world);
   else if (chance < 0.84) world.grant(random.pick(WORKSPACES), random.integer(1, 500));
-  else if (chance < 0.86) limit(world);
+  else if (chance < 0.86) limit(world, random);
   else if (chance < 0.87) world.tell(replica, { type: "report", workspace: random.pick(WORKSPACES) });
   else if (world.faults === 0) return;
   else if (chance < 0.88) restart(world, replica);
@@ -118,10 +132,16 @@ function end(world: World, request: Request): void {
   world.settle(request, charge, world.random.integer(0, 30));
 }
 
-function limit(world: World): void {
-  const workspace = world.random.pick(WORKSPACES);
+/** @param isFree whether limits can be new, and can be removed */
+function limit(world: World, random: Random, isFree = false): void {
+  const workspace = random.pick(WORKSPACES);
+  if (isFree) {
+    world.limit(workspace, limitsOf(random, random.integer(0, 127)));
+    return;
+  }
   const before = world.database.accounts.get(workspace)?.limits;
-  const drawn = limitsOf(world.random, 127);
+  const drawn = limitsOf(random, 127);
+  if (before?.output?.minute !== undefined) drawn.output = { ...drawn.output, minute: world.odd.integer(0, 90) };
   // Values change. Which limits there are does not.
   const keys = (of: object | undefined) => Object.keys(of ?? {});
   const kept = Object.entries(drawn).flatMap(([name, value]) => {
@@ -148,7 +168,10 @@ function sleep(world: World, replica: Replica): void {
 function finish(world: World): void {
   world.faults = 0;
   world.crashes = false;
-  for (const replica of world.replicas) replica.cutOffUntil = 0;
+  for (const replica of world.replicas) {
+    replica.cutOffUntil = 0;
+    replica.deaf.until = 0;
+  }
   world.advance(30_000);
   for (const request of runningOf(world)) end(world, request);
   world.advance(10_000);

@@ -18,6 +18,8 @@ export class World {
   readonly random: Random;
   /** Of keys and crashes, so that a schedule without them does not change. */
   readonly more: Random;
+  /** Of disturbances; see `disturb`. */
+  readonly odd: Random;
   readonly server: Server;
   readonly database: Database;
   readonly network: Network;
@@ -29,6 +31,8 @@ export class World {
   epoch: number;
   /** Probability that a message is lost, that it is late, and that it is repeated. */
   faults = 0;
+  /** Whether there are no faults from the start to the end. */
+  isCalm = false;
   /** Whether the server of the database can crash. */
   crashes = false;
   /** Whether requests have idempotency keys. */
@@ -40,6 +44,7 @@ export class World {
   constructor(seed: number, mutation: Mutation = {}, calls?: Call[]) {
     this.random = new Random(seed);
     this.more = new Random(~seed);
+    this.odd = new Random(Math.imul(seed, 0x9e3779b1));
     this.epoch = Date.UTC(2026, 10, 30, 23, 58, this.random.integer(0, 59));
     this.#mutation = mutation;
     this.server = new Server(mutation, calls);
@@ -82,7 +87,7 @@ export class World {
     const requestId = `q${this.#count++}`;
     const ask = { requestId, ...size };
     const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false, failedAt: 0 };
-    this.requests.set(requestId, { ...ask, ...isNew, state: "asked", workspace, replica });
+    this.requests.set(requestId, { ...ask, ...isNew, state: "asked", since: this.now, workspace, replica });
     this.checks.isLocal = true;
     this.tell(replica, { type: "request", workspace, ...ask });
     this.checks.isLocal = false;
@@ -91,8 +96,9 @@ export class World {
   /** An operator changes the limits of a workspace. */
   limit(workspace: string, limits: Limits): void {
     if (this.network.isDown) return;
+    const before = this.database.accounts.get(workspace)?.limits ?? {};
     this.server.limit(workspace, limits, this.clock);
-    this.checks.limited(workspace);
+    this.checks.limited(workspace, before);
     for (const id of this.database.accounts.get(workspace)?.grants.keys() ?? []) this.network.callBack(id, workspace);
   }
 
@@ -111,6 +117,7 @@ export class World {
   settle(request: Request, charge: number, output: number): void {
     const { requestId, replica, key, body } = request;
     request.state = "settled";
+    request.since = this.now;
     request.charge = charge;
     // What is left by its reader is charged, and has no response.
     request.hasResponse = key !== undefined && charge > 0 && this.more.isLikely(0.9);
@@ -243,7 +250,11 @@ export class World {
       if (!this.network.isLost(replica)) {
         replica.beatAt = this.now;
         this.server.beat();
-        this.later(1, () => this.tell(replica, { type: "beat", sentAt, isDeaf: false }));
+        this.later(1, () => {
+          const isDeaf = this.live.length > 1 && this.now >= replica.deaf.known && this.now < replica.deaf.until;
+          replica.isToldDeaf = isDeaf;
+          this.tell(replica, { type: "beat", sentAt, isDeaf });
+        });
       }
     }
     const { wakeAt } = replica.escrow;
