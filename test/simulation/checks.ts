@@ -141,7 +141,7 @@ export class Checks {
         if (!own || grant?.id !== own.number) continue;
         const last = lastItemOf(account, replica.id);
         if (this.#setBack.get(`${replica.id} ${workspace}`) !== last)
-          checkOwn(replica, own, grant, account, this.#bound(account, workspace));
+          checkOwn(replica, own, grant, account, this.#bound(account, workspace), this.#world.isCalm && !own.flight);
       }
     }
   }

@@ -45,14 +45,25 @@ function chargesOf(posts: readonly Post[]): number {
   return posts.reduce((sum, { charge, admittedBy }) => sum + (admittedBy === undefined ? charge : 0), 0);
 }
 
-/** What a replica's requests hold, what it may still admit, and what it has not posted are within its grant. */
-export function checkOwn(replica: Replica, own: OwnGrant, grant: Grant, account: Account, isBound: IsBound): void {
+/**
+ * What a replica's requests hold, what it may still admit, and what it has not posted are within its grant.
+ * @param isExact whether nothing is under way and nothing was lost, so that they are all of it
+ */
+export function checkOwn(
+  replica: Replica,
+  own: OwnGrant,
+  grant: Grant,
+  account: Account,
+  isBound: IsBound,
+  isExact: boolean,
+): void {
   const { flight, free } = own;
   const isApplied = flight !== undefined && lastItemOf(account, replica.id) === flight.item.seq;
   const posting = isApplied ? flight.item.posts : [];
   const credit = own.held + own.owed - chargesOf(posting) + free.credit + waitingOf(account, replica.id);
-  const fail = (part: string, size: number, of: number) => {
-    if (size > of) throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
+  const fail = (part: string, size: number, of: number, mustBeAll = isExact) => {
+    if (size > of || (mustBeAll && size < of))
+      throw new Violation(2, `${replica.id} uses ${size} ${part} of a grant of ${of}`);
   };
   fail("credit", credit, grant.credit);
   if (free.running < LIMITLESS && isBound("running"))
@@ -61,9 +72,13 @@ export function checkOwn(replica: Replica, own: OwnGrant, grant: Grant, account:
   const unreported = isApplied || !flight ? waiting : [...waiting, flight.item];
   for (const rate of ["requests", "input"] as const) {
     const used = unreported.reduce((sum, item) => sum + item.used[rate], own.used[rate]);
-    if (free[rate] < LIMITLESS && isBound(rate)) fail(rate, used + free[rate], grant[rate]);
+    // After its minute, nothing of it is used.
+    if (free[rate] < LIMITLESS && isBound(rate)) fail(rate, used + free[rate], grant[rate], isExact && free[rate] > 0);
   }
-  const posts = waiting.flatMap((item) => item.posts);
+  if (free.output <= 0 || free.output === LIMITLESS || !isBound("output")) return;
+  const posts = [...own.posts, ...unreported.flatMap((item) => item.posts)].filter(
+    ({ admittedBy }) => admittedBy === undefined,
+  );
   const output = posts.reduce((sum, post) => sum + post.output, free.output);
-  if (free.output > 0 && output < LIMITLESS && isBound("output")) fail("output tokens", output, grant.output);
+  fail("output tokens", output, grant.output);
 }

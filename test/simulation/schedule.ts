@@ -1,10 +1,7 @@
-import { type Limits, newAccount } from "./account.ts";
 import type { Call, Mutation, Replica, Request } from "./actors.ts";
 import { disturb, drawDisturbances } from "./disturbances.ts";
-import type { Random } from "./random.ts";
+import { changeLimits, openAccount, WORKSPACES } from "./operator.ts";
 import { World } from "./world.ts";
-
-const WORKSPACES = ["ws_1", "ws_2"] as const;
 
 /** Steps of one schedule. */
 export const STEPS = 100;
@@ -31,8 +28,11 @@ export function runSchedule(
 ): World {
   const world = new World(seed, mutation, calls);
   const { random } = world;
-  // In three of four schedules the month does not end.
-  if (!isUndisturbed) world.epoch -= world.odd.integer(0, 3) * 3_600_000;
+  if (!isUndisturbed) {
+    // In three of four schedules the month does not end.
+    world.epoch -= world.odd.integer(0, 3) * 3_600_000;
+    world.room = world.odd.isLikely(0.6) ? world.odd.integer(2, 6) : 1;
+  }
   for (const workspace of WORKSPACES) openAccount(world, workspace, isUndisturbed);
   const replicas = random.integer(1, 3);
   for (let i = 0; i < replicas; i++) world.start();
@@ -44,7 +44,7 @@ export function runSchedule(
   const disturbances = isUndisturbed ? undefined : drawDisturbances(world);
   for (let step = 0; step < STEPS; step++) {
     if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
-    if (disturbances) disturb(world, disturbances, () => limit(world, world.odd, world.odd.isLikely(0.1)));
+    if (disturbances) disturb(world, disturbances, () => changeLimits(world, world.odd));
     act(world);
     if (world.more.isLikely(0.1)) world.post(world.more.pick(WORKSPACES));
     world.advance(random.isLikely(0.04) ? random.integer(100, 12_000) : random.integer(0, 12));
@@ -54,34 +54,6 @@ export function runSchedule(
   return world;
 }
 
-function openAccount(world: World, workspace: string, isUndisturbed: boolean): void {
-  const { random, odd } = world;
-  const account = newAccount(world.clock, { granted: random.integer(0, 4_000), purchased: random.integer(0, 4_000) });
-  account.limits = limitsOf(random, random.integer(0, 127));
-  if (!isUndisturbed && odd.isLikely(0.3))
-    account.limits.output = { ...account.limits.output, minute: odd.integer(0, 90) };
-  world.server.open(workspace, account);
-  world.checks.opened(workspace);
-}
-
-/** @param present which limits there are, one bit each */
-function limitsOf(random: Random, present: number): Limits {
-  const one = (bit: number, most: number): number | undefined =>
-    (present & bit) > 0 ? random.integer(0, most) : undefined;
-  const limits = {
-    running: one(1, 12),
-    requests: windowsOf({ minute: one(2, 30), month: one(4, 60) }),
-    input: windowsOf({ minute: one(8, 300), day: one(16, 600) }),
-    output: windowsOf({ day: one(32, 400) }),
-    spend: windowsOf({ day: one(64, 2_000), month: one(64, 5_000) }),
-  };
-  return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
-}
-
-function windowsOf(limits: Record<string, number | undefined>): object {
-  return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
-}
-
 function act(world: World): void {
   const { random } = world;
   const chance = random.next();
@@ -89,7 +61,7 @@ function act(world: World): void {
   if (chance < 0.5) request(world, replica);
   else if (chance < 0.82) settle(world);
   else if (chance < 0.84) world.grant(random.pick(WORKSPACES), random.integer(1, 500));
-  else if (chance < 0.86) limit(world, random);
+  else if (chance < 0.86) changeLimits(world, random);
   else if (chance < 0.87) world.tell(replica, { type: "report", workspace: random.pick(WORKSPACES) });
   else if (world.faults === 0) return;
   else if (chance < 0.88) restart(world, replica);
@@ -130,27 +102,6 @@ function runningOf({ requests }: World): Request[] {
 function end(world: World, request: Request): void {
   const charge = world.random.isLikely(0.2) ? 0 : world.random.integer(0, request.hold);
   world.settle(request, charge, world.random.integer(0, 30));
-}
-
-/** @param isFree whether limits can be new, and can be removed */
-function limit(world: World, random: Random, isFree = false): void {
-  const workspace = random.pick(WORKSPACES);
-  if (isFree) {
-    world.limit(workspace, limitsOf(random, random.integer(0, 127)));
-    return;
-  }
-  const before = world.database.accounts.get(workspace)?.limits;
-  const drawn = limitsOf(random, 127);
-  if (before?.output?.minute !== undefined) drawn.output = { ...drawn.output, minute: world.odd.integer(0, 90) };
-  // Values change. Which limits there are does not.
-  const keys = (of: object | undefined) => Object.keys(of ?? {});
-  const kept = Object.entries(drawn).flatMap(([name, value]) => {
-    const now = before?.[name as keyof Limits];
-    if (now === undefined) return [];
-    if (typeof value !== "object") return [[name, value]];
-    return [[name, Object.fromEntries(Object.entries(value).filter(([unit]) => keys(now as object).includes(unit)))]];
-  });
-  world.limit(workspace, Object.fromEntries(kept));
 }
 
 function restart(world: World, replica: Replica): void {

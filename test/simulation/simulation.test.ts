@@ -26,23 +26,22 @@ test(`keeps the six invariants in ${SCHEDULES} schedules of ${STEPS} steps`, () 
 
 // Each defect, and the first seed that finds it.
 for (const [invariant, what, seed, mutation] of [
-  [1, "reserves what other replicas have reserved", 9, { ignoresOthers: true }],
+  [1, "reserves what other replicas have reserved", 6, { ignoresOthers: true }],
   [2, "does not deduct a hold from the headroom of its replica", 1, { forgetsHolds: true }],
   [2, "continues a grant whose last changes a crash has lost", 71, { forgetsCrash: true }],
-  [2, "leaves in the log what it has posted", 2, { keepsLog: true }],
-  [3, "posts a repeated settlement again", 4, { postsTwice: true }],
-  [3, "admits a key twice in the exchange that opens a grant", 132, { missesNewKeys: true }],
-  [3, "charges an answer of a journal although another request has used its key", 1948, { chargesKeysAgain: true }],
+  [2, "leaves in the log what it has posted", 1, { keepsLog: true }],
+  [3, "posts a repeated settlement again", 11, { postsTwice: true }],
+  [3, "admits a key twice in the exchange that opens a grant", 6, { missesNewKeys: true }],
   [3, "does not take the key of a delivered answer again that a crash has lost", 71, { forgetsKeys: true }],
   [4, "lets the end of an answer leave before its settlement is durable", 1, { opensGate: true }],
-  [4, "answers a statement that posts settlements before it is flushed", 4, { neverFlushes: true }],
-  [4, "ends a grant without posting what waits in the log", 8, { dropsLog: true }],
-  [4, "executes an exchange again that is repeated", 78, { executesAgain: true }],
-  [5, "accepts settlements of a grant that was ended", 9, { acceptsEnded: true }],
-  [5, "appends to the log of a grant that was ended", 274, { appendsToEnded: true }],
-  [6, "refuses without calling headroom back", 15, { neverCallsBack: true }],
-  [6, "leaves the key of a request in use that was refused because an answer was lost", 432, { freesNoKey: true }],
-  [6, "leaves the keys of a grant in use that its replica does not know", 1341, { keepsUnknown: true }],
+  [4, "answers a statement that posts settlements before it is flushed", 1, { neverFlushes: true }],
+  [4, "ends a grant without posting what waits in the log", 21, { dropsLog: true }],
+  [4, "executes an exchange again that is repeated", 441, { executesAgain: true }],
+  [5, "accepts settlements of a grant that was ended", 5, { acceptsEnded: true }],
+  [5, "appends to the log of a grant that was ended", 32, { appendsToEnded: true }],
+  [6, "refuses without calling headroom back", 12, { neverCallsBack: true }],
+  [6, "leaves the key of a request in use that was refused because an answer was lost", 564, { freesNoKey: true }],
+  [6, "leaves the keys of a grant in use that its replica does not know", 627, { keepsUnknown: true }],
 ] satisfies [number, string, number, Mutation][]) {
   test(`finds a defect that ${what}`, () => {
     assert.equal(violated(seed, { mutation }), invariant);
@@ -50,10 +49,16 @@ for (const [invariant, what, seed, mutation] of [
   });
 }
 
-test("finds a defect that drops the response of a request that a late copy asks for again", () => {
-  assert.equal(violated(162_950, { mutation: { dropsResponse: true }, isUndisturbed: true }), 3);
-  assert.equal(violated(162_950, { isUndisturbed: true }), undefined);
-});
+// Disturbances make what these need still more rare.
+for (const [what, seed, mutation] of [
+  ["charges an answer of a journal although another request has used its key", 803, { chargesKeysAgain: true }],
+  ["drops the response of a request that a late copy asks for again", 162_950, { dropsResponse: true }],
+] satisfies [string, number, Mutation][]) {
+  test(`finds a defect that ${what}`, () => {
+    assert.equal(violated(seed, { mutation, isUndisturbed: true }), 3);
+    assert.equal(violated(seed, { isUndisturbed: true }), undefined);
+  });
+}
 
 // Seeds that have found a defect in an earlier version of the rules.
 for (const seed of [105, 1106]) {

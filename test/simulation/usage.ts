@@ -1,6 +1,6 @@
 import type { Ask } from "../../src/admission/escrow/exchange.ts";
 import type { Account, Counts } from "./account.ts";
-import { isOpen, type Request } from "./actors.ts";
+import type { Request } from "./actors.ts";
 import { currentWindows } from "./windows.ts";
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
@@ -50,8 +50,7 @@ export class Usage {
   /** Whether more requests run than any limit has allowed. */
   isCrowded(workspace: string, requests: Iterable<Request>): boolean {
     let running = 0;
-    for (const request of requests)
-      if (request.workspace === workspace && isOpen(request) && request.state !== "asked") running++;
+    for (const request of requests) if (request.workspace === workspace && request.state === "running") running++;
     return running > this.#of(workspace).running;
   }
 

@@ -31,6 +31,8 @@ export class World {
   epoch: number;
   /** Probability that a message is lost, that it is late, and that it is repeated. */
   faults = 0;
+  /** Factor of the highest values of limits and credit. Where it is more than 1, replicas reserve in advance. */
+  room = 1;
   /** Whether there are no faults from the start to the end. */
   isCalm = false;
   /** Whether the server of the database can crash. */
