@@ -108,7 +108,7 @@ export class RaceReplica {
       const response = of.key !== undefined && charge > 0 ? { response: "cg==" } : {};
       const row = { created_at: createdAt.get(of.requestId), ...key, ...response };
       const post = { requestId: of.requestId, charge, output: random.integer(0, 20), row };
-      grant.settle(of, { ...post, ...(of.key === undefined ? {} : { key: of.key }) }, now);
+      grant.settle(post, now);
       // Another process has found it in the journal, too.
       if (random.isLikely(0.1)) this.#late.push({ workspace: grant.workspace, post: { admittedBy: this.id, ...post } });
     }

@@ -1,6 +1,6 @@
 import type { Command, Event } from "./events.ts";
 import type { Ask, Mode, Post, Reply, Verdict } from "./exchange.ts";
-import { Grant, type Running } from "./grant.ts";
+import { Grant } from "./grant.ts";
 import type { QueuedAsk, Unposted } from "./request-states.ts";
 import { Sender } from "./sender.ts";
 
@@ -22,14 +22,15 @@ const RETRY_MS = 10;
  */
 export class Escrow {
   readonly grants = new Map<string, Grant>();
-  readonly #running = new Map<string, Running>();
+  /** The grants of running requests. */
+  readonly #running = new Map<string, Grant>();
   readonly #replica: string;
   readonly #callBackMs: number;
   readonly #sender = new Sender();
   /** When the last request of workspaces without a grant was admitted, in the order of removal. */
   readonly #seen = new Map<string, number>();
-  /** Settlements on their way to the journal. */
-  readonly #writing = new Map<string, Unposted>();
+  /** Charges of settlements on their way to the journal. */
+  readonly #writing = new Map<string, number>();
   #safeUntil = Number.NEGATIVE_INFINITY;
 
   /** @param callBackMs longest wait for headroom that another replica was told to return, in milliseconds */
@@ -126,27 +127,20 @@ export class Escrow {
   }
 
   #admit(grant: Grant, requestId: string, commands: Command[], isLow = false): void {
-    const running = grant.running.get(requestId);
-    if (running) this.#running.set(requestId, running);
+    this.#running.set(requestId, grant);
     commands.push({ type: "admit", requestId, ...(isLow ? { isLow } : {}) });
   }
 
   #settle(post: Post, now: number, commands: Command[]): void {
-    const running = this.#running.get(post.requestId);
-    if (!running) {
+    const grant = this.#running.get(post.requestId);
+    if (!grant) {
       commands.push({ type: "deny", requestId: post.requestId });
       return;
     }
     this.#running.delete(post.requestId);
-    const { key, subjects } = running;
-    const charge = Math.min(post.charge, running.hold);
-    const unposted: Unposted = { ...post, charge };
-    if (key !== undefined) unposted.key = key;
-    if (subjects) unposted.subjects = subjects;
-    running.grant.settle(running, unposted, now);
-    this.#sender.add(running.grant);
-    if (this.#sender.isAway || running.grant.pause.isOn(now))
-      this.#journal(running.grant.workspace, [unposted], commands);
+    const unposted = grant.settle(post, now);
+    this.#sender.add(grant);
+    if (this.#sender.isAway || grant.pause.isOn(now)) this.#journal(grant.workspace, [unposted], commands);
   }
 
   #receive(mode: Mode, replies: readonly (Reply | undefined)[], now: number, commands: Command[]): void {
@@ -201,7 +195,7 @@ export class Escrow {
     for (const post of grant.posts) {
       const { requestId, isJournaled } = post;
       // What is in the journal has been delivered: it is charged as far as limits and balance allow.
-      if (isJournaled) this.#repost(next, { admittedBy: this.#replica, ...post });
+      if (isJournaled) next.posts.push({ admittedBy: this.#replica, ...post });
       else commands.push({ type: "deny", requestId });
     }
   }
@@ -212,11 +206,6 @@ export class Escrow {
       this.#writing.delete(requestId);
       commands.push({ type: "deny", requestId, isInvalid: true });
     }
-  }
-
-  #repost(grant: Grant, post: Unposted): void {
-    grant.posts.push(post);
-    if (this.#writing.has(post.requestId)) this.#writing.set(post.requestId, post);
   }
 
   /** The database is unavailable: settlements go to the journal, and nothing is asked. */
@@ -240,24 +229,21 @@ export class Escrow {
     const posts = all.filter(({ isJournaled }) => !isJournaled);
     for (const post of posts) {
       post.isJournaled = true;
-      this.#writing.set(post.requestId, post);
+      this.#writing.set(post.requestId, post.charge);
     }
     if (posts.length > 0) commands.push({ type: "journal", workspace, posts });
   }
 
   #journaled(requestId: string, isWritten: boolean, commands: Command[]): void {
-    const post = this.#writing.get(requestId);
+    const charge = this.#writing.get(requestId);
     // The database has confirmed it in the meantime.
-    if (!post) return;
+    if (charge === undefined) return;
     this.#writing.delete(requestId);
     if (isWritten) {
-      commands.push({ type: "confirm", requestId, charge: post.charge });
+      commands.push({ type: "confirm", requestId, charge });
       return;
     }
-    for (const grant of this.grants.values()) {
-      grant.drop(requestId);
-      this.#sender.add(grant);
-    }
+    for (const grant of this.grants.values()) grant.drop(requestId);
     commands.push({ type: "deny", requestId });
   }
 
@@ -294,8 +280,7 @@ export class Escrow {
   #forget({ workspace, admittedAt }: Grant): void {
     this.grants.delete(workspace);
     this.#seen.set(workspace, admittedAt);
-    const [oldest] = this.#seen.size > MAX_SEEN ? this.#seen.keys() : [];
-    if (oldest !== undefined) this.#seen.delete(oldest);
+    if (this.#seen.size > MAX_SEEN) this.#seen.delete(this.#seen.keys().next().value as string);
   }
 
   #grant(workspace: string): Grant {

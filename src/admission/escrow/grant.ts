@@ -21,16 +21,12 @@ const LIMITLESS = Number.POSITIVE_INFINITY;
 /** Largest number of asks and of posts in one item. */
 const MAX_ITEMS = 256;
 
-export interface Running extends Ask {
-  grant: Grant;
-}
-
 /** The grant of one workspace on one replica: what is reserved for it, and what its requests hold. */
 export class Grant {
   readonly workspace: string;
   readonly free = new Unused();
   readonly pause = new Pause();
-  readonly running = new Map<string, Running>();
+  readonly running = new Map<string, Ask>();
   /** Sum of the holds of `running`. */
   held = 0;
   /** Charges of settlements that are not posted, those in flight included. */
@@ -77,13 +73,19 @@ export class Grant {
     return true;
   }
 
-  /** Ends a running request. The rest of its hold is free at once. */
-  settle(running: Running, post: Unposted, now: number): void {
-    this.#free(running, post.charge);
+  /** Ends a running request. It is charged at most its hold, whose rest is free at once. @returns its settlement */
+  settle(post: Post, now: number): Unposted {
+    const running = this.running.get(post.requestId) as Ask;
+    const { hold, key, subjects } = running;
+    const unposted: Unposted = { ...post, charge: Math.min(post.charge, hold) };
+    if (key !== undefined) unposted.key = key;
+    if (subjects) unposted.subjects = subjects;
+    this.#free(running, unposted.charge);
     this.free.output -= post.output;
-    this.owed += post.charge;
-    this.posts.push(post);
+    this.owed += unposted.charge;
+    this.posts.push(unposted);
     this.#demand.ended(post.output, now);
+    return unposted;
   }
 
   /** Returns unused headroom with the next item, and takes no spare headroom for a while. */
@@ -189,7 +191,7 @@ export class Grant {
       if (!verdict || verdict.refusal || verdict.response !== undefined) continue;
       this.#run(ask, now);
       if (!ask.isAbandoned) continue;
-      this.#free(this.#runningOf(ask), 0);
+      this.#free(ask, 0);
       this.#release(ask);
       this.mustReturn = true;
     }
@@ -221,10 +223,11 @@ export class Grant {
   /** Removes an ask that the database rejects, or a settlement that nothing could record. */
   drop(requestId: string): void {
     this.asks = this.asks.filter((ask) => ask.requestId !== requestId);
-    for (const posts of [this.posts, this.flight?.item.posts ?? []]) {
-      const at = posts.findIndex((post) => post.requestId === requestId);
-      const [post] = at < 0 ? [] : posts.splice(at, 1);
-      if (!post || post.admittedBy !== undefined) continue;
+    for (const posts of this.flight ? [this.posts, this.flight.item.posts] : [this.posts]) {
+      const post = posts.find((one) => one.requestId === requestId);
+      if (!post) continue;
+      posts.splice(posts.indexOf(post), 1);
+      if (post.admittedBy !== undefined) continue;
       this.mustReturn = true;
       this.#release(post);
       this.owed -= post.charge;
@@ -238,11 +241,7 @@ export class Grant {
     if (this.posts.length === 0 || this.#after === 0 || this.#freed.length > 0 || this.mustReport) return false;
     // Requests count in the windows of the item before, so each minute begins with another item.
     if (this.free.isOver(now) || this.asks.some(({ retryAt }) => retryAt <= now)) return false;
-    for (let i = 0; i < this.posts.length && i < MAX_ITEMS; i++) {
-      const post = this.posts[i];
-      if ((post?.key ?? post?.admittedBy) !== undefined) return false;
-    }
-    return true;
+    return this.posts.every(({ key, admittedBy }) => (key ?? admittedBy) === undefined);
   }
 
   /** Whether unused headroom is returned. */
@@ -267,18 +266,12 @@ export class Grant {
   }
 
   #run(ask: Ask, now: number): void {
-    this.running.set(ask.requestId, { ...ask, grant: this });
+    this.running.set(ask.requestId, ask);
     this.held += ask.hold;
     this.#demand.admitted(ask.hold, ask.input, now);
   }
 
-  #runningOf({ requestId }: Ask): Running {
-    const running = this.running.get(requestId);
-    if (!running) throw new Error(`request ${requestId} does not run`);
-    return running;
-  }
-
-  #free({ requestId, hold }: Running, charge: number): void {
+  #free({ requestId, hold }: Ask, charge: number): void {
     this.running.delete(requestId);
     this.held -= hold;
     this.free.credit += hold - charge;
@@ -292,8 +285,7 @@ export class Grant {
   }
 
   #land(): Flight {
-    const { flight } = this;
-    if (!flight) throw new Error(`no item of ${this.workspace} is in flight`);
+    const flight = this.flight as Flight;
     this.flight = undefined;
     return flight;
   }

@@ -60,8 +60,8 @@ export class Sender {
     this.#modes.exchange.ready.add(grant);
   }
 
+  /** Removes a grant whose item was taken back, so that it appends nothing. */
   remove(grant: Grant): void {
-    this.#modes.append.ready.delete(grant);
     this.#modes.exchange.ready.delete(grant);
   }
 
@@ -124,7 +124,7 @@ export class Sender {
         if (isUnhurried) unhurried++;
       } else if (mode === "exchange" && grant.isIdle(now)) onIdle(grant);
       ready.delete(grant);
-      if (mustWait || (mode === "exchange" && grant.asks.length > 0)) left.push(grant);
+      if (mustWait || grant.asks.length > 0) left.push(grant);
     }
     // Behind those that were not reached. What waits for another reason is added again by an event or a tick.
     for (const grant of left) ready.add(grant);
