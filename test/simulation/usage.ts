@@ -54,7 +54,7 @@ export class Usage {
     return running > this.#of(workspace).running;
   }
 
-  /** @returns what the database has counted otherwise, in the month that contains `from` and `to`; undefined: nothing */
+  /** @returns what the database has counted otherwise, in the month of `from` and `to`; undefined: nothing */
   difference(workspace: string, { requests, input }: Account, from: number, to: number): string | undefined {
     const month = (at: number) => currentWindows({ at, clock: at }, at).month;
     if (month(from) !== month(to)) return undefined;

@@ -166,11 +166,12 @@ export class World {
         return;
     }
     const request = this.requests.get(command.requestId);
-    if (!request) return;
+    if (!request) throw new Error(`${command.type} for the unknown request ${command.requestId}`);
     if (command.type === "confirm") this.#delivered(request);
     else if (command.type === "deny") this.#denied(request);
     else if (command.type === "refuse") this.#refused(request);
-    else this.#admitted(replica, request);
+    else if (command.type === "admit") this.#admitted(replica, request);
+    else throw new Error(`there is no command ${(command as Command).type}`);
   }
 
   #replayed(requestId: string, of: string): void {
