@@ -1,0 +1,104 @@
+/**
+ * Plants mutants in the rules of admission, one at a time, and finds out which of them no schedule of the simulation
+ * and no test of admission notices:
+ *     npm run mutate:rules -- [--only PATTERN] [--schedules N] [--fresh] [--tests PART_OF_PATH]
+ * A run continues an earlier one: what was noticed before is checked again only if its file has changed. Writes
+ * tools/mutate/rules.md.
+ */
+import { createHash } from "node:crypto";
+import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import setUp from "../../test/helpers/setup.ts";
+import { instrument, type Mutant } from "./rules-instrument.ts";
+import { MutantProcess } from "./rules-process.ts";
+import { addKnown, type Known, readKnown, writeReport } from "./rules-report.ts";
+import type { Explored } from "./rules-worker.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", default: "" },
+    schedules: { type: "string", default: "4000" },
+    fresh: { type: "boolean", default: false },
+    tests: { type: "string", default: "" },
+  },
+});
+
+/** Longest test that is run against mutants, in milliseconds. */
+const LONGEST_TEST_MS = 5_000;
+
+/** The rules first. What stands before others is run before them. */
+const ORDER = ["escrow/", "grants", "batch", "poster", "journal", "post-journal", "lease"];
+
+function rank(file: string): number {
+  const place = ORDER.findIndex((name) => file.includes(`admission/${name}`));
+  return place < 0 ? ORDER.length : place;
+}
+
+/** Schedules reach the rules without input and output, and what they import. */
+function isSimulated(file: string): boolean {
+  return file.includes("/escrow/") && !/execute|refusal/.test(file);
+}
+
+/** The tests that reach a mutant, the quickest first; for one that is reached at start, those that reach its file. */
+function testsOf({ id }: Mutant, inFile: ReadonlySet<string>, isAtStart: boolean, explored: readonly Explored[]) {
+  const isReached = ({ reached }: Explored) =>
+    isAtStart ? reached.some((one) => inFile.has(one)) : reached.includes(id);
+  const isKiller = (one: Explored) => !one.error && one.ms < LONGEST_TEST_MS && isReached(one);
+  return explored.filter(isKiller).map(({ test, ms }) => ({ test, ms }));
+}
+
+const files = globSync("src/admission/**/*.ts", { cwd: ROOT }).toSorted((a, b) => rank(a) - rank(b));
+const hashes = new Map(
+  files.map((file) => [
+    file,
+    createHash("sha256")
+      .update(readFileSync(join(ROOT, file)))
+      .digest("hex"),
+  ]),
+);
+const folder = mkdtempSync(join(tmpdir(), "chorus-mutate-"));
+const tearDown = await setUp();
+const runner = new MutantProcess(folder, values.tests);
+try {
+  const mutants = await instrument(ROOT, folder, files);
+  const { atStart, explored } = await runner.explore();
+  for (const { test, error } of explored)
+    if (error) process.stderr.write(`fails without a mutant: ${test}: ${error}\n`);
+  const healthy = await runner.check({ mutant: "", tests: [], schedules: Number(values.schedules) }, false);
+  if (healthy.killer !== undefined) throw new Error(`a schedule fails without a mutant: ${healthy.killer}`);
+  explored.sort((a, b) => a.ms - b.ms);
+  const before = values.fresh ? new Map<string, Known>() : readKnown(ROOT);
+  const known = new Map(
+    [...before].filter(([key, { hash }]) => {
+      const mutant = mutants.find((one) => one.key === key);
+      return mutant && hashes.get(mutant.file) === hash;
+    }),
+  );
+  for (const mutant of mutants) {
+    const { id, key, file, line } = mutant;
+    if (!new RegExp(values.only).test(file) || known.get(key)?.killer !== undefined) continue;
+    const inFile = new Set(mutants.filter((one) => one.file === file).map((one) => one.id));
+    const isAtStart = atStart.includes(id);
+    const tests = testsOf(mutant, inFile, isAtStart, explored);
+    const schedules = isSimulated(file) ? Number(values.schedules) : 0;
+    const start = performance.now();
+    const { killer } = await runner.check({ mutant: id, tests, schedules }, isAtStart);
+    const found = { hash: hashes.get(file) ?? "", killer };
+    known.set(key, found);
+    addKnown(ROOT, key, found);
+    const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+    const where = `${file}:${line} ${mutant.original} => ${mutant.replacement}`;
+    process.stdout.write(
+      `${killer === undefined ? "SURVIVES" : "killed"} ${seconds} s ${where} (${killer ?? tests.length})\n`,
+    );
+  }
+  writeReport(ROOT, mutants, known);
+} finally {
+  runner.stop();
+  await tearDown();
+  rmSync(folder, { recursive: true, force: true });
+}
