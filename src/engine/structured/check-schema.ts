@@ -2,11 +2,12 @@ import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { memberStep, quoted } from "./path.ts";
+import { typesOfValue } from "./value-types.ts";
 
 /** Size limit of a schema as compact JSON, in UTF-8 bytes. */
-const MAX_BYTES = 32_768;
+export const MAX_BYTES = 32_768;
 /** Length limit of a schema as sent, with its white space, in UTF-16 units. It bounds the time to parse. */
-const MAX_LENGTH = 1_048_576;
+export const MAX_LENGTH = 1_048_576;
 /** Depth limit: the root is level 1, each property and each `items` adds one. */
 const MAX_LEVELS = 10;
 
@@ -21,7 +22,20 @@ interface Place {
   level: number;
   /** The declared types. */
   types: string[];
+  rules: SchemaRules;
 }
+
+export interface SchemaRules {
+  /** Of the schema in the request. */
+  readonly path: string;
+  /**
+   * Whether a list of types may name `object` and `array`: the optional members of Pydantic and zod. The specification
+   * excludes them from lists.
+   */
+  readonly nullableObjects: boolean;
+}
+
+const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false };
 
 /**
  * Accepts exactly the keywords of the specification's "Response schema", and rejects the first violation in the order
@@ -34,12 +48,13 @@ interface Place {
  * - Of members with the same name the last counts, as everywhere in a request body.
  * - The text has at most 1 MiB as sent.
  * @param text the schema as the caller wrote it
+ * @param rules those of the specification, unless the door has others
  * @throws Failure `invalid_response_schema`: `field` is the path to the node, the message names the keyword.
  */
-export function checkSchema(text: string): void {
-  const path = "response_format.schema";
+export function checkSchema(text: string, rules: SchemaRules = SPECIFICATION): void {
+  const { path } = rules;
   if (text.length > MAX_LENGTH) refuse(path, tooLarge(`${text.length} characters with its spaces`));
-  const node = parse(text, path);
+  const node = parseSchema(text, path);
   if (node.kind === "object") {
     const bytes = new TextEncoder().encode(stringifyJson(node)).length;
     if (bytes > MAX_BYTES) refuse(path, tooLarge(`${bytes} bytes as compact JSON`));
@@ -47,10 +62,11 @@ export function checkSchema(text: string): void {
     if (type && literal(type) !== "object")
       refuse(path, 'The type of the root must be "object". Wrap the answer in one.');
   }
-  checkNode(node, path, 1);
+  checkNode({ node, path, level: 1, rules });
 }
 
-function parse(text: string, path: string): JsonNode {
+/** @throws Failure naming `path` */
+export function parseSchema(text: string, path: string): JsonNode {
   try {
     return parseJson(text);
   } catch (error) {
@@ -59,7 +75,7 @@ function parse(text: string, path: string): JsonNode {
   }
 }
 
-function checkNode(node: JsonNode, path: string, level: number): void {
+function checkNode({ node, path, level, rules }: Omit<Place, "types">): void {
   if (level > MAX_LEVELS) {
     refuse(path, `The schema is nested deeper than ${MAX_LEVELS} levels. Flatten it.`);
   }
@@ -74,7 +90,7 @@ function checkNode(node: JsonNode, path: string, level: number): void {
       );
     }
   }
-  const place: Place = { node, path, level, types: readTypes(node, path) };
+  const place: Place = { node, path, level, rules, types: readTypes(node, path, rules) };
   for (const [keyword, value] of node.members) KEYWORDS.get(keyword)?.(value, keyword, place);
   if (place.types.includes("array") && !member(node, "items")) {
     refuse(path, 'An array must declare "items", the schema of its elements.');
@@ -92,7 +108,7 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["properties", forTypes(["object"], checkProperties)],
   ["required", forTypes(["object"], checkRequired)],
   ["additionalProperties", forTypes(["object"], checkAdditionalProperties)],
-  ["items", forTypes(["array"], (value, _, { path, level }) => checkNode(value, `${path}.items`, level + 1))],
+  ["items", forTypes(["array"], checkItems)],
   ["enum", checkEnum],
   ["const", checkConst],
   ["minLength", forTypes(["string"], checkLength)],
@@ -107,7 +123,7 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ),
 ]);
 
-function readTypes(node: JsonNode, path: string): string[] {
+function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRules): string[] {
   const type = member(node, "type");
   if (!type) refuse(path, `"type" is missing. Declare one of ${TYPES.join(", ")}.`);
   if (type.kind !== "array") {
@@ -116,14 +132,20 @@ function readTypes(node: JsonNode, path: string): string[] {
     refuse(path, `"type" must be one of ${TYPES.join(", ")}, or a list of simple types.`);
   }
   const names = type.items.map(literal);
-  const isSimple = (name: unknown): name is string => typeof name === "string" && SIMPLE_TYPES.includes(name);
-  if (names.length > 0 && names.every(isSimple) && new Set(names).size === names.length) return names;
-  refuse(path, `A list as "type" must name some of ${SIMPLE_TYPES.join(", ")}, each once.`);
+  const listed = nullableObjects ? TYPES : SIMPLE_TYPES;
+  const isListed = (name: unknown): name is string => typeof name === "string" && listed.includes(name);
+  if (names.length > 0 && names.every(isListed) && new Set(names).size === names.length) return names;
+  refuse(path, `A list as "type" must name some of ${listed.join(", ")}, each once.`);
 }
 
-function checkProperties(value: JsonNode, _: string, { path, level }: Place): void {
+function checkItems(node: JsonNode, _: string, { path, level, rules }: Place): void {
+  checkNode({ node, path: `${path}.items`, level: level + 1, rules });
+}
+
+function checkProperties(value: JsonNode, _: string, { path, level, rules }: Place): void {
   if (value.kind !== "object") refuse(path, '"properties" must be an object of name and schema.');
-  for (const [name, schema] of value.members) checkNode(schema, `${path}.properties${memberStep(name)}`, level + 1);
+  for (const [name, node] of value.members)
+    checkNode({ node, path: `${path}.properties${memberStep(name)}`, level: level + 1, rules });
 }
 
 function checkRequired(value: JsonNode, _: string, { node, path }: Place): void {
@@ -151,7 +173,7 @@ function checkEnum(value: JsonNode, keyword: string, place: Place): void {
 }
 
 function checkConst(value: JsonNode, keyword: string, { path, types }: Place): void {
-  if (typesOf(value).some((type) => types.includes(type))) return;
+  if (typesOfValue(value).some((type) => types.includes(type))) return;
   refuse(
     path,
     `"${keyword}" takes strings, numbers, booleans and null that fit the declared type, ${types.join(" or ")}.`,
@@ -195,15 +217,7 @@ function literal(node: JsonNode): string | number | boolean | null | undefined {
   return node.kind === "scalar" ? JSON.parse(node.text) : undefined;
 }
 
-/** The types of a scalar. */
-function typesOf(node: JsonNode): string[] {
-  const number = decimalOf(node);
-  if (number) return isIntegral(number) ? ["number", "integer"] : ["number"];
-  const value = literal(node);
-  return value === undefined ? [] : [value === null ? "null" : typeof value];
-}
-
-function tooLarge(size: string): string {
+export function tooLarge(size: string): string {
   const limit = `${MAX_BYTES} bytes (32 KiB) as compact JSON`;
   return `The schema is too large: it has ${size}, and may have ${limit}. Shorten it.`;
 }

@@ -58,8 +58,8 @@ function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][
   return node?.kind === "object" ? node.members : [];
 }
 
-/** A list of types has no object. */
 function isObjectType(schema: JsonNode): boolean {
   const type = member(schema, "type");
-  return type?.kind === "scalar" && JSON.parse(type.text) === "object";
+  const names = type?.kind === "array" ? type.items : type ? [type] : [];
+  return names.some((name) => name.kind === "scalar" && JSON.parse(name.text) === "object");
 }

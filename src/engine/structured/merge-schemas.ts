@@ -1,0 +1,123 @@
+import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
+import { typesOfValue } from "./value-types.ts";
+
+export type Schema = Extract<JsonNode, { kind: "object" }>;
+type Member = [name: string, value: JsonNode];
+
+/** Keywords that do not change what validates. */
+export const ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"],
+]);
+
+/** The types that a keyword of the table concerns. `enum` and `const` concern all. */
+const TYPES_OF: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    object: ["properties", "required", "additionalProperties"],
+    array: ["items", "minItems", "maxItems"],
+    string: ["minLength", "maxLength"],
+    "number integer": ["minimum", "maximum"],
+  }).flatMap(([types, names]) => names.map((name): [string, string[]] => [name, types.split(" ")])),
+);
+const OF_ALL_TYPES: ReadonlySet<string> = new Set(["type", "enum", "const"]);
+
+/**
+ * Adds the members that stand beside a reference to the schema that it refers to. Both descriptions are kept; of other
+ * annotations, those beside the reference count.
+ * @returns undefined if a member would change what the schema accepts
+ */
+export function overlay(base: Schema, beside: readonly Member[]): Schema | undefined {
+  const members = new Map(base.members);
+  for (const [name, value] of beside) {
+    const own = members.get(name);
+    if (name === "description" && own) members.set(name, joined(value, own));
+    else if (ANNOTATIONS.has(name)) members.set(name, value);
+    else if (own) {
+      if (stringifyJson(own) !== stringifyJson(value)) return undefined;
+    } else if (TYPES_OF.has(name) || OF_ALL_TYPES.has(name)) return undefined;
+    // It is refused later, by its own name.
+    else members.set(name, value);
+  }
+  return { kind: "object", members: [...members] };
+}
+
+/**
+ * Writes alternatives as one schema with a list of types: possible if each type belongs to one of them only, and if
+ * either all alternatives list their values or none does.
+ * @returns undefined if that is not possible
+ */
+export function union(alternatives: readonly JsonNode[]): Schema | undefined {
+  const schemas = alternatives.filter((node): node is Schema => node.kind === "object");
+  if (schemas.length === 0 || schemas.length < alternatives.length || !areApart(schemas)) return undefined;
+  const values = schemas.map(valuesOf);
+  const isListed = schemas.some((schema) => member(schema, "enum") ?? member(schema, "const"));
+  if (isListed && values.includes(undefined)) return undefined;
+  const members = new Map<string, JsonNode>();
+  for (const schema of schemas) {
+    const types = typesOf(schema);
+    for (const [name, value] of schema.members) {
+      // The bound of a type that the alternative does not allow would begin to count.
+      if (TYPES_OF.get(name)?.some((type) => types.includes(type)) === false) return undefined;
+      const own = members.get(name);
+      if (name === "description" && own) members.set(name, joined(own, value));
+      else if (own === undefined) members.set(name, value);
+      else if (!ANNOTATIONS.has(name) && !OF_ALL_TYPES.has(name)) return undefined;
+    }
+  }
+  members.set("type", typeNode([...new Set(schemas.flatMap(typesOf))]));
+  members.delete("const");
+  if (isListed) members.set("enum", { kind: "array", items: values.flatMap((list) => list ?? []) });
+  return { kind: "object", members: [...members] };
+}
+
+/** Whether no two schemas share a type. Integers are numbers, which does not matter without bounds. */
+function areApart(schemas: readonly Schema[]): boolean {
+  const types = schemas.flatMap(typesOf);
+  if (new Set(types).size < types.length || schemas.some((schema) => typesOf(schema).length === 0)) return false;
+  if (!types.includes("number") || !types.includes("integer")) return true;
+  const numeric = schemas.filter((schema) => typesOf(schema).some((type) => type === "number" || type === "integer"));
+  const isBare = (schema: Schema) => schema.members.every(([name]) => name === "type" || ANNOTATIONS.has(name));
+  return numeric.length === 1 || numeric.every(isBare);
+}
+
+/** The values that a schema lists; undefined if it allows others too, or lists one of another type. */
+function valuesOf(schema: Schema): readonly JsonNode[] | undefined {
+  const types = typesOf(schema);
+  const [constant, values] = [member(schema, "const"), member(schema, "enum")];
+  if (!constant && !values) return types.length === 1 && types[0] === "null" ? [NULL] : undefined;
+  if (constant && values) return undefined;
+  const list = constant ? [constant] : values?.kind === "array" ? values.items : [];
+  return list.every((value) => typesOfValue(value).some((type) => types.includes(type))) ? list : undefined;
+}
+
+const NULL: JsonNode = { kind: "scalar", text: "null" };
+
+/** The declared types; none if there is no valid declaration. */
+function typesOf(schema: Schema): string[] {
+  const type = member(schema, "type");
+  const names = type?.kind === "array" ? type.items : type ? [type] : [];
+  return names.flatMap((name) => (name.kind === "scalar" && name.text.startsWith('"') ? JSON.parse(name.text) : []));
+}
+
+/** Declares the types of listed values, if none is declared and no value is an object or a list. */
+export function withTypeOfValues(schema: Schema): Schema {
+  const values = member(schema, "enum") ?? member(schema, "const");
+  if (!values || member(schema, "type")) return schema;
+  const list = values.kind === "array" && member(schema, "enum") ? values.items : [values];
+  const types = new Set(list.map((value) => typesOfValue(value).at(-1)));
+  if (types.has("number")) types.delete("integer");
+  const names = [...types].filter((type) => type !== undefined);
+  if (names.length === 0 || names.length < types.size) return schema;
+  return { kind: "object", members: [["type", typeNode(names)], ...schema.members] };
+}
+
+function typeNode(names: readonly string[]): JsonNode {
+  const items = names.map((name): JsonNode => ({ kind: "scalar", text: JSON.stringify(name) }));
+  const [only] = items;
+  return only && items.length === 1 ? only : { kind: "array", items };
+}
+
+/** Two descriptions, if they differ. */
+function joined(first: JsonNode, second: JsonNode): JsonNode {
+  if (first.kind !== "scalar" || second.kind !== "scalar" || first.text === second.text) return first;
+  return { kind: "scalar", text: JSON.stringify([JSON.parse(first.text), JSON.parse(second.text)].join("\n")) };
+}
