@@ -26,7 +26,11 @@ export class Replica {
   /** @returns the commands, without those to send */
   tell(event: Event, now: number): Command[] {
     const commands = this.escrow.handle(event, now);
-    for (const command of commands) if (command.type === "send") this.sent[command.mode] = command.items;
+    for (const command of commands) {
+      if (command.type !== "send") continue;
+      for (const { mode } of command.items) assert.equal(mode, command.mode);
+      this.sent[command.mode] = command.items;
+    }
     return commands.filter(({ type }) => type !== "send");
   }
 

@@ -148,7 +148,7 @@ export class Escrow {
       const reply = replies[i];
       if (reply?.state === "locked") {
         this.#giveUp(grant, commands);
-        grant.pause.park(now);
+        grant.pause.begin(now);
       } else if (reply?.state === "done") this.#done(grant, reply, now, commands);
       else if (reply?.state === "appended") this.#confirm(grant.appended().posts, {}, commands);
       else if (reply?.state === "ended") this.#end(grant, commands);

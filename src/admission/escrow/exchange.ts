@@ -44,7 +44,7 @@ export interface Post {
 /** A request that was admitted and has no end, because its caller was refused: its key and its caps are free. */
 export interface Freed {
   requestId: string;
-  key?: string;
+  key?: string | undefined;
 }
 
 /**

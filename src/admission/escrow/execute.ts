@@ -79,7 +79,7 @@ function itemOf(item: Item): object {
     used_input: used.input,
     asks,
     posts: posts.map(postOf),
-    freed: freed.map(({ requestId, key }) => ({ request_id: requestId, ...(key === undefined ? {} : { key }) })),
+    freed: freed.map(({ requestId, key }) => ({ request_id: requestId, key })),
     spare,
     close,
   };

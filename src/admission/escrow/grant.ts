@@ -4,7 +4,7 @@ import { Pause } from "./pause.ts";
 import type { Flight, QueuedAsk, Unposted } from "./request-states.ts";
 import { Unused } from "./unused.ts";
 
-/** Time after which the database is told what was admitted, and time between two returns of headroom, in ms. */
+/** Time after which the database is told what was admitted, in milliseconds. */
 const SILENT_MS = 2_000;
 
 /** Time in which a replica takes no spare headroom after it had to return some, in milliseconds. */
@@ -36,7 +36,7 @@ export class Grant {
   #usedAt = Number.NEGATIVE_INFINITY;
   asks: QueuedAsk[] = [];
   posts: Unposted[] = [];
-  #freed: readonly Freed[] = [];
+  #freed: Freed[] = [];
   flight: Flight | undefined;
   /** Number of the grant in the database; 0: there is none. */
   number = 0;
@@ -49,7 +49,6 @@ export class Grant {
   readonly #demand: DemandMeter;
   /** Since when a slow workspace has had less headroom than it is expected to need. */
   #lowSince = Number.POSITIVE_INFINITY;
-  #sentAt = Number.NEGATIVE_INFINITY;
   #quietUntil = Number.NEGATIVE_INFINITY;
 
   /** @param admittedAt when an earlier grant of the workspace has admitted a request, in milliseconds */
@@ -77,9 +76,7 @@ export class Grant {
   settle(post: Post, now: number): Unposted {
     const running = this.running.get(post.requestId) as Ask;
     const { hold, key, subjects } = running;
-    const unposted: Unposted = { ...post, charge: Math.min(post.charge, hold) };
-    if (key !== undefined) unposted.key = key;
-    if (subjects) unposted.subjects = subjects;
+    const unposted: Unposted = { ...post, charge: Math.min(post.charge, hold), key, subjects };
     this.#free(running, unposted.charge);
     this.free.output -= post.output;
     this.owed += unposted.charge;
@@ -92,6 +89,7 @@ export class Grant {
   callBack(now: number): void {
     this.mustReturn = true;
     this.#quietUntil = now + QUIET_MS;
+    this.#lowSince = LIMITLESS;
   }
 
   /** Whether requests wait for the database. */
@@ -106,23 +104,20 @@ export class Grant {
 
   /** Whether there is something to tell the database. */
   needsItem(now: number): boolean {
-    if (this.flight) return false;
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.number === 0) return false;
     if (this.#freed.length > 0) return true;
-    if (now - this.#lowSince >= REFILL_MS && now >= this.#quietUntil) return true;
+    if (now - this.#lowSince >= REFILL_MS) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
     if (this.used.requests > 0 && now - this.#usedAt >= SILENT_MS) return true;
-    if (now - this.#sentAt < SILENT_MS) return false;
     return this.#demand.isIdle(now) && (this.running.size === 0 || hasPart((size) => size > 0 && size < LIMITLESS));
   }
 
   /** Whether nothing of the workspace is reserved or waits, and no request has come for a while. */
   isIdle(now: number): boolean {
-    if (this.number !== 0 || this.flight || !this.#demand.isIdle(now)) return false;
-    return this.running.size === 0 && !this.isAwaited;
+    return this.number === 0 && !this.flight && !this.isAwaited && this.#demand.isIdle(now);
   }
 
   /** How the next item is executed; undefined: there is none. `isDeaf`: nothing is reserved in advance. */
@@ -133,7 +128,7 @@ export class Grant {
     if (this.#isQuiet(demand, now, isDeaf)) return "exchange";
     if (this.#missing(demand) === 0) return "append";
     this.#lowSince = Math.min(this.#lowSince, now);
-    return demand.isSlow && now - this.#lowSince < REFILL_MS ? "append" : "exchange";
+    return demand.isSlow ? "append" : "exchange";
   }
 
   /** Makes the next item, for the mode that `modeOf` has named, and puts it in flight. */
@@ -173,14 +168,12 @@ export class Grant {
     this.mustReturn = false;
     this.mustReport = false;
     this.flight = { item, sentAt: now };
-    this.#sentAt = now;
     return item;
   }
 
   /** Applies the answer to the item in flight. @returns the item, whose asks and posts the caller has to answer */
   receive(reply: Extract<Reply, { state: "done" }>, now: number): Flight["item"] {
     const { item, sentAt } = this.#land();
-    this.pause.end();
     this.free.add(reply.extra, { ...this.used, running: this.running.size - item.held.running, output: 0 });
     this.free.startMinute(reply.minute, sentAt + reply.msLeft);
     this.owed -= chargesOf(item.posts);
@@ -202,7 +195,6 @@ export class Grant {
   /** Notes that the posts of the item in flight are in the log. @returns the item, whose posts the caller answers */
   appended(): Flight["item"] {
     const { item } = this.#land();
-    this.pause.end();
     this.owed -= chargesOf(item.posts);
     this.#after = item.seq;
     return item;
@@ -231,16 +223,13 @@ export class Grant {
       this.mustReturn = true;
       this.#release(post);
       this.owed -= post.charge;
-      // In flight, its charge is not part of what stays reserved.
-      if (posts === this.posts) this.free.credit += post.charge;
     }
   }
 
   /** Whether the next item need not change the grant. Idempotency keys and journals have to. */
   #canAppend(now: number): boolean {
-    if (this.posts.length === 0 || this.#after === 0 || this.#freed.length > 0 || this.mustReport) return false;
     // Requests count in the windows of the item before, so each minute begins with another item.
-    if (this.free.isOver(now) || this.asks.some(({ retryAt }) => retryAt <= now)) return false;
+    if (this.posts.length === 0 || this.asks.length > 0 || this.free.isOver(now)) return false;
     return this.posts.every(({ key, admittedBy }) => (key ?? admittedBy) === undefined);
   }
 
@@ -279,14 +268,15 @@ export class Grant {
   }
 
   /** Frees what a request without an end has in the database: its key, and what it holds of caps. */
-  #release({ requestId, key, subjects }: Pick<Ask, "requestId" | "key" | "subjects">): void {
-    if (key !== undefined) this.#freed = [...this.#freed, { requestId, key }];
-    else if (subjects) this.#freed = [...this.#freed, { requestId }];
+  #release({ requestId, key, subjects }: Pick<Unposted, "requestId" | "key" | "subjects">): void {
+    if (key !== undefined || subjects) this.#freed.push({ requestId, key });
   }
 
+  /** Takes the item that the database has answered. */
   #land(): Flight {
     const flight = this.flight as Flight;
     this.flight = undefined;
+    this.pause.end();
     return flight;
   }
 }

@@ -15,9 +15,9 @@ export interface Unposted extends Post {
   /** In the journal, or on its way there. */
   isJournaled?: boolean;
   /** Hash of the idempotency key. */
-  key?: string;
+  key?: string | undefined;
   /** See `Ask`. */
-  subjects?: readonly string[];
+  subjects?: readonly string[] | undefined;
 }
 
 /** An item whose answer has not arrived. */

@@ -103,9 +103,9 @@ export class Sender {
     }
   }
 
-  /** The item to send for a grant: the one that was kept, or a new one; undefined: none in this mode. */
+  /** The item to send for a grant: the one that waits for the end of a pause, or a new one; undefined: none. */
   #itemOf(grant: Grant, mode: Mode, now: number): Item | undefined {
-    if (grant.flight) return grant.flight.item.mode === mode && grant.pause.resume(now) ? grant.flight.item : undefined;
+    if (grant.flight) return grant.flight.item.mode === mode && !grant.pause.isOn(now) ? grant.flight.item : undefined;
     return grant.modeOf(now, this.isDeaf) === mode ? grant.send(mode, ++this.#lastSeq, now, this.isDeaf) : undefined;
   }
 

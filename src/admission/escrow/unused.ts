@@ -44,7 +44,7 @@ export class Unused implements Headroom {
    */
   add(extra: Headroom, meanwhile: Pick<Headroom, Part>): void {
     for (const part of PARTS) {
-      if (extra[part] === LIMITLESS || this[part] < LIMITLESS) this[part] += extra[part];
+      if (this[part] < LIMITLESS) this[part] += extra[part];
       else this[part] = extra[part] - meanwhile[part];
     }
     this.credit += extra.credit;

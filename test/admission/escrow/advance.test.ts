@@ -67,6 +67,12 @@ test("takes headroom for the mean request and answer of the last one to two seco
   assert.deepEqual(spares(request(4_000, 40, 8, "key").items), [{ n: 0, credit: 30, input: 9, output: 8 }]);
 });
 
+test("takes headroom for requests without input tokens", () => {
+  const { request } = replica();
+  const sent = [0, 1, 2].map((now) => request(now, 10, 0).items[0]?.spare.n);
+  assert.deepEqual(sent, [0, 0, 2]);
+});
+
 test("takes no headroom after one request, and when none has come for two seconds", () => {
   const { request, settle, handle } = replica();
   const { id } = request(0, 10, 1);

@@ -83,9 +83,9 @@ test("takes headroom of a slow workspace some time after little is left, and not
       ["append"],
     );
   const now = 14 * 3_000 + 50;
-  assert.deepEqual(tick(now + 50), []);
+  assert.deepEqual(tick(now + 99), []);
   assert.deepEqual(
-    tick(now + 250).map(({ posts, spare }) => [posts.length, spare.n]),
+    tick(now + 100).map(({ posts, spare }) => [posts.length, spare.n]),
     [[0, 13]],
   );
   assert.deepEqual(tick(now + 500), []);

@@ -123,7 +123,10 @@ function runSteps(first: Headroom, given: readonly Headroom[], steps: readonly S
       );
     } else {
       const [ended] = model.running.splice(one.which % Math.max(1, model.running.length), 1);
-      if (!ended) continue;
+      if (!ended) {
+        tell({ type: "tick" });
+        continue;
+      }
       const charge = Math.floor((ended.hold * one.share) / 4);
       model.free.credit += ended.hold - charge;
       model.free.running += 1;

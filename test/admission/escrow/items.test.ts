@@ -51,6 +51,32 @@ test("takes no further item into an exchange with 512 requests and settlements",
     replica.items.map(({ workspace }) => workspace),
     ["ws_1", "ws_2"],
   );
+  const ids: string[] = [];
+  while (replica.items.length > 0) {
+    ids.push(...replica.items.flatMap(({ asks }) => asks.map(({ requestId }) => requestId)));
+    replica.receive(0, ...replica.items.map(({ asks }) => done(asks.map(() => ({})))));
+  }
+  const posts = ids.map((requestId) => ({ requestId, charge: 1, output: 1, row: {} }));
+  replica.tell({ type: "settle", posts }, 1);
+  assert.deepEqual(
+    replica.items.map((item) => item.posts.length),
+    [256, 256],
+  );
+});
+
+test("opens a grant with an item that continues, keeps and frees nothing", () => {
+  const replica = new Replica();
+  replica.request("q0", 5);
+  const { asks, ...item } = replica.item;
+  assert.deepEqual(
+    asks.map(({ requestId, hold, input }) => [requestId, hold, input]),
+    [["q0", 10, 1]],
+  );
+  const none = { minute: 0, keep: NOTHING, held: { credit: 0, running: 0 }, used: { requests: 0, input: 0 } };
+  assert.deepEqual(item, {
+    ...{ workspace: "ws_1", mode: "exchange", seq: 1, grant: 0, after: 0, ...none, posts: [], freed: [] },
+    ...{ spare: { n: 0, credit: 0, input: 0, output: 1 }, close: false },
+  });
 });
 
 test("tells the database after two seconds what it has admitted, counted from the first request", () => {
@@ -93,7 +119,7 @@ test("keeps no requests and tokens after the end of their minute", () => {
     replica.request(`r${i}`, now, { hold: 1 });
     if (replica.items.length > 0) replica.receive(now, { ...done([{}], PLENTY), msLeft: 30_001 - now } as never);
   }
-  replica.settle("q0", 30_002);
+  replica.settle("q0", 30_001);
   const { requests, input, output, running: concurrent } = replica.item.keep;
   assert.deepEqual([requests, input, output, concurrent > 0], [0, 0, 0, true]);
 });

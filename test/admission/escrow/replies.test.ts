@@ -43,6 +43,13 @@ test("posts with an exchange what has an idempotency key, and what follows the e
   assert.deepEqual(replica.items, []);
   replica.settle("q0", 2);
   assert.deepEqual([replica.item.mode, replica.item.posts.length], ["exchange", 1]);
+  const beside = new Replica();
+  beside.request("q0", 0, { key: "k" });
+  beside.receive(0, done([{}], PLENTY));
+  beside.request("q1", 1);
+  const posts = ["q0", "q1"].map((requestId) => ({ requestId, charge: 5, output: 1, row: {} }));
+  beside.tell({ type: "settle", posts }, 2);
+  assert.deepEqual([beside.item.mode, beside.item.posts.length], ["exchange", 2]);
   replica.receive(2, done([], PLENTY));
   replica.settle("q1", 29_000);
   replica.receive(29_000, done());
@@ -75,6 +82,16 @@ test("refuses at once where no other replica has headroom", () => {
   replica.request("q0", 5);
   const refusal = { refusal: "insufficient_credit" } as const;
   assert.deepEqual(replica.receive(6, done([{ refusal }])), [{ type: "refuse", requestId: "q0", refusal }]);
+});
+
+test("tells a request that a cap allows only the effort low, and no other one", () => {
+  const replica = new Replica();
+  replica.request("q0", 0);
+  const admitted = { type: "admit", requestId: "q0" };
+  assert.deepEqual(replica.receive(0, done([{}], PLENTY)), [admitted]);
+  assert.deepEqual(replica.request("q1", 1), [{ ...admitted, requestId: "q1" }]);
+  replica.request("q2", 2, { hold: 5_000 });
+  assert.deepEqual(replica.receive(2, done([{ low: true }])), [{ ...admitted, requestId: "q2", isLow: true }]);
 });
 
 test("answers with a response that was kept, and runs nothing", () => {
@@ -147,6 +164,9 @@ test("reports what was admitted when somebody asks, and only then", () => {
   replica.receive(5, done());
   assert.equal(replica.escrow.isReporting("ws_1"), false);
   assert.equal(replica.escrow.isReporting("ws_2"), false);
+  // Its first request waits for the statement of another workspace, so nothing was admitted.
+  for (const workspace of ["ws_3", "ws_2"]) replica.request(workspace, 6, { workspace });
+  assert.deepEqual([replica.escrow.isReporting("ws_3"), replica.escrow.isReporting("ws_2")], [true, false]);
 });
 
 test("returns what no request holds when it stops", () => {
