@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { type Item, NOTHING } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
+import { CAP_CASES } from "./cap-cases.ts";
 import { AT, askOf, type Cases, done, grantsIn, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 import { LIMIT_CASES } from "./limit-cases.ts";
+import { LOCK_CASES } from "./lock-cases.ts";
 import { REFUSAL_CASES } from "./refusal-cases.ts";
 import { RESERVE_CASES } from "./reserve-cases.ts";
 import { SETTLE_CASES } from "./settle-cases.ts";
@@ -180,4 +182,6 @@ export const CASES: Cases = {
   ...LIMIT_CASES,
   ...REFUSAL_CASES,
   ...RESERVE_CASES,
+  ...CAP_CASES,
+  ...LOCK_CASES,
 };

@@ -104,6 +104,37 @@ export const SETTLE_CASES: Cases = {
     assert.deepEqual(await lines(query, "select id, drafts from outcomes"), [`gen_a ${drafts.drafts}`]);
   },
 
+  async "keeps no drafts of a settlement that is posted already, and those of one that is in the log twice"(query) {
+    await openAccount(query, "w", { granted: 100 });
+    const drafts = { drafts: { groups: [1] } };
+    for (const row of [{}, drafts]) await done(query, "r", itemIn("w", { posts: [postAt("b", 1, row)] }));
+    assert.deepEqual(await query("select from outcomes"), []);
+    const posts = JSON.stringify([{ ...rowOf(1), ...drafts }]);
+    for (const seq of [1, 2])
+      await query("insert into settlement_log values ('w', 'r', $1, 0, 0, 0, 0, 0, 0, $2)", [seq, posts]);
+    await query(`select post_settlements(array['w'], ${timeOf(AT)})`);
+    assert.deepEqual(await lines(query, "select id from outcomes"), ["gen_a"]);
+  },
+
+  async "says that it has posted nothing when all that waits was posted before"(query) {
+    await openAccount(query, "w", { granted: 100 });
+    const posts = JSON.stringify([rowOf(1)]);
+    const post = async () => {
+      await query("insert into settlement_log values ('w', 'r', 1, 0, 0, 0, 0, 0, 0, $1)", [posts]);
+      return lines(query, `select post_settlements(array['w'], ${timeOf(AT)})`);
+    };
+    assert.deepEqual([await post(), await post()], [["1"], ["0"]]);
+  },
+
+  async "lets a grant hold no more than it has after what was posted"(query) {
+    await openAccount(query, "w", { granted: 1_000 });
+    const last = await openAll(query, ["w"], ["r"]);
+    const rest = { held: { credit: 90, running: 1 }, posts: [postAt("a", 30)] };
+    await send(query, "r", itemIn("w", { ...last("w", "r"), mode: "append", ...rest }));
+    await query(`select post_settlements(array['w'], ${timeOf(AT)})`);
+    assert.deepEqual(await lines(query, "select credit_micro, held_micro from grants"), ["70 70"]);
+  },
+
   async "takes what is posted from the grant that contains it, and from no other"(query) {
     for (const w of ["v", "w"]) await openAccount(query, w, { granted: 1_000, limits: { requests_per_day: 90 } });
     const last = await openAll(query, ["v", "w"], ["r", "s"]);
@@ -176,6 +207,19 @@ export const SETTLE_CASES: Cases = {
     const grants = "select replica, seq, credit_micro, held_micro from grants where replica = 'r'";
     assert.deepEqual(await lines(query, grants), ["r 0 0 0"]);
     assert.deepEqual(await lines(query, "select granted_micro, purchased_micro from accounts"), ["0 100"]);
+  },
+
+  async "charges a late settlement of the replica that posts it nothing of what that replica has now"(query) {
+    await openAccount(query, "w", { granted: 100 });
+    const item = itemIn("w", { asks: [askOf("b", 50)] });
+    const { grant } = await done(query, "s", item);
+    const posts = [
+      { ...postAt("z", 10), admittedBy: "s" },
+      { ...postAt("y", 90), admittedBy: "gone" },
+    ];
+    const held = { credit: 50, running: 1 };
+    const { charges } = await done(query, "s", itemIn("w", { grant, after: item.seq, held, posts }));
+    assert.deepEqual(charges, { y: 40 });
   },
 
   async "takes a late settlement from its own grant first, as far as that goes"(query) {
