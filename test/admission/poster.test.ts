@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import pg from "pg";
+import { pino } from "pino";
 import { test } from "vitest";
-import { postLog } from "../../src/admission/poster.ts";
+import { Poster, postLog } from "../../src/admission/poster.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { logSettlement, makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 async function settledIn(pool: Pool, charges: Record<string, bigint>): Promise<void> {
   for (const [id, charge] of Object.entries(charges)) {
@@ -33,4 +38,86 @@ test("posts the other workspaces for an operator although the database refuses w
   await postLog(pool, undefined);
   assert.deepEqual(await waiting(pool), [{ id: "ws_2" }]);
   await assert.rejects(postLog(pool, "ws_2"), { code: "23514" });
+});
+
+/** An error of Postgres. */
+function refusal(code: string): Error {
+  return Object.assign(new pg.DatabaseError("refused", 0, "error"), { code, severity: "ERROR" });
+}
+
+/** A poster whose time the test passes, and whose statements fail for some workspaces. */
+function background(t: Lifetime) {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  t.onTestFinished(() => mock.timers.reset());
+  const state = { statements: [] as string[], errors: {} as Record<string, Error>, reported: [] as string[] };
+  const query = async (_: string, [workspaces]: readonly unknown[]) => {
+    const names = workspaces as string[];
+    state.statements.push(names.length > 9 ? `${names.length} workspaces` : names.join(" "));
+    for (const name of names) if (state.errors[name]) throw state.errors[name];
+    return [];
+  };
+  const log = pino({ level: "error" }, { write: (line) => void state.reported.push(JSON.parse(line).workspace) });
+  const poster = new Poster({ query } as unknown as Pool, log, undefined);
+  /** @returns the statements meanwhile */
+  const pass = async (ms: number): Promise<string[]> => {
+    mock.timers.tick(ms);
+    for (let i = 0; i < 20; i++) await turn();
+    return state.statements.splice(0);
+  };
+  return { state, poster, pass };
+}
+
+test("posts in the background what was appended in 100 ms, and 512 settlements at once", async (t) => {
+  const { poster, pass } = background(t);
+  poster.appended("ws_1", 1);
+  poster.appended("ws_2", 510);
+  poster.appended("ws_1", 0);
+  assert.deepEqual([await pass(99), await pass(1), await pass(10_000)], [[], ["ws_1 ws_2"], []]);
+  poster.appended("ws_1", 511);
+  assert.deepEqual(await pass(0), []);
+  poster.appended("ws_3", 1);
+  assert.deepEqual(await pass(0), ["ws_1 ws_3"]);
+  assert.deepEqual(await pass(10_000), []);
+  // What comes during a statement waits for the next one: a while, or not at all when it is much.
+  for (const [count, wait] of [
+    [1, 100],
+    [600, 1],
+  ] as const) {
+    poster.appended("ws_1", 512);
+    poster.appended("ws_4", count);
+    assert.deepEqual([await pass(0), await pass(wait - 1), await pass(1)], [["ws_1"], [], ["ws_4"]]);
+  }
+});
+
+test("posts each workspace alone when the database refuses one, and that one again after two seconds", async (t) => {
+  const { state, poster, pass } = background(t);
+  state.errors = { ws_2: refusal("23514"), ws_3: refusal("55P03") };
+  for (const name of ["ws_1", "ws_2", "ws_3"]) poster.appended(name, 1);
+  assert.deepEqual(await pass(100), ["ws_1 ws_2 ws_3", "ws_1", "ws_2", "ws_3"]);
+  // One that is locked is no defect.
+  assert.deepEqual(state.reported, ["ws_2"]);
+  poster.appended("ws_4", 1);
+  assert.deepEqual(await pass(1_999), []);
+  state.errors = {};
+  assert.deepEqual([await pass(1), await pass(10_000)], [["ws_2 ws_3 ws_4"], []]);
+});
+
+test("keeps all workspaces while the database is unavailable, and reports none of them", async (t) => {
+  const { state, poster, pass } = background(t);
+  state.errors = { ws_1: refusal("57P01") };
+  for (const name of ["ws_1", "ws_2"]) poster.appended(name, 1);
+  assert.deepEqual([await pass(100), state.reported], [["ws_1 ws_2"], []]);
+  assert.deepEqual(await pass(2_000), ["ws_1 ws_2"]);
+  state.errors = {};
+  await poster.close();
+  assert.deepEqual([await pass(0), await pass(10_000)], [["ws_1 ws_2"], []]);
+});
+
+test("posts at most 64 workspaces with one statement, and all that wait when it is closed", async (t) => {
+  const { poster, pass } = background(t);
+  for (let i = 0; i < 130; i++) poster.appended(`ws_${i}`, 1);
+  await poster.close();
+  assert.deepEqual(await pass(0), ["64 workspaces", "64 workspaces", "ws_128 ws_129"]);
+  await poster.close();
+  assert.deepEqual(await pass(10_000), []);
 });
