@@ -13,6 +13,7 @@ import { checkDefect, keepBooks } from "../../test/store/book-defects.ts";
 import { CASES } from "../../test/store/function-cases.ts";
 import { LEDGER_DEFECTS } from "../../test/store/ledger-defects.ts";
 import { RESERVED_DEFECTS } from "../../test/store/reserved-defects.ts";
+import { SUBJECT_DEFECTS } from "../../test/store/subject-defects.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -48,7 +49,7 @@ export class Killers {
   readonly #empty: Pool;
   readonly #gates: Gates;
   readonly #cases: Run[] = Object.values(CASES);
-  readonly #defects: Run[] = [...LEDGER_DEFECTS, ...RESERVED_DEFECTS].map(
+  readonly #defects: Run[] = [...LEDGER_DEFECTS, ...RESERVED_DEFECTS, ...SUBJECT_DEFECTS].map(
     (defect) => (query) => checkDefect(query, defect),
   );
   readonly #schedules: readonly { calls: Call[]; accounts: ReadonlyMap<string, Account> }[];
