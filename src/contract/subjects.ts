@@ -22,8 +22,13 @@ const NAME = /^[a-z0-9_.-]{1,32}$/;
 
 /** @param field that has the user, as failures name it. @throws Failure invalid_request */
 export function checkUser(field: string, user: string): void {
-  if (isText(user, MAX_USER)) return;
+  if (isUser(user)) return;
   throw invalid(field, `${field} must have 1 to ${MAX_USER} characters without control characters.`);
+}
+
+/** Whether a text can be the `user` of a request. */
+export function isUser(user: string): boolean {
+  return isText(user, MAX_USER);
 }
 
 /** @param field that has the tags. @param at names one of them. @throws Failure invalid_request */

@@ -48,17 +48,22 @@ export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
 
 /** Joins consecutive messages of the same role. */
 function alternating(messages: readonly Message[]): Message[] {
-  const joined: Message[] = [];
+  const runs: Message[][] = [];
   for (const message of messages) {
-    const last = joined.at(-1);
-    if (last?.role !== message.role) joined.push(message);
-    else {
-      const text = [last.text, message.text].filter((text) => text !== "").join("\n\n");
-      const images = [...(last.images ?? []), ...(message.images ?? [])];
-      joined[joined.length - 1] = { role: message.role, text, ...(images.length > 0 ? { images } : {}) };
-    }
+    const run = runs.at(-1);
+    if (run?.[0]?.role === message.role) run.push(message);
+    else runs.push([message]);
   }
-  return joined;
+  return runs.map(joined);
+}
+
+/** Joins the messages of one run at once, because a run can have thousands. */
+function joined(run: readonly Message[]): Message {
+  const [first] = run as [Message];
+  if (run.length === 1) return first;
+  const texts = run.map(({ text }) => text).filter((text) => text !== "");
+  const images = run.flatMap(({ images = [] }) => images);
+  return { role: first.role, text: texts.join("\n\n"), ...(images.length > 0 ? { images } : {}) };
 }
 
 /** Adds an invalid answer and its errors, and asks the model to correct it. */

@@ -25,7 +25,8 @@ export function check(
   count: (text: string) => number,
 ): Checked {
   const isRepeatable = !streamed && context.idempotencyKey !== undefined;
-  const read = "checked" in request ? request : readRequest(request, { streamed, isRepeatable }, count);
+  const { isForeign = false } = context;
+  const read = "checked" in request ? request : readRequest(request, { streamed, isRepeatable, isForeign }, count);
   const subjects = readSubjects(read.checked, context.subjects, context.caller);
   return { read, subjects, idempotency: isRepeatable ? readIdempotencyKey(read.digest, context) : undefined };
 }

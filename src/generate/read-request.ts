@@ -3,7 +3,9 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
 import { Encoding } from "../engine/tokens/bpe.ts";
-import { type CheckedRequest, checkRequest } from "./validate-request.ts";
+import { type CheckedRequest, checkRequest, type ReadOptions } from "./validate-request.ts";
+
+export type { ReadOptions } from "./validate-request.ts";
 
 /** What a request says, checked and counted. It depends on the request alone, so any thread can find it. */
 export interface ReadRequest {
@@ -12,12 +14,6 @@ export interface ReadRequest {
   readonly textTokens: number;
   /** SHA-256 of the request in hex; undefined unless it has an idempotency key. */
   readonly digest: string | undefined;
-}
-
-export interface ReadOptions {
-  readonly streamed: boolean;
-  /** Whether the request has an idempotency key that counts. */
-  readonly isRepeatable: boolean;
 }
 
 /**
@@ -33,17 +29,17 @@ const MAX_TEXT = 4_000_000;
  */
 export function readRequest(
   request: GenerateRequest,
-  { streamed, isRepeatable }: ReadOptions,
+  options: ReadOptions,
   count: (text: string) => number,
 ): ReadRequest {
-  const checked = checkRequest(request, streamed);
+  const checked = checkRequest(request, options);
   const texts = textsOf(checked);
   if ([...texts, ...checked.stops].reduce((sum, text) => sum + text.length, 0) > MAX_TEXT) {
     const most = MAX_TEXT.toLocaleString("en");
     const message = `The text of a request may have ${most} characters in total. Send a shorter one.`;
     throw new Failure("request_too_long", { field: checked.promptField, message });
   }
-  const digest = isRepeatable ? digestOf(request) : undefined;
+  const digest = options.isRepeatable ? digestOf(request) : undefined;
   return { checked, textTokens: texts.reduce((sum, text) => sum + count(text), 0), digest };
 }
 

@@ -17,6 +17,8 @@ export interface RequestContext {
   startedAt: number;
   /** For unary requests: the same key and request within 24 hours get the same answer, charged once. */
   idempotencyKey?: string;
+  /** Whether the request came in the format of another API; see `ReadOptions`. */
+  isForeign?: boolean;
   /** For whom the request is made, where its body does not say it. */
   subjects: SubjectHeaders;
   /** Notices of the transport, such as unknown fields. */
@@ -36,6 +38,8 @@ export interface Facts {
   generationId?: string;
   /** When the request was admitted, by `performance.now()`. */
   admittedAt?: number;
+  /** Input tokens of the admitted request. */
+  admittedTokens?: number;
   level?: Level;
   /** Names of the tags. */
   tags?: readonly string[];

@@ -17,6 +17,7 @@ import { checkSchema } from "../engine/structured/check-schema.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
 const MAX_PROMPT = 200_000;
+/** Of the service's own formats. The body bounds the messages of the others. */
 const MAX_MESSAGES = 40;
 const MAX_ATTACHMENTS = 5;
 const MAX_NAME = 255;
@@ -47,6 +48,14 @@ const EFFORTS: Record<Effort, EffortTerm> = {
   [Effort.HIGH]: "high",
 };
 
+export interface ReadOptions {
+  readonly streamed: boolean;
+  /** Whether the request has an idempotency key that counts. */
+  readonly isRepeatable: boolean;
+  /** Whether the request came in the format of another API, which may have any number of messages. */
+  readonly isForeign?: boolean;
+}
+
 /** A validated request. */
 export interface CheckedRequest {
   conversation: Conversation;
@@ -72,8 +81,8 @@ export interface CheckedRequest {
  * Validates a request in the order of the contract: its fields, their combination, then the JSON Schema.
  * @throws Failure that names the field. The message never quotes the request.
  */
-export function checkRequest(request: GenerateRequest, streamed: boolean): CheckedRequest {
-  checkFields(request);
+export function checkRequest(request: GenerateRequest, { streamed, isForeign }: ReadOptions): CheckedRequest {
+  checkFields(request, isForeign ?? false);
   const shape = checkCombination(request, streamed);
   const schema = schemaOf(request);
   if (schema === "") {
@@ -100,20 +109,22 @@ export function checkRequest(request: GenerateRequest, streamed: boolean): Check
   };
 }
 
-function checkFields(request: GenerateRequest): void {
+function checkFields(request: GenerateRequest, isForeign: boolean): void {
   const { messages, attachments, stopSequences, temperature, maxTokens, user, tags } = request;
   if ((request.prompt === "") === (messages.length === 0)) {
     throw invalid("prompt", "Send exactly one of prompt and messages. It must not be empty.");
   }
   checkLength("prompt", request.prompt, MAX_PROMPT);
-  if (messages.length > MAX_MESSAGES)
+  if (messages.length > MAX_MESSAGES && !isForeign)
     throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
   for (const [i, { role }] of messages.entries()) {
     if (role !== Role.SYSTEM && role !== Role.USER && role !== Role.ASSISTANT) {
       throw invalid(`messages[${i}].role`, `messages[${i}].role must be "system", "user" or "assistant".`);
     }
   }
-  if (messages.length > 0 && messages.every(({ content }) => content === "")) {
+  // In other APIs, an image is content.
+  const hasFiles = isForeign && attachments.length > 0;
+  if (messages.length > 0 && !hasFiles && messages.every(({ content }) => content === "")) {
     throw invalid("messages", "At least one message must have content. Add some.");
   }
   if (attachments.length > MAX_ATTACHMENTS) {

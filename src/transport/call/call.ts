@@ -156,9 +156,14 @@ export interface Format {
   reply(method: Method, message: Message): Reply;
   /** Returns how the events of a streaming method are written. */
   events(method: Method): EventFormat;
+  /** Returns headers of every response: names and values in turn. */
+  headers?(call: Pick<Call, "requestId">): readonly string[];
   /** Writes the response to a request that failed before its response began. */
   failure(failure: Failure, call: Pick<Call, "requestId">): Reply;
 }
+
+/** How failures are written. */
+export type FailureFormat = Pick<Format, "failure" | "headers">;
 
 /** What a method makes of a request: its response, or the events of a stream. */
 export type Outcome = Promise<Message> | AsyncGenerator<GenerateEvent>;

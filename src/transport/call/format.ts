@@ -1,7 +1,9 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
+import type { Notice } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Failure } from "../../contract/failure.ts";
 import type { GenerateEvent } from "../../generate/request-context.ts";
+import type { FieldNames } from "./field-names.ts";
 import type { UnknownMembers } from "./unknown-members.ts";
 
 /** A whole response, or the end of a stream. */
@@ -16,8 +18,24 @@ export interface Reply {
 export interface Decoded<M> extends Partial<Readonly<UnknownMembers>> {
   /** A large prompt is also checked and counted. */
   readonly request: M;
-  /** What a foreign format asks for beyond the message. Only that format reads it. */
-  readonly terms?: object;
+  /** What a request of another API asks for beyond the message. */
+  readonly terms?: ForeignTerms;
+}
+
+/** What a request of another API asks for beyond a `GenerateRequest`. Each format adds what only itself reads. */
+export interface ForeignTerms {
+  /** Whether the response is a stream of server-sent events. */
+  readonly isStream: boolean;
+  /** Whether its pieces are sent as they come. JSON is sent when it is complete, because only then it is checked. */
+  readonly streamed: boolean;
+  /** The name of the model in the answer. */
+  readonly model: string;
+  /** Whether the request names another model. */
+  readonly isOtherModel: boolean;
+  /** Names for the failures of the request. */
+  readonly names: FieldNames;
+  /** What was taken otherwise than it was sent, or not at all. */
+  readonly notices: readonly Notice[];
 }
 
 export interface Head {
@@ -27,9 +45,9 @@ export interface Head {
   readonly decoded?: Decoded<Message>;
 }
 
-/** How a body is written: as JSON of the public contract, as OpenAI's JSON, as protobuf JSON, or as protobuf. */
+/** How a body is written: as JSON of the public contract or of another API, as protobuf JSON, or as protobuf. */
 export interface BodyForm {
-  readonly name: "rest" | "openai" | "json" | "proto";
+  readonly name: "rest" | "openai" | "anthropic" | "json" | "proto";
   /** Whether the body is a message with a prefix, as in gRPC. */
   readonly isWrapped: boolean;
 }

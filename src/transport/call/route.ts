@@ -3,7 +3,7 @@ import type { Attributes } from "@opentelemetry/api";
 import { Failure } from "../../contract/failure.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { Authenticate } from "./authenticate.ts";
-import type { Call, Format, Run } from "./call.ts";
+import type { Call, FailureFormat, Format, Run } from "./call.ts";
 import type { Method } from "./methods.ts";
 
 /** A path that needs no key and writes its response itself: a probe, a page, a sign-in. Its success is not reported. */
@@ -35,7 +35,7 @@ export interface Door {
   /** @throws Failure not_found, method_not_allowed or unsupported_media_type */
   find(call: Call): Route;
   /** How failures of a call are written before its route is known. */
-  fallback(call: Call): Pick<Format, "failure">;
+  fallback(call: Call): FailureFormat;
 }
 
 export type Verbs = ReadonlyMap<string, Route>;

@@ -8,7 +8,7 @@ import type { WorkspaceRequests } from "../../overload/workspace-requests.ts";
 import { errorFacts, type Log } from "../../telemetry/log.ts";
 import { annotate, traceRequest } from "../../telemetry/tracing.ts";
 import { connectionOf, refuseExcess } from "../socket/connections.ts";
-import { Call, streamOf } from "./call.ts";
+import { Call, type FailureFormat, streamOf } from "./call.ts";
 import { checkHead, hasBody } from "./check-head.ts";
 import { callerOf } from "./identity.ts";
 import { flatFailure } from "./json-reply.ts";
@@ -139,12 +139,15 @@ class CallServer {
     const isMalformed = failure.kind === "malformed_request";
     if (isMalformed && !streamOf(response)) response.setHeader("Connection", "close");
     const format = call.format ?? (isMalformed ? FLAT : this.#door.fallback(call));
-    await writeRefusal(call, format.failure(failure, call), stream.stallMs);
+    const reply = format.failure(failure, call);
+    // Those of `call.format` are added to every response.
+    const others = call.format ? [] : (format.headers?.(call) ?? []);
+    await writeRefusal(call, { ...reply, headers: [...reply.headers, ...others] }, stream.stallMs);
   }
 }
 
 /** Bytes that are no valid HTTP request have no protocol. */
-const FLAT = { failure: flatFailure };
+const FLAT: FailureFormat = { failure: flatFailure };
 
 function isStream(outcome: Promise<Message> | AsyncGenerator<GenerateEvent>): outcome is AsyncGenerator<GenerateEvent> {
   return Symbol.asyncIterator in outcome;

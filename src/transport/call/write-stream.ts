@@ -8,7 +8,10 @@ import { onceAdmitted } from "./head-timer.ts";
 import { abortResponse, drained, endIfStalled, writeHead } from "./write.ts";
 
 type Piece = string | Buffer;
-type Writing = Pick<Call, "request" | "response" | "requestId" | "signal" | "isLate" | "streamFailure" | "facts">;
+type Writing = Pick<
+  Call,
+  "request" | "response" | "requestId" | "format" | "signal" | "isLate" | "streamFailure" | "facts"
+>;
 
 /** Length of pieces that are written at once, without waiting for the end of the turn. */
 const MAX_BATCH = 16_384;

@@ -7,14 +7,18 @@ import { hasBody } from "./check-head.ts";
 import { discardBody } from "./discard-body.ts";
 import type { Reply } from "./format.ts";
 
+const NONE: readonly string[] = [];
+
 /** Sends the head of a response. Node writes a flat list as it is; other forms of headers it copies first. */
 export function writeHead(
-  { request, response, requestId }: Pick<Call, "request" | "response" | "requestId">,
+  call: Pick<Call, "request" | "response" | "requestId" | "format">,
   status: number,
   headers: readonly string[],
 ): void {
+  const { request, response, requestId, format } = call;
   if (!request.complete && !streamOf(response) && hasBody(request)) response.setHeader("Connection", "close");
-  response.writeHead(status, [...headers, "X-Request-Id", requestId]);
+  const others = format?.headers?.(call) ?? NONE;
+  response.writeHead(status, [...headers, ...others, "X-Request-Id", requestId]);
 }
 
 /** Sends a whole response. */

@@ -23,22 +23,24 @@ import {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { isTag, MAX_TAGS } from "../../contract/subjects.ts";
+import type { FieldNames } from "../call/field-names.ts";
+import type { ForeignTerms } from "../call/format.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
+import { EFFORTS, readModel, smallestEffort } from "../call/model-names.ts";
 import { decodeBase64, decodeStrictly } from "../rest/decode.ts";
-import { DEFAULT_MODEL, EFFORTS } from "./models.ts";
-import type { FilePart, Parameters } from "./parameters.ts";
 
 /** What a request in OpenAI's format asks for beyond a `GenerateRequest`. */
-export interface ChatTerms extends Parameters {
-  /** Whether the response is a stream of server-sent events. */
-  readonly isStream: boolean;
-  /** Whether its pieces are sent as they come. JSON is sent when it is complete, because only then it is checked. */
-  readonly streamed: boolean;
+export interface ChatTerms extends ForeignTerms {
   readonly includeUsage: boolean;
-  readonly model: string;
-  /** Whether the request names another model. */
-  readonly isOtherModel: boolean;
 }
+
+/** Members that became fields under other names. */
+const NAMES: FieldNames = [
+  ["attachments", "messages"],
+  ["stop_sequences", "stop"],
+  ["response_format.schema", "response_format.json_schema.schema"],
+  ["tags", "metadata"],
+];
 
 const REASONING: Readonly<Record<ReasoningEffort, Effort>> = {
   [ReasoningEffort.UNSPECIFIED]: Effort.UNSPECIFIED,
@@ -71,12 +73,11 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
   if (body.streamOptions && !body.stream)
     throw invalid("stream_options", "stream_options is only possible with stream. Leave it out, or set stream.");
   const { messages, attachments, files } = readMessages(body.messages);
-  const isOtherModel = body.model !== "" && !EFFORTS.has(body.model);
   const isText = (body.responseFormat?.format.case ?? "text") === "text";
   const request = create(GenerateRequestSchema, {
     messages,
     attachments,
-    effort: effortOf(body),
+    effort: smallestEffort(EFFORTS.get(body.model), REASONING[body.reasoningEffort]),
     stopSequences: body.stop,
     user: body.safetyIdentifier || body.user,
     tags: tagsOf(body),
@@ -88,11 +89,14 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
     isStream: body.stream,
     streamed: body.stream && isText,
     includeUsage: body.streamOptions?.includeUsage ?? false,
-    model: isOtherModel || body.model === "" ? DEFAULT_MODEL : body.model,
-    isOtherModel,
-    maxTokens: body.maxTokens === undefined ? "max_completion_tokens" : "max_tokens",
-    user: body.safetyIdentifier === "" ? "user" : "safety_identifier",
-    files,
+    ...readModel(body.model),
+    notices: [],
+    names: [
+      ...NAMES,
+      ["max_tokens", body.maxTokens === undefined ? "max_completion_tokens" : "max_tokens"],
+      ["user", body.safetyIdentifier === "" ? "user" : "safety_identifier"],
+      ...files,
+    ],
   };
   return { request, terms };
 }
@@ -115,18 +119,11 @@ function tagsOf({ metadata }: CreateChatCompletionRequest): Record<string, strin
   return Object.fromEntries(possible.slice(0, MAX_TAGS));
 }
 
-/** The smaller one of the efforts that `model` and `reasoning_effort` name, if either does. */
-function effortOf({ model, reasoningEffort }: CreateChatCompletionRequest): Effort {
-  const named = [EFFORTS.get(model) ?? Effort.UNSPECIFIED, REASONING[reasoningEffort]];
-  const limits = named.filter((effort) => effort !== Effort.UNSPECIFIED);
-  return limits.length === 0 ? Effort.UNSPECIFIED : Math.min(...limits);
-}
-
 /** The messages and files of a conversation. The indices of the messages stay the same. */
 function readMessages(chat: readonly ChatMessage[]) {
   const messages: Message[] = [];
   const attachments: Attachment[] = [];
-  const files: FilePart[] = [];
+  const files: (readonly [field: string, member: string])[] = [];
   for (const [i, { role, content }] of chat.entries()) {
     const texts: string[] = [];
     for (const [j, { part }] of content.entries()) {
@@ -136,8 +133,11 @@ function readMessages(chat: readonly ChatMessage[]) {
         throw invalid(path, `${path} must be text: only the role "user" may send files.`);
       else {
         const file = part.case === "file" ? readFile(path, part.value.file) : readImage(path, part.value?.imageUrl);
+        const data = `${path}.${part.case === "file" ? "file.file_data" : "image_url.url"}`;
+        const field = `attachments[${attachments.length}]`;
         attachments.push(file);
-        files.push({ path, data: part.case === "file" ? "file.file_data" : "image_url.url" });
+        files.push([field, path], [`${field}.name`, `${path}.file.filename`]);
+        files.push([`${field}.data`, data], [`${field}.media_type`, data]);
       }
     }
     messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n") }));

@@ -7,7 +7,7 @@ import {
   Role,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { notice } from "../../generate/notices.ts";
+import { contentOf, noticesOf } from "../call/foreign.ts";
 import { encode } from "../rest/encode.ts";
 import type { ChatTerms } from "./decode.ts";
 
@@ -17,11 +17,6 @@ export interface Ended {
   usage?: Usage | undefined;
   notices: Notice[];
   structuredError?: string | undefined;
-}
-
-/** The text of an answer: in the JSON modes only the object, if there is one. */
-export function contentOf({ answer, structured = "null" }: GenerateResponse): string {
-  return structured === "null" ? answer : structured;
 }
 
 export function completionJson(answer: GenerateResponse, { model }: ChatTerms): string {
@@ -52,9 +47,4 @@ export function usageOf({ usage }: Ended): ChatUsage {
     promptTokensDetails: { cachedTokens },
     credits,
   });
-}
-
-/** In OpenAI's format, an answer that should be JSON and is not has no other place for the reason. */
-export function noticesOf({ notices, structuredError }: Ended): Notice[] {
-  return structuredError === undefined ? notices : [...notices, notice("structured_error", structuredError)];
 }

@@ -1,6 +1,7 @@
-import type { Failure, FailureKind } from "../../contract/failure.ts";
+import type { Failure } from "../../contract/failure.ts";
 import type { Reply } from "../call/format.ts";
-import { failureHeaders, jsonReply } from "../call/json-reply.ts";
+import { jsonReply } from "../call/json-reply.ts";
+import { foreignFailureHeaders, foreignStatus } from "../call/should-retry.ts";
 
 /** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
 const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;
@@ -17,12 +18,6 @@ const TYPES: Readonly<Record<number, string>> = {
   504: "server_error",
 };
 
-/** Failures with a status that OpenAI's clients retry, although the next try would fail or take as long. */
-const FINAL: ReadonlySet<FailureKind> = new Set(["structured_output_failed", "timed_out", "internal"]);
-
-/** Longest wait that OpenAI's clients keep, in milliseconds. They ignore a longer one and retry at once. */
-const MAX_WAIT_MS = 60_000;
-
 export function isOpenaiPath(path: string): boolean {
   return PATHS.test(path);
 }
@@ -30,15 +25,9 @@ export function isOpenaiPath(path: string): boolean {
 /**
  * The response of a failure in OpenAI's format. An invalid request has the status 400, as there; a key that was used
  * for another one has 422.
- * `X-Should-Retry: false` keeps OpenAI's clients from sending a request again that would fail again.
  */
 export function openaiFailure(failure: Failure): Reply {
-  const { kind, row, retryAfterMs } = failure;
-  const isEndless = row.http === 429 && retryAfterMs === undefined;
-  const isFinal = FINAL.has(kind) || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
-  const headers = [...failureHeaders(failure), ...(isFinal ? ["X-Should-Retry", "false"] : [])];
-  const status = row.http === 422 && kind !== "idempotency_key_reused" ? 400 : row.http;
-  return jsonReply(status, openaiFailureJson(failure), headers);
+  return jsonReply(foreignStatus(failure), openaiFailureJson(failure), foreignFailureHeaders(failure));
 }
 
 /** The body of a failure in OpenAI's format. A rate limit, which has no code of ours, has OpenAI's. */

@@ -1,30 +1,21 @@
-import type { Message } from "@bufbuild/protobuf";
 import { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
-import type { GenerateRequest, GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
-import { notice } from "../../generate/notices.ts";
-import type { ReadRequest } from "../../generate/read-request.ts";
-import type { GenerateEvent, RequestContext } from "../../generate/request-context.ts";
-import { replay } from "../../generate/response.ts";
+import type { GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Authenticate } from "../call/authenticate.ts";
-import type { Call, Format, Outcome, Run } from "../call/call.ts";
-import type { Decoded } from "../call/format.ts";
+import type { Call, Format, Run } from "../call/call.ts";
+import { renameField } from "../call/field-names.ts";
+import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
 import { methodsOf } from "../call/methods.ts";
+import { OTHER_MODEL } from "../call/model-names.ts";
+import { noticeHeader } from "../call/notices.ts";
 import type { Services } from "../call/services.ts";
 import { encode } from "../rest/encode.ts";
 import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
 import { type ChatTerms, decodeChat } from "./decode.ts";
-import { completionJson, contentOf } from "./encode.ts";
+import { completionJson } from "./encode.ts";
 import { openaiFailure } from "./failure.ts";
 import { findModel, MODEL_LIST } from "./models.ts";
-import { withParameter } from "./parameters.ts";
 import { streamOfChunks } from "./stream.ts";
-
-const OTHER_MODEL = notice(
-  "unknown_model",
-  "The service chooses the models. The name in model was taken as chorus.",
-  "model",
-);
 
 /** OpenAI's JSON and server-sent events. */
 export const OPENAI: Format = {
@@ -37,7 +28,7 @@ export const OPENAI: Format = {
 
 /** The same generation as over REST, with requests and answers in the format of OpenAI's Chat Completions. */
 export function openaiRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
-  const chat: Run = (decoded, call) => completeChat(generation, decoded, call);
+  const chat: Run = (decoded, call) => answerForeign(generation, decoded, call, (foreign) => chatFormat(foreign, call));
   const runs = {
     createChatCompletion: chat,
     listModels: async () => MODEL_LIST,
@@ -51,46 +42,17 @@ export function openaiRoutes({ generation }: Pick<Services, "generation">, authe
   });
 }
 
-function completeChat(
-  generation: Services["generation"],
-  decoded: Decoded<Message | ReadRequest>,
-  call: Call,
-): Outcome {
-  const request = decoded.request as GenerateRequest | ReadRequest;
-  const chat = decoded.terms as ChatTerms;
-  let wholeId = "";
-  call.format = chatFormat(chat, () => wholeId || (call.facts.generationId ?? ""));
-  const context = call.context();
+/** How the answer to a request is written, and the failures that name its members. */
+function chatFormat({ terms, id }: Foreign, call: Call): Format {
+  const chat = terms as ChatTerms;
   if (chat.isOtherModel) {
-    context.notices.push(OTHER_MODEL);
-    call.response.setHeader("X-Chorus-Notice", `${OTHER_MODEL.code}: ${OTHER_MODEL.message}`);
+    const [name = "", value = ""] = noticeHeader([OTHER_MODEL]);
+    call.response.setHeader(name, value);
   }
-  if (!chat.isStream) return generation.generateWhole(request, context);
-  if (chat.streamed) return generation.generate(request, context, true);
-  // JSON is sent when it is complete, because only then it is checked.
-  const whole = generation.generateWhole(request, context);
-  return eventsOf(whole, context, ({ id }) => {
-    wholeId = id;
-  });
-}
-
-/** @param known called with the answer before its first event */
-async function* eventsOf(
-  answer: Promise<GenerateResponse>,
-  context: RequestContext,
-  known: (whole: GenerateResponse) => void,
-): AsyncGenerator<GenerateEvent> {
-  const whole = await answer;
-  known(whole);
-  yield* replay({ ...whole, answer: contentOf(whole) }, context);
-}
-
-/** How the answer to a request is written, and the failures that name its fields. */
-function chatFormat(chat: ChatTerms, id: () => string): Format {
   return {
     ...OPENAI,
     reply: (_, message) => jsonReply(200, completionJson(message as GenerateResponse, chat)),
     events: () => streamOfChunks(chat, id),
-    failure: (failure) => openaiFailure(withParameter(failure, chat)),
+    failure: (failure) => openaiFailure(renameField(failure, chat.names)),
   };
 }

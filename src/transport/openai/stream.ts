@@ -1,12 +1,13 @@
 import { ChatUsageSchema } from "../../../gen/chorus/v1/chat_pb.js";
 import { FinishReasonSchema, NoticeSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../contract/json-names.ts";
+import { renameField } from "../call/field-names.ts";
+import { noticesOf } from "../call/foreign.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
 import { encode } from "../rest/encode.ts";
 import type { ChatTerms } from "./decode.ts";
-import { type Ended, noticesOf, now, usageOf } from "./encode.ts";
+import { type Ended, now, usageOf } from "./encode.ts";
 import { openaiFailureJson } from "./failure.ts";
-import { withParameter } from "./parameters.ts";
 
 /**
  * Writes the events of an answer as `ChatCompletionChunk`s. The text is written by hand, because encoding a message for
@@ -50,7 +51,7 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
       }
     },
     end: (_, failure) => ({
-      body: failure ? `data: ${openaiFailureJson(withParameter(failure, chat))}\n\n` : "",
+      body: failure ? `data: ${openaiFailureJson(renameField(failure, chat.names))}\n\n` : "",
     }),
   };
 }

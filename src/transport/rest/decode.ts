@@ -12,7 +12,7 @@ import {
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
-import { invalid } from "../../contract/failure.ts";
+import { type Failure, invalid } from "../../contract/failure.ts";
 import { memberText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
 import type { Decoded } from "../call/format.ts";
@@ -55,17 +55,36 @@ export function decode<D extends DescMessage>(
 
 /**
  * Reads a message like `decode`, but refuses a member that the message does not have, unless its value asks for
- * nothing: null, false, or an empty string, list or object.
+ * nothing.
  * @throws Failure invalid_request with the path of the member
  */
 export function decodeStrictly<D extends DescMessage>(desc: D, text: string, value: object): MessageShape<D> {
-  const onUnknown = (path: Path, member: unknown) => {
+  return decodeForeign(desc, text, value, (name) => {
+    throw notSupported(name);
+  });
+}
+
+/**
+ * Reads a message of another API like `decode`.
+ * @param onUnknown called with the path of each member that the message does not have, unless its value asks for
+ *   nothing: null, false, or an empty string, list or object
+ */
+export function decodeForeign<D extends DescMessage>(
+  desc: D,
+  text: string,
+  value: object,
+  onUnknown: (name: string) => void,
+): MessageShape<D> {
+  const report = (path: Path, member: unknown) => {
     const isEmpty = typeof member === "object" && Object.keys(member ?? {}).length === 0;
-    if (isEmpty || member === "" || member === false) return;
-    const name = reportedPath(pathText(path));
-    throw invalid(name, `${name} is not supported. Leave it out.`);
+    if (!isEmpty && member !== "" && member !== false) onUnknown(reportedPath(pathText(path)));
   };
-  return readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: false }) as MessageShape<D>;
+  return readMessage(desc, value, [], { text, onUnknown: report, skipsOtherCases: false }) as MessageShape<D>;
+}
+
+/** The failure of a member that the service does not support. */
+export function notSupported(name: string): Failure {
+  return invalid(name, `${name} is not supported. Leave it out.`);
 }
 
 /**

@@ -286,7 +286,16 @@ async function serve(
     }
     try {
       const { signal } = connection;
-      const call = { request, response, requestId: "req_1", signal, isLate: false, streamFailure: undefined, facts };
+      const call = {
+        request,
+        response,
+        requestId: "req_1",
+        signal,
+        isLate: false,
+        format: undefined,
+        streamFailure: undefined,
+        facts,
+      };
       await writeStream(call, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
     } catch (error) {
       assert.ok(error instanceof Failure);

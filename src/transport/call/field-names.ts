@@ -1,0 +1,34 @@
+import { Failure } from "../../contract/failure.ts";
+
+/**
+ * Fields of a `GenerateRequest`, and the members of a foreign request from which they came. The service's failures name
+ * the fields. A pair also stands for what is below it; of several pairs the one with the longest field counts.
+ */
+export type FieldNames = readonly (readonly [field: string, member: string])[];
+
+/** Renames the field of a failure, in its message too, to the member that the caller has sent. */
+export function renameField(failure: Failure, names: FieldNames): Failure {
+  const { field } = failure;
+  const member = field === undefined ? undefined : memberOf(field, names);
+  if (field === undefined || member === undefined) return failure;
+  const { kind, limit, retryAfterMs, cause } = failure;
+  const isOfOther = field.endsWith(".media_type") && !member.endsWith(".media_type");
+  return new Failure(kind, {
+    message: failure.message.replaceAll(field, isOfOther ? `The media type of ${member}` : member),
+    field: member,
+    cause,
+    ...(limit === undefined ? {} : { limit }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/** Undefined: the member has the name of the field. */
+function memberOf(field: string, names: FieldNames): string | undefined {
+  let found: FieldNames[number] | undefined;
+  for (const pair of names) {
+    const [own] = pair;
+    if (own.length < (found?.[0].length ?? 0) || !field.startsWith(own)) continue;
+    if (own.length === field.length || /^[.[]/.test(field.slice(own.length))) found = pair;
+  }
+  return found && found[1] + field.slice(found[0].length);
+}
