@@ -86,8 +86,8 @@ test("the engine uses no HTTP server, the transport no SQL", () => {
 test("only the wire formats know the fields of vendors", () => {
   const fields = /max_completion_tokens|stop_reason|message_delta|anthropic-version|generationConfig|usageMetadata/;
   for (const file of sources().keys()) {
-    // `transport/openai` offers OpenAI's format to callers.
-    if (file.startsWith("models/wire/") || file.startsWith("transport/openai/")) continue;
+    // Doors offer the formats of vendors to callers.
+    if (/^(models\/wire|transport\/(openai|anthropic|listeners))\//.test(file)) continue;
     assert.doesNotMatch(readFileSync(join(SRC, file), "utf8"), fields, file);
   }
 });

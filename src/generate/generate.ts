@@ -19,6 +19,7 @@ import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
 import { callerEvent, engineEvents, openingEvents, search } from "./answer.ts";
 import { check } from "./check.ts";
+import { countTokens } from "./count-tokens.ts";
 import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { openLease } from "./lease.ts";
@@ -51,6 +52,8 @@ export interface Generation {
   ): AsyncGenerator<GenerateEvent>;
   /** Answers a request with one response, made from the events of `generate`. */
   generateWhole(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<GenerateResponse>;
+  /** Counts the input tokens that a request would be charged for. It is free. @throws Failure; CallerGone */
+  countTokens(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<number>;
 }
 
 /** What requests are answered with. A reload replaces it for later requests. */
@@ -92,6 +95,7 @@ export function createGeneration(current: () => GenerationParts): Generation {
       if (!done) throw new Failure("internal");
       return fold(text, done, context);
     },
+    countTokens: (request, context) => countTokens(current(), request, context),
   };
 }
 
@@ -134,6 +138,7 @@ async function* generate(
     if (lease.isLow) lowerEffort(progress);
     context.facts.generationId = progress.id;
     context.facts.admittedAt = performance.now();
+    context.facts.admittedTokens = input.inputTokens;
     context.facts.level = progress.choice.level;
     if (subjects.tags) context.facts.tags = Object.keys(subjects.tags);
     let ending: Ending | undefined;

@@ -11,6 +11,8 @@ export interface RequestEnd {
     | "generate"
     | "stream_generate"
     | "chat_completions"
+    | "messages"
+    | "count_tokens"
     | "models"
     | "outcome"
     | "quotas"

@@ -22,7 +22,11 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "RecordOutcomeRequest.expected": { maxLength: 20_000 },
   "Attachment.name": { maxLength: 255 },
   "Attachment.data": { minLength: 1 },
-  "CreateChatCompletionRequest.messages": { minItems: 1, maxItems: 40 },
+  "CreateMessageRequest.messages": { minItems: 1 },
+  "CreateMessageRequest.max_tokens": { minimum: 1 },
+  "CreateMessageRequest.temperature": { minimum: 0, maximum: 2 },
+  "CreateMessageRequest.stop_sequences": { maxItems: 4, items: { type: "string", minLength: 1 } },
+  "CreateChatCompletionRequest.messages": { minItems: 1 },
   "CreateChatCompletionRequest.max_completion_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
   "CreateChatCompletionRequest.max_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
   "CreateChatCompletionRequest.temperature": { minimum: 0, maximum: 2 },
@@ -38,4 +42,4 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
 };
 
 /** Lists that only some responses have. In the proto files, a list cannot be `optional`. */
-export const OPTIONAL: ReadonlySet<string> = new Set(["ChatCompletionChunk.notices"]);
+export const OPTIONAL: ReadonlySet<string> = new Set(["ChatCompletionChunk.notices", "MessageEvent.notices"]);

@@ -4,16 +4,17 @@ import { memberName } from "../../src/contract/json-names.ts";
 import { eventTypes } from "./events.ts";
 import { REQUEST_EXAMPLES, RESPONSE_EXAMPLES } from "./examples.ts";
 import {
-  CHAT_FAILURE_RESPONSE,
-  CHAT_FAILURE_SCHEMA,
-  chatFailureResponses,
   FAILURE_CODE_SCHEMA,
   FAILURE_SCHEMA,
   failureList,
   failureResponses,
+  foreignFailureResponse,
+  foreignFailureResponses,
   headersOf,
   PROMPTS,
+  REPEATABLE,
 } from "./failures.ts";
+import { FOREIGN_FORMATS, foreignFormat } from "./foreign.ts";
 import { commentOf, createSchemas, type Schema, type Schemas, withParts } from "./schema.ts";
 
 const { version, license } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
@@ -27,21 +28,23 @@ interface Operation extends Schema {
   responses: { 200: Schema & { content: Schema } };
 }
 
+/** The services that it describes. */
+const SERVICES = ["chorus.v1.GenerationService", "chorus.v1.ChatService", "chorus.v1.MessagesService"];
+
 /**
- * Describes the REST API of `chorus.v1.GenerationService` and `chorus.v1.ChatService` as OpenAPI 3.1. Paths and methods
- * come from the `google.api.http` annotations, schemas and descriptions from the messages and their comments, failures
- * from `src/contract/failure.ts`.
+ * Describes the REST API of the services as OpenAPI 3.1. Paths and methods come from the `google.api.http` annotations,
+ * schemas and descriptions from the messages and their comments, failures from `src/contract/failure.ts`.
  * @param registry descriptors with source information
  */
 export function createDocument(registry: FileRegistry): Schema {
-  const service = registry.getService("chorus.v1.GenerationService");
-  const chat = registry.getService("chorus.v1.ChatService");
+  const services = SERVICES.map((name) => registry.getService(name)).filter((found) => found !== undefined);
+  const [service] = services;
   const json = registry.getExtension("chorus.v1.json");
   const jsonTag = registry.getExtension("chorus.v1.json_tag");
   const http = registry.getExtension("google.api.http");
-  if (!service || !chat || !json || !jsonTag || !http)
+  if (!service || services.length < SERVICES.length || !json || !jsonTag || !http)
     throw new TypeError("The descriptors lack a service of chorus.v1 or its options.");
-  const methods = [...service.methods, ...chat.methods];
+  const methods = services.flatMap(({ methods }) => methods);
   const requests = new Set(methods.flatMap(({ input }) => [...withParts(input)]));
   const schemas = createSchemas(json, jsonTag, requests);
   const paths: Record<string, Record<string, Operation>> = {};
@@ -50,7 +53,7 @@ export function createDocument(registry: FileRegistry): Schema {
     const path = paths[pattern.value] ?? {};
     const found = path[pattern.case];
     // A method with the path of an earlier one is its other kind of answer.
-    if (found) Object.assign(found.responses[200].content, content(method, schemas));
+    if (found) addContent(found.responses[200].content, content(method, schemas));
     else path[pattern.case] = operation(method, pattern, schemas);
     paths[pattern.value] = path;
   }
@@ -68,7 +71,10 @@ export function createDocument(registry: FileRegistry): Schema {
     tags: [
       { name: "Answers", description: "Generate an answer, complete or as a stream." },
       { name: "Usage", description: "Limits and usage of a workspace." },
-      { name: "OpenAI's format", description: commentOf(chat) },
+      ...services.flatMap((each) => {
+        const format = foreignFormat(each);
+        return format ? [{ name: `${format.owner} format`, description: commentOf(each) }] : [];
+      }),
     ],
     paths,
     components: {
@@ -86,12 +92,12 @@ export function createDocument(registry: FileRegistry): Schema {
         },
       },
       headers: HEADERS,
-      responses: { ChatFailure: CHAT_FAILURE_RESPONSE },
+      responses: Object.fromEntries(FOREIGN_FORMATS.map((format) => [format.failure, foreignFailureResponse(format)])),
       schemas: {
         ...schemas.named,
         FailureCode: FAILURE_CODE_SCHEMA,
         Failure: FAILURE_SCHEMA,
-        ChatFailure: CHAT_FAILURE_SCHEMA,
+        ...Object.fromEntries(FOREIGN_FORMATS.map(({ failure, failureSchema }) => [failure, failureSchema])),
       },
     },
   };
@@ -107,11 +113,17 @@ const HEADERS: Schema = {
     schema: { type: "integer", minimum: 1 },
   },
   "X-Chorus-Notice": {
-    description: "The code and the sentence of a notice, when `model` has another name. It is among `notices` too.",
+    description:
+      "The code and the sentence of each notice that is known before the answer, such as one about another name in " +
+      "`model`. They are among `notices` too.",
+    schema: { type: "string" },
+  },
+  "request-id": {
+    description: "The same as `X-Request-Id`.",
     schema: { type: "string" },
   },
   "X-Should-Retry": {
-    description: "`false` when the same request would fail again. OpenAI's clients then do not retry it.",
+    description: "`false` when the same request would fail again. Clients of these APIs then do not retry it.",
     schema: { type: "string" },
   },
 };
@@ -128,7 +140,8 @@ function introduction(service: DescService): string {
     ].join(" "),
     "## Failures",
     [
-      "Every failure has the same flat body, `Failure`; in OpenAI's format it is `ChatFailure`.",
+      "Every failure has the same flat body, `Failure`; in the formats of other APIs it is `ChatFailure` or",
+      "`MessageFailure`.",
       "A failed request is not charged.",
       "Before you send the same request again, wait for `Retry-After`. Without it, back off exponentially with jitter.",
     ].join(" "),
@@ -139,10 +152,11 @@ function introduction(service: DescService): string {
 function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pattern"], schemas: Schemas): Operation {
   const comment = commentOf(method);
   const call = method.localName;
-  const isChat = method.parent.name === "ChatService";
+  const format = foreignFormat(method.parent);
+  const names = [...(format?.headers ?? []), ...(format && verb === "post" ? ["X-Chorus-Notice"] : [])];
   return {
     operationId: call,
-    tags: [isChat ? "OpenAI's format" : verb === "post" ? "Answers" : "Usage"],
+    tags: [format ? `${format.owner} format` : verb === "post" ? "Answers" : "Usage"],
     summary: firstSentence(comment).replace(/\.$/, ""),
     description: comment,
     ...parameters(method, verb, path, schemas),
@@ -150,10 +164,10 @@ function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pa
     responses: {
       200: {
         description: method.methodKind === "server_streaming" ? streamText(method) : commentOf(method.output),
-        headers: headersOf(isChat && verb === "post" ? ["X-Request-Id", "X-Chorus-Notice"] : ["X-Request-Id"]),
+        headers: headersOf(["X-Request-Id", ...names]),
         content: { ...content(method, schemas) },
       },
-      ...(isChat ? chatFailureResponses(call) : failureResponses(call)),
+      ...(format ? foreignFailureResponses(call, format) : failureResponses(call)),
     },
   };
 }
@@ -168,7 +182,7 @@ function parameters(method: DescMethod, verb: "get" | "post", path: string, sche
       return { name: memberName(field), ...place, description, schema };
     });
   if (found.length > 0) return { parameters: found };
-  if (verb === "get" || method.methodKind === "server_streaming") return {};
+  if (!REPEATABLE.includes(method.localName)) return {};
   const description =
     "Makes the request safe to retry: within 24 hours, the same key with the same body returns the first answer and " +
     "is charged once. Use a UUID.";
@@ -192,17 +206,17 @@ function content(method: DescMethod, schemas: Schemas): Schema {
   if (method.methodKind !== "server_streaming") {
     return { "application/json": { schema: schemas.message(method.output), examples } };
   }
-  const isChat = method.parent.name === "ChatService";
+  const format = foreignFormat(method.parent);
   const parts = method.output.fields.flatMap((field) => (field.message ? [schemas.message(field.message)] : []));
-  const anyOf = isChat ? [schemas.message(method.output)] : parts;
-  const failure = { $ref: `#/components/schemas/${isChat ? "ChatFailure" : "Failure"}` };
+  const anyOf = format ? [schemas.message(method.output)] : parts;
+  const failure = { $ref: `#/components/schemas/${format?.failure ?? "Failure"}` };
   return {
     "text/event-stream": {
       schema: {
         type: "string",
         description:
           "Server-sent events. The data of each event is one JSON object" +
-          (isChat ? ", of the last one `[DONE]`." : "; the event name determines its type."),
+          (format?.streamText ?? "; the event name determines its type."),
         contentMediaType: "application/json",
         contentSchema: { anyOf: [...anyOf, failure] },
       },
@@ -210,6 +224,18 @@ function content(method: DescMethod, schemas: Schemas): Schema {
       ...eventTypes(method, schemas),
     },
   };
+}
+
+/** Adds another kind of answer: a stream, or the same in another format, which a header asks for. */
+function addContent(content: Schema, more: Schema): void {
+  for (const [type, media] of Object.entries(more) as [string, Schema][]) {
+    const first = content[type] as Schema | undefined;
+    if (!first) content[type] = media;
+    else {
+      const examples = { ...(first.examples as Schema), ...(media.examples as Schema) };
+      content[type] = { schema: { anyOf: [first.schema, media.schema] }, examples };
+    }
+  }
 }
 
 /** Lists the events of a stream with the comments of their messages. */

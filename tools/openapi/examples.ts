@@ -214,11 +214,97 @@ const CHUNKS = [
 
 const MODEL = { id: "chorus", object: "model", created: 1_767_225_600, owned_by: "chorus" };
 
+const MESSAGES: Schema = {
+  prompt: { summary: "A prompt", value: { model: "chorus", max_tokens: 1_000, messages: [QUESTION] } },
+  conversation: {
+    summary: "A conversation with a file",
+    value: {
+      model: "chorus-low",
+      max_tokens: 200,
+      system: "Answer in one sentence.",
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is 6 * 7?" },
+            { type: "document", title: "note.txt", source: { type: "text", data: "6 * 7 = 42" } },
+          ],
+        },
+      ],
+      temperature: 0.2,
+      stop_sequences: ["\n\n"],
+    },
+  },
+  strict: {
+    summary: "JSON that is valid against a schema",
+    value: {
+      model: "chorus",
+      max_tokens: 1_000,
+      messages: [{ role: "user", content: INVOICE }],
+      output_config: { format: STRICT.value.response_format },
+    },
+  },
+  stream: { summary: "A stream", value: { model: "chorus", max_tokens: 1_000, messages: [QUESTION], stream: true } },
+};
+
+const MESSAGE_USAGE = {
+  input_tokens: 14,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: 3,
+};
+const MESSAGE_HEAD = { id: IDS.id, type: "message", role: "assistant", model: "chorus" };
+
+const MESSAGE = {
+  ...MESSAGE_HEAD,
+  content: [{ type: "text", text: "395" }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { ...MESSAGE_USAGE, credits: 0.0026 },
+  notices: [],
+};
+
+const MESSAGE_EVENTS = [
+  {
+    type: "message_start",
+    message: {
+      ...MESSAGE_HEAD,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { ...MESSAGE_USAGE, output_tokens: 0 },
+      notices: [],
+    },
+  },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "ping" },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "395" } },
+  { type: "content_block_stop", index: 0 },
+  {
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", stop_sequence: null },
+    usage: { ...MESSAGE_USAGE, credits: 0.0026 },
+    notices: [],
+  },
+  { type: "message_stop" },
+]
+  .map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`)
+  .join("");
+
+const MESSAGE_MODEL = {
+  type: "model",
+  id: "chorus",
+  display_name: "Chorus",
+  created_at: "2026-01-01T00:00:00.000Z",
+};
+
 /** Examples of requests, by the local name of the RPC. */
 export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: { ...FEATURES, strict: STRICT },
   streamGenerate: FEATURES,
   createChatCompletion: CHATS,
+  createMessage: MESSAGES,
+  countMessageTokens: MESSAGES,
   recordOutcome: {
     score: { summary: "A score", value: { score: 0.8 } },
     correct: { summary: "Right or wrong", value: { correct: true } },
@@ -239,4 +325,11 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   streamChatCompletion: { chunks: { summary: "A short answer", value: CHUNKS } },
   listModels: { models: { value: { object: "list", data: [MODEL] } } },
   getModel: { model: { value: MODEL } },
+  createMessage: { text: { summary: "Text", value: MESSAGE } },
+  streamMessage: { events: { summary: "A short answer", value: MESSAGE_EVENTS } },
+  countMessageTokens: { tokens: { value: { input_tokens: 14 } } },
+  listMessageModels: {
+    anthropic: { value: { data: [MESSAGE_MODEL], has_more: false, first_id: "chorus", last_id: "chorus" } },
+  },
+  getMessageModel: { anthropic: { value: MESSAGE_MODEL } },
 };

@@ -1,14 +1,17 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/contract/failure.ts";
 import { failureJson } from "../../src/contract/failure-json.ts";
-import { openaiFailure } from "../../src/transport/openai/failure.ts";
+import type { ForeignFormat } from "./foreign.ts";
 import { openWord, type Schema } from "./schema.ts";
 
 /** The methods that take a prompt, by the local name of the RPC. */
-export const PROMPTS = ["generate", "streamGenerate", "createChatCompletion"];
-const REPEATABLE = ["generate", "createChatCompletion"];
+const GENERATING = ["generate", "streamGenerate", "createChatCompletion", "createMessage"];
+export const PROMPTS = [...GENERATING, "countMessageTokens"];
+/** The methods whose requests may have an idempotency key. */
+export const REPEATABLE = ["generate", "createChatCompletion", "createMessage"];
 /** The methods with a body. */
 const BODIES = [...PROMPTS, "recordOutcome"];
-const ALL = [...BODIES, "quotas", "metrics", "listModels", "getModel"];
+const LOOK_UPS = ["getModel", "getMessageModel"];
+const ALL = [...BODIES, ...LOOK_UPS, "quotas", "metrics", "listModels", "listMessageModels"];
 
 /** The methods that can fail with each kind. Empty for failures of other APIs. */
 const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
@@ -26,13 +29,13 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   unsupported_compression: BODIES,
   not_found: [],
   // The other entities are named in requests of owners and operators.
-  unknown_entity: ["getModel", "recordOutcome"],
+  unknown_entity: [...LOOK_UPS, "recordOutcome"],
   method_not_allowed: [],
   idempotency_key_in_use: REPEATABLE,
   request_too_large: BODIES,
   unsupported_media_type: BODIES,
   invalid_request: [...BODIES, "metrics"],
-  content_refused: PROMPTS,
+  content_refused: GENERATING,
   request_too_long: PROMPTS,
   idempotency_key_reused: REPEATABLE,
   invalid_response_schema: REPEATABLE,
@@ -40,7 +43,7 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   rate_limited: PROMPTS,
   spend_limit_reached: PROMPTS,
   structured_output_failed: REPEATABLE,
-  upstream_failed: PROMPTS,
+  upstream_failed: GENERATING,
   overloaded: ALL,
   timed_out: PROMPTS,
   internal: ALL,
@@ -97,28 +100,6 @@ export const FAILURE_SCHEMA: Schema = {
   },
 };
 
-export const CHAT_FAILURE_SCHEMA: Schema = {
-  type: "object",
-  description: "The body of every failure in OpenAI's format.",
-  required: ["error"],
-  properties: {
-    error: {
-      type: "object",
-      description: "The failure.",
-      required: ["message", "type", "param", "code"],
-      properties: {
-        message: { type: "string", description: "What happened and what to do. The wording may change." },
-        type: { type: "string", description: "Class of the failure, such as `invalid_request_error`." },
-        param: {
-          type: ["string", "null"],
-          description: "The parameter that is not valid or not supported, such as `messages[3].role`.",
-        },
-        code: { type: "string", description: "Stable, machine-readable code." },
-      },
-    },
-  },
-};
-
 /** The failure responses of a method by status, with an example of every failure. */
 export function failureResponses(call: string): Schema {
   const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
@@ -137,21 +118,21 @@ export function failureResponses(call: string): Schema {
   };
 }
 
-/** The failure responses of a method in OpenAI's format by status. All share `CHAT_FAILURE_RESPONSE`. */
-export function chatFailureResponses(call: string): Schema {
-  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
-  const statuses = kinds.map((kind) => String(openaiFailure(new Failure(kind)).status));
-  const response = { $ref: "#/components/responses/ChatFailure" };
+/** The failure responses of a method in the format of another API by status. All share one response. */
+export function foreignFailureResponses(call: string, { statusOf, failure }: ForeignFormat): Schema {
+  const statuses = KINDS.filter((kind) => CALLS[kind].includes(call)).map((kind) => String(statusOf(kind)));
+  const response = { $ref: `#/components/responses/${failure}` };
   return Object.fromEntries([...statuses, "default"].map((status) => [status, response]));
 }
 
-export const CHAT_FAILURE_RESPONSE: Schema = {
-  description:
-    "A failure. It has the code of the same failure of the other paths; a rate limit has `rate_limit_exceeded`. " +
-    "The status is the same too, with 400 in place of 422 for an invalid request.",
-  headers: headersOf(["X-Request-Id", "Retry-After", "X-Should-Retry"]),
-  content: { "application/json": { schema: { $ref: "#/components/schemas/ChatFailure" } } },
-};
+/** The response of each failure in the format of another API. */
+export function foreignFailureResponse({ failure, failureText, headers }: ForeignFormat): Schema {
+  return {
+    description: failureText,
+    headers: headersOf(["X-Request-Id", ...headers, "Retry-After", "X-Should-Retry"]),
+    content: { "application/json": { schema: { $ref: `#/components/schemas/${failure}` } } },
+  };
+}
 
 /** The failures as a Markdown list, which fits into narrow columns better than a table. */
 export function failureList(): string {

@@ -84,11 +84,12 @@ export function createSchemas(
     const name = `${schemaName(union.parent)}${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
     named[name] = enumOf(union, new Map(union.fields.map((one) => [one.name, one])));
     const fields = union.fields.flatMap(({ message }) => message?.fields ?? []);
+    const sameNames = Map.groupBy(fields, memberName);
     return {
       required: [tag],
       properties: {
         [tag]: { ...wordOf(name, union.parent), ...described(union) },
-        ...Object.fromEntries(fields.map((f) => [memberName(f), field(f)])),
+        ...Object.fromEntries([...sameNames].map(([member, those]) => [member, oneOf(those.map(field))])),
       },
     };
   }
@@ -180,6 +181,15 @@ function enumOf(desc: DescEnum | DescOneof, values: ReadonlyMap<string, Paramete
 function described(desc: DescMessage | DescField | DescOneof, more = ""): Schema {
   const description = commentOf(desc) + more;
   return description === "" ? {} : { description };
+}
+
+/** The schema of a member that several cases of a union have. */
+function oneOf(schemas: readonly Schema[]): Schema {
+  const [first = {}] = schemas;
+  const texts = new Set(schemas.map(({ description: _, ...schema }) => JSON.stringify(schema)));
+  if (texts.size === 1) return first;
+  const description = [...new Set(schemas.map(({ description = "" }) => description))].join(" Or: ");
+  return { anyOf: [...texts].map((text) => JSON.parse(text)), description };
 }
 
 function orNull(schema: Schema): Schema {

@@ -356,7 +356,7 @@ export declare const ChatStreamOptionsSchema: GenMessage<ChatStreamOptions>;
  */
 export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatCompletionRequest"> & {
   /**
-   * The conversation, oldest message first: 1 to 40 messages, with at most 5 images and files. Required.
+   * The conversation, oldest message first: at least one message, with at most 5 images and files. Required.
    *
    * @generated from field: repeated chorus.v1.ChatMessage messages = 1;
    */

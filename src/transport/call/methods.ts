@@ -1,4 +1,4 @@
-import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
@@ -10,6 +10,11 @@ import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { type ChatService, CreateChatCompletionRequestSchema } from "../../../gen/chorus/v1/chat_pb.js";
 import { GenerateRequestSchema, GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  CreateMessageRequestSchema,
+  type MessagesService,
+  MessageTokensSchema,
+} from "../../../gen/chorus/v1/messages_pb.js";
 import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
 import { BODIES } from "../../overload/bounds.ts";
@@ -59,7 +64,7 @@ const REQUIREMENTS: Readonly<Record<Access, Requirement | undefined>> = {
   [Access.OPERATOR]: { role: "operator" },
 };
 
-type CallerMethods = typeof GenerationService.method & typeof ChatService.method;
+type CallerMethods = typeof GenerationService.method & typeof ChatService.method & typeof MessagesService.method;
 
 const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   generate: "generate",
@@ -71,7 +76,19 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   streamChatCompletion: "chat_completions",
   listModels: "models",
   getModel: "models",
+  createMessage: "messages",
+  streamMessage: "messages",
+  countMessageTokens: "count_tokens",
+  listMessageModels: "models",
+  getMessageModel: "models",
 };
+
+/** Requests with a prompt. */
+const PROMPTS: ReadonlySet<DescMessage> = new Set([
+  GenerateRequestSchema,
+  CreateChatCompletionRequestSchema,
+  CreateMessageRequestSchema,
+]);
 
 /**
  * Reads the methods of services from the contract. Call it once at start-up.
@@ -85,7 +102,7 @@ function readMethod(desc: DescMethod): Method {
   const requirement = REQUIREMENTS[getOption(desc, access)];
   if (!requirement) throw new TypeError(`${desc} does not state who may call it. Add the option chorus.v1.access.`);
   const isReadOnly = desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  const takesPrompt = desc.input === GenerateRequestSchema || desc.input === CreateChatCompletionRequestSchema;
+  const takesPrompt = PROMPTS.has(desc.input);
   return {
     desc,
     name: `${desc.parent.typeName}/${desc.name}`,
@@ -93,7 +110,7 @@ function readMethod(desc: DescMethod): Method {
     label: "scope" in requirement ? LABELS[desc.localName as keyof typeof LABELS] : "admin",
     isReadOnly,
     takesPrompt,
-    isRepeatable: takesPrompt && desc.methodKind === "unary",
+    isRepeatable: takesPrompt && desc.methodKind === "unary" && desc.output !== MessageTokensSchema,
     maxBytes: takesPrompt ? BODIES.max : BODIES.maxSmall,
   };
 }

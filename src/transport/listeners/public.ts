@@ -5,12 +5,14 @@ import { createBodyBudget } from "../../overload/body-budget.ts";
 import { createWorkspaceRequests } from "../../overload/workspace-requests.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { isAnthropicPath } from "../anthropic/failure.ts";
+import { ANTHROPIC, anthropicRoutes } from "../anthropic/routes.ts";
 import { createAuthenticate } from "../call/authenticate.ts";
 import type { Call } from "../call/call.ts";
 import { sendJson } from "../call/json-reply.ts";
 import type { LargeReader } from "../call/receive.ts";
 import { createReport } from "../call/report.ts";
-import { type Door, type Route, routeOf } from "../call/route.ts";
+import { type Door, routeOf } from "../call/route.ts";
 import { createServe } from "../call/serve.ts";
 import { runGeneration, type Services } from "../call/services.ts";
 import { connectRoutes } from "../connect/routes.ts";
@@ -19,11 +21,11 @@ import { consoleRoutes } from "../console/routes.ts";
 import { isOpenaiPath } from "../openai/failure.ts";
 import { OPENAI, openaiRoutes } from "../openai/routes.ts";
 import { createDocs } from "../pages/reference.ts";
-import { pathPattern } from "../rest/path.ts";
 import { REST, restRoutes } from "../rest/routes.ts";
 import { acceptInTurns } from "../socket/accept.ts";
 import { serveInOrder, trackConnections } from "../socket/connections.ts";
 import { SOCKET_TIMEOUTS } from "../socket/time-limits.ts";
+import { RouteTable } from "./route-table.ts";
 
 type Settings = Pick<Config, "bodyBudgetBytes" | "body" | "stream" | "console" | "connections">;
 
@@ -67,43 +69,49 @@ export function createPublicServer(
 }
 
 function createDoor(services: Services, config: Settings, budget: ReturnType<typeof createBodyBudget>): Door {
-  const routes = new Map<string, Map<string, Route>>();
-  const add = (path: string, verb: string, route: Route) => {
-    const verbs = routes.get(path) ?? new Map<string, Route>();
-    routes.set(path, verbs.set(verb, route));
-  };
+  const routes = new RouteTable();
   const authenticate = createAuthenticate(services);
   const methods = [...restRoutes(runGeneration(services), authenticate), ...openaiRoutes(services, authenticate)];
-  for (const { path, verb, ...route } of methods) add(path, verb, route);
-  add("/healthz", "GET", { send: (call) => sendJson(call, 200, '{"status":"ok"}') });
-  add("/readyz", "GET", {
+  for (const { path, verb, ...route } of methods) routes.add(path, verb, route);
+  // Paths that OpenAI's API has too. There, the header `anthropic-version` decides.
+  const shared = new RouteTable();
+  for (const { path, verb, ...route } of anthropicRoutes(services, authenticate))
+    (routes.find(path) ? shared : routes).add(path, verb, route);
+  routes.add("/healthz", "GET", { send: (call) => sendJson(call, 200, '{"status":"ok"}') });
+  routes.add("/readyz", "GET", {
     send: (call) =>
       services.ready() ? sendJson(call, 200, '{"status":"ok"}') : sendJson(call, 503, '{"status":"unavailable"}'),
   });
-  add("/", "GET", { send: leadToConsole });
+  routes.add("/", "GET", { send: leadToConsole });
   for (const [path, send] of createDocs())
-    add(path, "GET", { send: ({ request, response }) => send(request, response) });
+    routes.add(path, "GET", { send: ({ request, response }) => send(request, response) });
 
   const protocols = { grpc: false, requireVersion: true };
   const findConsole = consoleRoutes(services, config, budget, {
     owner: connectRoutes(services, { protocols, authenticate: authenticateOwner(services, config.console) }),
     operator: connectRoutes(services, { protocols, authenticate: authenticateOperator(services, config.console) }),
   });
-  const templates = [...routes].filter(([path]) => path.includes("{"));
-  const patterns = templates.map(([path, verbs]) => ({ pattern: pathPattern(path), verbs }));
-  const verbsOf = (path: string) => routes.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.verbs;
   return {
     transport: "rest",
     find(call) {
       const { path } = call;
-      const verbs = verbsOf(path);
-      if (verbs) return routeOf(verbs, call);
+      const verbs = routes.find(path);
+      if (verbs) return routeOf((isOfAnthropic(call) && shared.find(path)) || verbs, call);
       const found = findConsole(call);
       if (found) return found;
       throw new Failure("not_found");
     },
-    fallback: ({ path }) => (isOpenaiPath(path) ? OPENAI : REST),
+    fallback(call) {
+      const { path } = call;
+      if (isAnthropicPath(path) || (path.startsWith("/v1/") && isOfAnthropic(call))) return ANTHROPIC;
+      return isOpenaiPath(path) ? OPENAI : REST;
+    },
   };
+}
+
+/** Whether a client of Anthropic's API sends the call. Each sends the version of that API. */
+function isOfAnthropic(call: Call): boolean {
+  return call.header("anthropic-version") !== undefined;
 }
 
 /** Sends a browser to the console. @throws Failure not_found for a program, which has nothing to do there */

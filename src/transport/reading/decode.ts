@@ -1,4 +1,5 @@
 import { type GenerateRequest, GenerateRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { decodeMessages } from "../anthropic/decode.ts";
 import type { BodyForm, Decoded } from "../call/format.ts";
 import { decodeMessage } from "../connect/decode.ts";
 import { decodeChat } from "../openai/decode.ts";
@@ -9,6 +10,8 @@ export function decodePrompt(bytes: Uint8Array, form: BodyForm): Decoded<Generat
   switch (form.name) {
     case "rest":
       return decodeBody(GenerateRequestSchema, bytes);
+    case "anthropic":
+      return decodeMessages(bytes);
     case "openai":
       return decodeChat(bytes);
     default:

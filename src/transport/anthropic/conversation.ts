@@ -1,0 +1,118 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Attachment,
+  AttachmentSchema,
+  type Message,
+  MessageSchema,
+  Role,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  type CreateMessageRequest,
+  type MessageBlock,
+  MessageRole,
+  type MessageSource,
+} from "../../../gen/chorus/v1/messages_pb.js";
+import { invalid } from "../../contract/failure.ts";
+import type { FieldNames } from "../call/field-names.ts";
+
+interface Conversation {
+  readonly messages: Message[];
+  readonly attachments: Attachment[];
+  readonly system: string;
+  readonly names: FieldNames;
+}
+
+type Block = Exclude<MessageBlock["block"], { case: undefined }>;
+
+const ROLES: Readonly<Record<MessageRole, Role>> = {
+  [MessageRole.UNSPECIFIED]: Role.UNSPECIFIED,
+  [MessageRole.USER]: Role.USER,
+  [MessageRole.ASSISTANT]: Role.ASSISTANT,
+  [MessageRole.SYSTEM]: Role.SYSTEM,
+};
+
+/** The messages, files and instructions of a request. @throws Failure naming the block that is not possible there */
+export function readConversation({ messages, system }: CreateMessageRequest): Conversation {
+  const reader = new Reader();
+  for (const [i, { role, content }] of messages.entries()) reader.add(`messages[${i}].content`, role, content);
+  const instructions = system.map((block, i) => textOf(block, `system[${i}]`)).join("\n\n");
+  return { ...reader, system: instructions };
+}
+
+class Reader {
+  readonly messages: Message[] = [];
+  readonly attachments: Attachment[] = [];
+  readonly names: (readonly [field: string, member: string])[] = [];
+
+  /** @param path of the content */
+  add(path: string, role: MessageRole, content: readonly MessageBlock[]): void {
+    const texts: string[] = [];
+    for (const [j, { block }] of content.entries()) {
+      const at = `${path}[${j}]`;
+      if (block.case === undefined) continue;
+      if (isOfUser(block.case) && role !== MessageRole.USER)
+        throw invalid(at, `${at} must be text: only the role "user" may send files.`);
+      const text = this.#read(block, at);
+      if (text !== "") texts.push(text);
+    }
+    this.messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n") }));
+  }
+
+  /** Reads a block. @returns what is text of it */
+  #read(block: Block, at: string): string {
+    switch (block.case) {
+      case "text":
+        return block.value.text;
+      case "searchResult": {
+        const { source, title, content } = block.value;
+        const found = content.map((one, i) => textOf(one, `${at}.content[${i}]`));
+        return [title, source, ...found].filter((text) => text !== "").join("\n");
+      }
+      case "image":
+        if (block.value.source?.source.case !== "base64")
+          throw invalid(`${at}.source.type`, `${at}.source.type must be "base64".`);
+        this.#attach(block.value.source, "", at);
+        return "";
+      case "document":
+        this.#attach(block.value.source, block.value.title, at);
+        return block.value.context;
+      default:
+        return "";
+    }
+  }
+
+  #attach(source: MessageSource | undefined, name: string, at: string): void {
+    const field = `attachments[${this.attachments.length}]`;
+    this.names.push([field, at], [`${field}.name`, `${at}.title`], [`${field}.data`, `${at}.source.data`]);
+    this.names.push([`${field}.media_type`, `${at}.source.media_type`]);
+    this.attachments.push(create(AttachmentSchema, { name, ...bytesOf(source, `${at}.source`) }));
+  }
+}
+
+/** Blocks that only users send. */
+function isOfUser(name: Block["case"]): boolean {
+  return name === "image" || name === "document" || name === "searchResult";
+}
+
+function bytesOf(from: MessageSource | undefined, at: string): { mediaType: string; data: Uint8Array } {
+  const { source } = from ?? {};
+  if (source?.case === "base64") return source.value;
+  if (source?.case === "text") {
+    const { mediaType, data } = source.value;
+    if (mediaType !== "" && mediaType !== "text/plain")
+      throw invalid(`${at}.media_type`, `${at}.media_type must be "text/plain".`);
+    return plainText(data);
+  }
+  const blocks = source?.value?.content ?? [];
+  return plainText(blocks.map((block, i) => textOf(block, `${at}.content[${i}]`)).join("\n"));
+}
+
+function plainText(text: string) {
+  return { mediaType: "text/plain", data: Buffer.from(text) };
+}
+
+/** The text of a block where only text is possible. @throws Failure naming the block */
+function textOf({ block }: MessageBlock, at: string): string {
+  if (block.case !== "text") throw invalid(`${at}.type`, `${at}.type must be "text".`);
+  return block.value.text;
+}

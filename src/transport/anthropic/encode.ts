@@ -1,0 +1,49 @@
+import { create } from "@bufbuild/protobuf";
+import { FinishReason, type GenerateResponse, type Usage } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  MessageAnswerSchema,
+  MessageRole,
+  MessageStopReason,
+  type MessageUsage,
+  MessageUsageSchema,
+} from "../../../gen/chorus/v1/messages_pb.js";
+import { contentOf, noticesOf } from "../call/foreign.ts";
+import type { ForeignTerms } from "../call/format.ts";
+import { encode } from "../rest/encode.ts";
+
+const STOPS: Readonly<Record<FinishReason, MessageStopReason>> = {
+  [FinishReason.UNSPECIFIED]: MessageStopReason.UNSPECIFIED,
+  [FinishReason.STOP]: MessageStopReason.END_TURN,
+  [FinishReason.LENGTH]: MessageStopReason.MAX_TOKENS,
+  [FinishReason.CONTENT_FILTER]: MessageStopReason.REFUSAL,
+};
+
+export function messageJson(answer: GenerateResponse, { model }: ForeignTerms): string {
+  const text = contentOf(answer);
+  const message = create(MessageAnswerSchema, {
+    id: answer.id,
+    type: "message",
+    role: MessageRole.ASSISTANT,
+    model,
+    content: text === "" ? [] : [{ type: "text", text }],
+    stopReason: stopReasonOf(answer),
+    usage: usageOf(answer),
+    notices: noticesOf(answer),
+  });
+  return encode(MessageAnswerSchema, message);
+}
+
+export function stopReasonOf({ finishReason }: { readonly finishReason: FinishReason }): MessageStopReason {
+  return STOPS[finishReason];
+}
+
+/** In Anthropic's format, the input without its cached part, and this part. */
+export function usageOf({ usage }: { readonly usage?: Usage | undefined }): MessageUsage {
+  const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, credits = 0 } = usage ?? {};
+  return create(MessageUsageSchema, {
+    inputTokens: inputTokens - cachedTokens,
+    cacheReadInputTokens: cachedTokens,
+    outputTokens,
+    credits,
+  });
+}

@@ -1,0 +1,47 @@
+import type { Failure, FailureKind } from "../../contract/failure.ts";
+import type { Reply } from "../call/format.ts";
+import { jsonReply } from "../call/json-reply.ts";
+import { foreignFailureHeaders, foreignStatus } from "../call/should-retry.ts";
+
+/** Paths of Anthropic's API. Its clients read failures only in Anthropic's format, also those of unknown paths. */
+const PATHS = /^\/v1\/(?:messages|complete|skills|beta)(?:\/|$)/;
+
+/** `error.type` by the status (Anthropic's documentation, "Errors"). Any other one is `invalid_request_error`. */
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  409: "conflict_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  500: "api_error",
+  502: "api_error",
+  504: "timeout_error",
+  529: "overloaded_error",
+};
+
+/** Statuses that differ from the table of failures: in Anthropic's API, an overloaded service has 529. */
+const STATUSES: Readonly<Partial<Record<FailureKind, number>>> = { overloaded: 529 };
+
+export function isAnthropicPath(path: string): boolean {
+  return PATHS.test(path);
+}
+
+/** The response of a failure in Anthropic's format. */
+export function anthropicFailure(failure: Failure, { requestId }: { readonly requestId: string }): Reply {
+  return jsonReply(statusOf(failure), anthropicFailureJson(failure, requestId), foreignFailureHeaders(failure));
+}
+
+/** The body of a failure in Anthropic's format, which has no place for the member but the message. */
+export function anthropicFailureJson(failure: Failure, requestId: string): string {
+  const type = TYPES[statusOf(failure)] ?? "invalid_request_error";
+  const more = failure.kind === "not_found" ? " Of Anthropic's API, the service has /v1/messages and /v1/models." : "";
+  const { field = "", message } = failure;
+  const error = { type, message: `${message.includes(field) ? "" : `${field}: `}${message}${more}` };
+  return JSON.stringify({ type: "error", error, request_id: requestId });
+}
+
+function statusOf(failure: Failure): number {
+  return STATUSES[failure.kind] ?? foreignStatus(failure);
+}

@@ -1,0 +1,78 @@
+import type { Message } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import type { GenerateRequest, GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
+import { MessagesService, MessageTokensSchema } from "../../../gen/chorus/v1/messages_pb.js";
+import { invalid } from "../../contract/failure.ts";
+import type { ReadRequest } from "../../generate/read-request.ts";
+import type { Authenticate } from "../call/authenticate.ts";
+import type { Call, Format, Run } from "../call/call.ts";
+import { renameField } from "../call/field-names.ts";
+import { answerForeign, type Foreign } from "../call/foreign.ts";
+import type { Decoded } from "../call/format.ts";
+import { jsonReply } from "../call/json-reply.ts";
+import { methodsOf } from "../call/methods.ts";
+import { noticeHeader } from "../call/notices.ts";
+import type { Services } from "../call/services.ts";
+import { encode } from "../rest/encode.ts";
+import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
+import { decodeMessages, type MessageTerms } from "./decode.ts";
+import { messageJson } from "./encode.ts";
+import { anthropicFailure } from "./failure.ts";
+import { findModel, MODEL_LIST } from "./models.ts";
+import { MessageEvents } from "./stream.ts";
+
+/** Anthropic's JSON and server-sent events. */
+export const ANTHROPIC: Format = {
+  ...REST,
+  form: { name: "anthropic", isWrapped: false },
+  decode: decodeMessages,
+  reply: ({ desc }, message) => jsonReply(200, encode(desc.output, message)),
+  // Anthropic's clients show this one.
+  headers: ({ requestId }) => ["request-id", requestId],
+  failure: anthropicFailure,
+};
+
+/** The same generation as over REST, with requests and answers in the format of Anthropic's Messages API. */
+export function anthropicRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
+  const runs = {
+    createMessage(decoded, call) {
+      if (!(decoded.terms as MessageTerms).isSized) throw invalid("max_tokens", "max_tokens is required. Add it.");
+      return answerForeign(generation, decoded, call, (foreign) => messageFormat(foreign));
+    },
+    countMessageTokens: (decoded, call) => countTokens(generation, decoded, call),
+    listMessageModels: async () => MODEL_LIST,
+    getMessageModel: async (_, { path }) => findModel(path),
+  } satisfies Record<string, Run>;
+  // `StreamMessage` describes the stream of the same path.
+  const unary = methodsOf([MessagesService]).filter(({ desc }) => desc.methodKind === "unary");
+  return unary.map((method) => {
+    const run: Run = runs[method.desc.localName as keyof typeof runs];
+    return { ...httpRoute(method.desc), transport: "rest", method, format: ANTHROPIC, authenticate, run };
+  });
+}
+
+async function countTokens(
+  generation: Services["generation"],
+  { request, terms }: Decoded<Message | ReadRequest>,
+  call: Call,
+): Promise<Message> {
+  const { names } = terms as MessageTerms;
+  call.format = { ...ANTHROPIC, failure: (failure, of) => anthropicFailure(renameField(failure, names), of) };
+  const context = { ...call.context(), isForeign: true };
+  const inputTokens = await generation.countTokens(request as GenerateRequest | ReadRequest, context);
+  return create(MessageTokensSchema, { inputTokens });
+}
+
+/** How the answer to a request is written, and the failures that name its members. */
+function messageFormat(foreign: Foreign): Format {
+  const { terms, context } = foreign;
+  return {
+    ...ANTHROPIC,
+    reply(_, message) {
+      const answer = message as GenerateResponse;
+      return jsonReply(200, messageJson(answer, terms), noticeHeader(answer.notices));
+    },
+    events: () => new MessageEvents(foreign, noticeHeader(context.notices)),
+    failure: (failure, call) => anthropicFailure(renameField(failure, terms.names), call),
+  };
+}

@@ -1,0 +1,338 @@
+import assert from "node:assert/strict";
+import { describe } from "vitest";
+import { test } from "../../helpers/fixtures.ts";
+import { readEvents, type TestService } from "../../helpers/service.ts";
+
+const PATH = "/v1/messages";
+const HELLO = [{ role: "user", content: "Hello" }];
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
+/** Makes a body too large to be read on the event loop. */
+const LONG = "The invoice was paid. ".repeat(1_000);
+
+interface Answer {
+  id: string;
+  model: string;
+  content: { type: string; text: string }[];
+  stop_reason: string;
+  usage: Record<string, number>;
+  notices: { code: string }[];
+  error?: { type: string; message: string };
+}
+
+async function ask(service: TestService, body: object, headers: Record<string, string> = {}) {
+  const response = await service.post(PATH, { max_tokens: 100, messages: HELLO, ...body }, headers);
+  return { status: response.status, headers: response.headers, json: (await response.json()) as Answer };
+}
+
+async function stream(service: TestService, body: object) {
+  const response = await service.post(PATH, { max_tokens: 100, messages: HELLO, stream: true, ...body });
+  assert.equal(response.headers.get("content-type"), "text/event-stream");
+  return { headers: response.headers, events: await readEvents(response) };
+}
+
+describe("an answer in one piece", () => {
+  test("has Anthropic's shape, the tokens and the credits", async ({ service }) => {
+    const { status, json, headers } = await ask(service, { model: "chorus" });
+    assert.equal(status, 200);
+    const { id, ...rest } = json;
+    assert.match(id, /^gen_[0-9a-f]{32}$/);
+    assert.deepEqual(rest, {
+      type: "message",
+      role: "assistant",
+      model: "chorus",
+      content: [{ type: "text", text: "Hello from openai." }],
+      stop_reason: "end_turn",
+      stop_sequence: null,
+      usage: {
+        input_tokens: 1,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        output_tokens: 5,
+        credits: 0.0021,
+      },
+      notices: [],
+    });
+    assert.match(headers.get("request-id") ?? "", /^req_/);
+    assert.equal(headers.get("request-id"), headers.get("x-request-id"));
+    assert.equal(headers.get("x-chorus-notice"), null);
+  });
+
+  test("reaches the model as the same request to /v1/generate does", async ({ service, vendor }) => {
+    const hint = { cache_control: { type: "ephemeral" } };
+    await ask(service, {
+      model: "chorus-low",
+      system: [
+        { type: "text", text: "Be brief.", ...hint },
+        { type: "text", text: "Be exact." },
+      ],
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "one", ...hint },
+            { type: "text", text: "two" },
+          ],
+        },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "Secret.", signature: "s" },
+            { type: "redacted_thinking", data: "x" },
+            { type: "text", text: "three", citations: null },
+          ],
+        },
+        { role: "user", content: "four" },
+        {
+          role: "user",
+          content: [{ type: "search_result", source: "s", title: "t", content: [{ type: "text", text: "five" }] }],
+        },
+      ],
+      temperature: 0.5,
+      max_tokens: 77,
+      stop_sequences: ["x", "y"],
+      tools: [],
+      container: null,
+    });
+    await service.post("/v1/generate", {
+      effort: "low",
+      system: "Be brief.\n\nBe exact.",
+      messages: [
+        { role: "user", content: "one\ntwo" },
+        { role: "assistant", content: "three" },
+        { role: "user", content: "four" },
+        { role: "user", content: "t\ns\nfive" },
+      ],
+      temperature: 0.5,
+      max_tokens: 77,
+      stop_sequences: ["x", "y"],
+    });
+    assert.equal(vendor.calls.length, 2);
+    assert.deepEqual(vendor.calls[0]?.json, vendor.calls[1]?.json);
+  });
+
+  test("has the effort that model, thinking and output_config name", async ({ service, database: { pool } }) => {
+    const cases: [body: object, expected: string][] = [
+      [{}, "auto"],
+      [{ model: "chorus-high" }, "high"],
+      [{ model: "claude-sonnet-4-5" }, "auto"],
+      [{ thinking: { type: "disabled" } }, "low"],
+      [{ thinking: { type: "adaptive" } }, "auto"],
+      [{ thinking: { type: "enabled", budget_tokens: 1_024 } }, "medium"],
+      [{ thinking: { type: "enabled", budget_tokens: 8_192 } }, "high"],
+      [{ output_config: { effort: "low" } }, "low"],
+      [{ output_config: { effort: "max" } }, "high"],
+      [{ output_config: { effort: "max" }, thinking: { type: "enabled", budget_tokens: 1_024 } }, "medium"],
+      [{ model: "chorus-low", output_config: { effort: "xhigh" } }, "low"],
+    ];
+    for (const [body, expected] of cases) {
+      const { json, headers } = await ask(service, body);
+      const [row] = await pool.query("select effort from generations where id = $1", [json.id]);
+      assert.equal(row?.effort, expected, JSON.stringify(body));
+      const isOther = "model" in body && body.model === "claude-sonnet-4-5";
+      assert.equal(/^unknown_model: /.test(headers.get("x-chorus-notice") ?? ""), isOther);
+    }
+  });
+
+  test("names what has no effect in a header that is plain ASCII", async ({ service }) => {
+    const { status, headers, json } = await ask(service, {
+      max_tokens: 64_000,
+      top_p: 0.9,
+      top_k: 40,
+      service_tier: "standard_only",
+      context_management: { edits: [{ type: "clear" }] },
+      "größe\r\nX-Evil: 1": 1,
+      metadata: { user_id: "u".repeat(159), team: "a" },
+    });
+    assert.equal(status, 200);
+    const expected = [
+      ...["unknown_field", "unknown_field", "unknown_field"],
+      ...["no_effect", "no_effect", "no_effect", "user_digest", "max_tokens_lowered"],
+    ];
+    assert.deepEqual(
+      json.notices.map(({ code }) => code),
+      expected,
+    );
+    const header = headers.get("x-chorus-notice") ?? "";
+    assert.deepEqual(header.match(/(?<=^|; )\w+(?=:)/g), expected);
+    assert.match(header, /^[\x20-\x7e]+$/);
+    assert.match(header, /top_k has no effect/);
+    assert.equal(headers.get("x-evil"), null);
+    const many = Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`unknown_${i}`, 1]));
+    const long = (await ask(service, many)).headers.get("x-chorus-notice") ?? "";
+    assert.ok(long.length < 2_200 && /; and \d+ more$/.test(long), long);
+  });
+
+  test("follows a JSON Schema, by both names of the member", async ({ service, vendor }) => {
+    const format = { type: "json_schema", schema: SCHEMA };
+    for (const body of [{ output_config: { format } }, { output_format: format }]) {
+      vendor.reply({ text: 'Here: {"a":"b"}' });
+      assert.equal((await ask(service, body)).json.content[0]?.text, '{"a":"b"}');
+    }
+  });
+
+  test("continues the beginning that the last message has", async ({ service, vendor }) => {
+    await ask(service, { messages: [...HELLO, { role: "assistant", content: "Once upon" }] });
+    assert.match(vendor.calls[0]?.body ?? "", /Continue your last message/);
+  });
+
+  test("can be about images and files, in five forms of them", async ({ service, vendor }) => {
+    const text = Buffer.from("The code is 4711.").toString("base64");
+    const { status, json } = await ask(service, {
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is it?" },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } },
+            {
+              type: "document",
+              title: "code.txt",
+              context: "Found on a desk.",
+              source: { type: "base64", media_type: "text/plain", data: text },
+              citations: { enabled: false },
+            },
+            { type: "document", source: { type: "text", media_type: "text/plain", data: "The key is 4712." } },
+            { type: "document", source: { type: "content", content: [{ type: "text", text: "The lock is 4713." }] } },
+          ],
+        },
+      ],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    const sent = vendor.calls[0]?.body ?? "";
+    for (const part of ["4711", "4712", "4713", "code.txt", "Found on a desk.", PNG])
+      assert.ok(sent.includes(part), part);
+  });
+
+  test("takes more than 40 messages, in a large body too", async ({ service, vendor }) => {
+    const turns = Array.from({ length: 30 }, () => [HELLO[0], { role: "assistant", content: "Hi" }]).flat();
+    for (const content of ["The end", LONG]) {
+      vendor.reset();
+      const { status, json } = await ask(service, { messages: [...turns, { role: "user", content }] });
+      assert.equal(status, 200, JSON.stringify(json));
+      assert.ok(vendor.calls[0]?.body.includes(content.trim()));
+    }
+  });
+
+  test("is the same for a repeated idempotency key", async ({ service, vendor }) => {
+    const key = { "idempotency-key": "messages-1" };
+    const first = await ask(service, {}, key);
+    assert.equal((await ask(service, {}, key)).json.id, first.json.id);
+    assert.equal(vendor.calls.length, 1);
+  });
+
+  test("says why it ended", async ({ service, vendor }) => {
+    vendor.reply({ text: "a", finish: "length" }, { text: "a", finish: "content-filter" });
+    assert.equal((await ask(service, {})).json.stop_reason, "max_tokens");
+    assert.equal((await ask(service, {})).json.stop_reason, "refusal");
+  });
+});
+
+describe("a stream", () => {
+  test("has Anthropic's events in their order", async ({ service, vendor }) => {
+    vendor.reply({ text: ["Good", " morning"], betweenMs: 50, usage: { cached: 1 } });
+    const { events, headers } = await stream(service, { model: "claude-opus-4-1" });
+    assert.match(headers.get("x-chorus-notice") ?? "", /^unknown_model: /);
+    assert.match(headers.get("request-id") ?? "", /^req_/);
+    for (const { event, data } of events) assert.equal(data.type, event);
+    const [start = {}, ...rest] = events.map(({ data }) => data);
+    const { id, ...message } = start.message as Record<string, unknown>;
+    assert.match(String(id), /^gen_/);
+    const usage = { input_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
+    assert.deepEqual(message, {
+      ...{ type: "message", role: "assistant", model: "chorus", content: [] },
+      ...{ stop_reason: null, stop_sequence: null, usage, notices: [] },
+    });
+    assert.deepEqual(rest.slice(0, 2), [
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+      { type: "ping" },
+    ]);
+    const deltas = rest.filter(({ type }) => type === "content_block_delta");
+    assert.equal(deltas.map(({ delta }) => (delta as { text: string }).text).join(""), "Good morning");
+    assert.ok(deltas.length > 1);
+    const [stop, last, end] = rest.slice(2 + deltas.length);
+    assert.deepEqual([stop, end], [{ type: "content_block_stop", index: 0 }, { type: "message_stop" }]);
+    const { notices, ...delta } = last as { notices: { code: string }[] };
+    assert.deepEqual(
+      notices.map(({ code }) => code),
+      ["unknown_model"],
+    );
+    assert.deepEqual(delta, {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn", stop_sequence: null },
+      usage: { ...usage, input_tokens: 0, cache_read_input_tokens: 1, output_tokens: 2, credits: 0.00081 },
+    });
+  });
+
+  test("sends JSON in one piece when it is valid", async ({ service, vendor }) => {
+    vendor.reply({ text: 'Here: {"a":"b"}' });
+    const { events } = await stream(service, { output_config: { format: { type: "json_schema", schema: SCHEMA } } });
+    const deltas = events.filter(({ event }) => event === "content_block_delta");
+    assert.deepEqual(deltas[0]?.data.delta, { type: "text_delta", text: '{"a":"b"}' });
+    assert.equal(deltas.length, 1);
+  });
+
+  test("ends with the event error when it breaks", async ({ service, vendor }) => {
+    vendor.always({ text: ["a", "b"], end: "error", after: 1 });
+    const { events, headers } = await stream(service, {});
+    const { event, data } = events.at(-1) ?? assert.fail();
+    assert.equal(event, "error");
+    const { error, request_id } = data as { error: { type: string; message: string }; request_id: string };
+    assert.equal(error.type, "api_error");
+    assert.match(error.message, /No model could answer/);
+    assert.equal(request_id, headers.get("request-id"));
+  });
+});
+
+describe("the count of tokens", () => {
+  test("is what the request is charged for, and free", async ({ service, vendor, database: { pool } }) => {
+    const content = [
+      { type: "text", text: "What is it? ".repeat(50) },
+      { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } },
+      { type: "document", source: { type: "text", data: "The key is 4712." } },
+    ];
+    const format = { type: "json_schema", schema: SCHEMA };
+    const bodies = [
+      { system: "Be brief.", messages: [{ role: "user", content }] },
+      { messages: [{ role: "user", content: LONG }] },
+      { messages: HELLO, output_config: { format } },
+    ];
+    vendor.always({ text: '{"a":"b"}' });
+    for (const body of bodies) {
+      const [before] = await pool.query("select count(*) as n from generations");
+      const response = await service.post(`${PATH}/count_tokens`, body);
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get("request-id") ?? "", /^req_/);
+      const count = (await response.json()) as { input_tokens: number };
+      const [after] = await pool.query("select count(*) as n from generations");
+      assert.deepEqual(after, before);
+      const { json } = await ask(service, body);
+      assert.deepEqual(count, { input_tokens: json.usage.input_tokens });
+    }
+  });
+
+  test("needs a valid request and a key", async ({ service }) => {
+    const wrong = await service.post(`${PATH}/count_tokens`, { messages: [{ role: "user", content: 1 }] });
+    assert.equal(wrong.status, 400);
+    const nobody = await service.post(`${PATH}/count_tokens`, { messages: HELLO }, { "x-api-key": "ck_unknown" });
+    assert.equal(nobody.status, 401);
+  });
+});
+
+test("the list of models has the format of the client that asks", async ({ service }) => {
+  const version = { "anthropic-version": "2023-06-01" };
+  const list = await (await service.get("/v1/models", version)).json();
+  const names = ["chorus", "chorus-low", "chorus-medium", "chorus-high"];
+  const models = names.map((id, i) => ({
+    type: "model",
+    id,
+    display_name: ["Chorus", "Chorus low", "Chorus medium", "Chorus high"][i],
+    created_at: "2026-01-01T00:00:00.000Z",
+  }));
+  assert.deepEqual(list, { data: models, has_more: false, first_id: "chorus", last_id: "chorus-high" });
+  assert.deepEqual(await (await service.get("/v1/models/chorus-low", version)).json(), models[1]);
+  assert.equal(((await (await service.get("/v1/models")).json()) as { object: string }).object, "list");
+  const unknown = await service.get("/v1/models/gpt-4o", version);
+  assert.equal(unknown.status, 404);
+  assert.equal(((await unknown.json()) as Answer).error?.type, "not_found_error");
+});
