@@ -129,7 +129,7 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     const poor = connect(name, secret, 2);
     const { status, text } = await refusalOf(poor.client, poor.client.ask("Hello"));
     assert.deepEqual([status, poor.statuses], [402, [402]]);
-    assert.match(text, /insufficient_credit/);
+    assert.match(text, /insufficient_credit|billing_error/);
   });
 
   test("is refused by a rate limit", async ({ connect, database: { pool } }) => {

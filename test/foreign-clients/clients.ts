@@ -1,10 +1,11 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { type AIMessageChunk, type ContentBlock, HumanMessage } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
-import { APICallError, generateText, jsonSchema, Output, RetryError, streamText, tool } from "ai";
+import { APICallError, generateText, jsonSchema, type LanguageModel, Output, RetryError, streamText, tool } from "ai";
 import OpenAI, { APIError } from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
+import { anthropic, anthropicModel } from "./anthropic-clients.ts";
 
 /** How a client is set up in a test. */
 export interface Setup {
@@ -113,9 +114,12 @@ function openai({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
   };
 }
 
-function aiSdk({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
+function openaiModel({ baseURL, apiKey, fetch }: Setup): LanguageModel {
   const options = { name: "chorus", baseURL, apiKey, fetch, includeUsage: true, supportsStructuredOutputs: true };
-  const model = createOpenAICompatible(options)("chorus");
+  return createOpenAICompatible(options)("chorus");
+}
+
+function aiSdk(model: LanguageModel, { retries }: Setup): ForeignClient {
   const base = { model, maxRetries: retries };
   return {
     async ask(prompt, abortSignal) {
@@ -225,6 +229,8 @@ function langchain({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
 
 export const CLIENTS: Readonly<Record<string, (setup: Setup) => ForeignClient>> = {
   openai,
-  "AI SDK": aiSdk,
+  anthropic,
+  "AI SDK": (setup) => aiSdk(openaiModel(setup), setup),
+  "AI SDK, Anthropic": (setup) => aiSdk(anthropicModel(setup), setup),
   "LangChain.js": langchain,
 };

@@ -30,7 +30,7 @@ export interface MessageTerms extends ForeignTerms {
 }
 
 /** Members without which the answer would be another one. */
-const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo"]);
+const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", "tools"]);
 
 /** A hint, which can stand at any depth. */
 const HINT = /(?:^|\.)cache_control$/;

@@ -27,6 +27,7 @@ describe("a member", () => {
       [{ max_tokens: 0 }, "max_tokens"],
       [{ max_tokens: "1" }, "max_tokens"],
       [{ container: "c" }, "container"],
+      [{ tools: [{ name: "f", input_schema: {} }] }, "tools"],
       [{ mcp_servers: [{ type: "url", url: "https://example.com" }] }, "mcp_servers"],
       [{ inference_geo: "eu" }, "inference_geo"],
       [{ messages: [] }, "messages"],
